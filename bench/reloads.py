@@ -23,19 +23,11 @@ STEP = 0.001  # seconds that the probe sleeps
 
 
 class _Silent:
-    """Nobody is told."""
+    """Nobody is told; a policy that is refused ends it."""
 
-    def loaded(self, old: str, new: str, at: datetime) -> None: ...
-
-    def refused(self, problems: object, running: str, file: str) -> None:
-        raise RuntimeError(problems)
-
-    def held(self, waiting: str, running: str) -> None: ...
-
-    def unchanged(self, running: str) -> None: ...
-
-    def failed(self, error: Exception, said: str) -> None:
-        raise error
+    def report(self, event: str, error: BaseException | None = None, /, **details: object) -> None:
+        if error is not None or event == "policy_refused":
+            raise RuntimeError(details) from error
 
 
 def write(file: Path, turn: int) -> None:

@@ -13,7 +13,8 @@ import click
 
 from adapters.wrappers.unreachable import reason
 from gateway.cli.demo import demo
-from gateway.cli.options import fail, said_plainly
+from gateway.cli.options import said_plainly
+from gateway.cli.output import fail
 
 # Whose errors are the server's.
 DRIVERS = ("asyncpg", "asyncmy", "pymysql")

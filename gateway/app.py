@@ -23,7 +23,6 @@ from gateway.keys.store import KeyStore
 from gateway.limits import Counters, open_peeker
 from gateway.observe.metrics import Snapshot
 from gateway.observe.process import watch_process
-from gateway.observe.troubles import PolicyNews
 from gateway.policy.running.file import find
 from gateway.policy.running.follower import Taker, take
 from gateway.policy.running.keeper import Keeper
@@ -31,8 +30,15 @@ from gateway.policy.running.versions import Presence, Versions
 from gateway.processes.reports import Report, Reporter, Reports, Workers
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
-from gateway.state import begin_state, make_folder, open_own_store, open_state, sole_use
-from gateway.state.folder import check_clock, check_not_behind
+from gateway.state import (
+    begin_state,
+    check_clock,
+    check_not_behind,
+    make_folder,
+    open_own_store,
+    open_state,
+    sole_use,
+)
 from gateway.store import Store
 from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
@@ -276,8 +282,7 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
     practice = await parts.open_practice(kit, store, looks=is_first)
     own = kit.closing(open_own_store(settings))
     presence = Presence(Versions(own), kit.now, f"worker {number}")
-    news = PolicyNews(kit.metrics, kit.events)
-    taker = kit.closing(Taker(shared.handed, kit.report, presence, news))
+    taker = kit.closing(Taker(shared.handed, kit.report, presence, kit.events))
     await taker.begin()
     if is_first:
         parts.check_rows(practice, taker.policy())

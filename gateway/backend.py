@@ -78,9 +78,12 @@ def wrapped(
     )
     guarded = Guarded(inner, limits)
     if troubles is not None:
-        guarded = Guarded(inner, limits, changed=troubles.changed, called=troubles.called)
+        guarded = Guarded(
+            inner, limits, changed=troubles.changed, called=troubles.metrics.backend_call
+        )
         room = guarded.room
-        troubles.watch_pool(lambda: room.in_use, lambda: room.waiting)
+        troubles.metrics.ask("gateway_backend_pool_in_use", lambda: room.in_use)
+        troubles.metrics.ask("gateway_backend_pool_waiting", lambda: room.waiting)
     kept = list(remembered(settings))
     most = max(each.seconds for each in kept)
     if not most:
@@ -89,9 +92,12 @@ def wrapped(
     cached = Cached(guarded, kept, memory)
     if troubles is not None:
         own = memory if isinstance(memory, LocalMemory) else None
-        troubles.watch_cache(
-            cached.outcomes, lambda: own.entries if own else 0, lambda: own.size if own else 0
+        troubles.metrics.ask_all(
+            "gateway_cache_reads_total",
+            lambda: {(outcome,): times for outcome, times in cached.outcomes.items()},
         )
+        troubles.metrics.ask("gateway_cache_entries", lambda: own.entries if own else 0)
+        troubles.metrics.ask("gateway_cache_bytes", lambda: own.size if own else 0)
     return cached
 
 
@@ -265,7 +271,7 @@ class BackendProbe:
         self,
         adapter: Adapter,
         clock: Callable[[], float] = time.monotonic,
-        warn: Callable[[str, str], None] = lambda place, said: None,
+        warn: Callable[..., None] = lambda place, said: None,
     ) -> None:
         self._adapter = adapter
         self._clock = clock
@@ -309,7 +315,7 @@ class BackendProbe:
 
     def _note(self, warnings: Sequence[Problem]) -> None:
         for new in sorted(set(warnings).difference(self.warnings)):
-            self._warn(f"{new.file}:{new.line}:{new.column}", new.text)
+            self._warn(place=f"{new.file}:{new.line}:{new.column}", said=new.text)
         self.warnings = tuple(warnings)
 
     async def aclose(self) -> None:

@@ -1,9 +1,12 @@
-"""Work in the background: its end, and whether its clock may be gone by to forget for good."""
+"""Work in the background: again and again, its end, and whether the clock may be trusted."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
+
+from gateway.events import Events
 
 # Seconds that a task has to end, once it is cancelled, before it is cancelled again.
 AGAIN = 2.0
@@ -11,6 +14,8 @@ AGAIN = 2.0
 # again: it is not trusted for a day.
 JUMP = 60.0
 RESTS = 24 * 3600.0
+
+Work = Callable[[], Awaitable[object]]
 
 
 async def ended(*tasks: asyncio.Task[Any] | None) -> None:
@@ -27,6 +32,108 @@ async def ended(*tasks: asyncio.Task[Any] | None) -> None:
     for task in going:
         if not task.cancelled():
             task.result()
+
+
+class Attempts:
+    """Attempts at one thing, each in a `with`; an error of that `kind` goes no further.
+
+    It is reported as the event `failed`, once until an attempt succeeds, which is `back`. An event
+    without a name is not reported.
+    """
+
+    def __init__(
+        self,
+        events: Events | None = None,
+        failed: str = "",
+        back: str = "",
+        kind: type[Exception] = Exception,
+    ) -> None:
+        self.failing = False
+        self._kind = kind
+        self._events = events
+        self._failed = failed
+        self._back = back
+
+    def __enter__(self) -> None:
+        """Nothing is told of a beginning."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if error is not None and not isinstance(error, self._kind):
+            return False
+        is_news, self.failing = self.failing != (error is not None), error is not None
+        event = self._failed if self.failing else self._back
+        if is_news and event and self._events is not None:
+            self._events.report(event, error)
+        return True
+
+
+class Periodic:
+    """Does `work` every so many seconds, whatever it raises; failures are told as by Attempts.
+
+    `every` may be asked anew before each pause. `first` is done at once, before the first pause. A
+    class that does one thing again and again is one of these.
+    """
+
+    def __init__(
+        self,
+        every: float | Callable[[], float],
+        work: Work,
+        events: Events | None = None,
+        *,
+        name: str,
+        first: Work | None = None,
+        failed: str = "",
+        back: str = "",
+    ) -> None:
+        self._every = every
+        self._work = work
+        self._name = name
+        self._first = first
+        self._attempts = Attempts(events, failed, back)
+        self._wake = asyncio.Event()
+        self._ending = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last turn raised something."""
+        return self._attempts.failing
+
+    def start(self) -> None:
+        """Begin, until `aclose` or `finish`."""
+        self._task = asyncio.create_task(self._go_on(), name=self._name)
+
+    def soon(self) -> None:
+        """Do it now, or once more where it is being done."""
+        self._wake.set()
+
+    async def turn(self, work: Work | None = None) -> None:
+        """Do it, or another work of the same kind, once; what it raises is told."""
+        with self._attempts:
+            await (work or self._work)()
+
+    async def aclose(self) -> None:
+        """Stop at once, in the middle of a turn too."""
+        await ended(self._task)
+
+    async def finish(self) -> None:
+        """Stop once the turn that is being done has ended."""
+        self._ending = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+
+    async def _go_on(self) -> None:
+        if self._first is not None:
+            await self.turn(self._first)
+        while not self._ending:
+            every = self._every() if callable(self._every) else self._every
+            with suppress(TimeoutError):
+                async with asyncio.timeout(every):
+                    await self._wake.wait()
+            self._wake.clear()
+            if not self._ending:
+                await self.turn()
 
 
 class WallClock:

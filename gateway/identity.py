@@ -21,6 +21,11 @@ def new_identity() -> str:
     return str(uuid4())
 
 
+def reason_of(error: OSError) -> str:
+    """Why a file cannot be read or written, in the system's words."""
+    return (error.strerror or str(error)).lower()
+
+
 def state_line(identity: str | None) -> str:
     """The line by which a file tells it; nothing where there is none."""
     return f"# state {identity}\n" if identity else ""

@@ -20,9 +20,9 @@ from adapters.base import Adapter, AdapterError
 from adapters.documents.problems import DocumentErrors
 from gateway.backend import BackendProbe
 from gateway.contract.operations import BASE_PATH
+from gateway.events import Events
 from gateway.keys.ring import KeyRing
 from gateway.keys.store import KeyStore
-from gateway.observe.logs import Events
 from gateway.policy.policy import Policy
 from gateway.policy.running.follower import Follower, Taker
 from gateway.policy.running.keeper import Keeper
@@ -72,7 +72,7 @@ class Faults:
         if loop.time() - self._said_at < 1.0:
             return
         error = context.get("exception") or RuntimeError(context["message"])
-        self._events.fault("fault outside a call", error, times=self._unsaid)
+        self._events.report("fault_outside_call", error, times=self._unsaid)
         self._unsaid, self._said_at = 0, loop.time()
 
 
@@ -131,7 +131,7 @@ class PublicListener(BoundListener):
         while server is not None and server.connections and loop.time() < until:  # noqa: ASYNC110
             await asyncio.sleep(_GLANCE)  # aiohttp does not say when they end
         if not await self.front.idle(self.drain):
-            self.events.info("calls cut off: they did not end in time")
+            self.events.report("calls_cut_off")
         await self.runner.cleanup()
 
 
@@ -197,7 +197,7 @@ class Gateway(ServingProcess):
         if self.panel is not None:
             await self.panel.open()
             ports["admin_port"] = self.panel.port
-        self.events.info("serving", **ports)
+        self.events.report("serving", **ports)
         await self.follower.start()
         await greet(self.probe, self.events)
 
@@ -259,4 +259,4 @@ async def greet(probe: BackendProbe, events: Events) -> None:
     try:
         await probe()
     except (AdapterError, DocumentErrors) as error:
-        events.warn("the practice system does not answer", said=str(error))
+        events.report("practice_unreachable", said=str(error))

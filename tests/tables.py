@@ -1,12 +1,13 @@
 """The tables of the README, made from the code: `make tables` writes them into their places.
 
-The proxy files of the examples are written too.
+The section of alarms, the alarms for Prometheus and the proxy files of the examples are too.
 
 A block is marked by comments with its name; its first two lines, the head, stay as they are.
 """
 
 import json
 import re
+import textwrap
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
+from gateway.events import Alarm, event_table
 from gateway.observe.figures import FIGURES
 from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.policy.reading.checks import CHECKS as CODES
@@ -264,8 +266,65 @@ def block(name: str) -> "re.Pattern[str]":
     return re.compile(rf"(<!-- {name} -->\n(?:.*\n){{2}})((?:\|.*\n)*)(<!-- /{name} -->)")
 
 
+ALARMS = re.compile(r"(<!-- alarms -->\n)(.*)(<!-- /alarms -->)", re.DOTALL)
+
+
+def alarms() -> str:
+    """The section of docs/operations.md: what an alarm means, what to do, what stderr says."""
+    parts = []
+    for name, alarm in event_table().alarm.items():
+        events = event_table().event.values()
+        lines = dict.fromkeys(f"`{kind.text}`" for kind in events if kind.alarm == name)
+        said = f"On stderr: {'; '.join(lines)}." if lines else ""
+        paragraphs = [wrapped(each) for each in (alarm.means, alarm.do, said) if each]
+        parts.append("\n\n".join([f"### {name}", *paragraphs]) + "\n")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def wrapped(text: str) -> str:
+    """Lines of the page's width; no span of code is parted."""
+    spans = re.sub(r"`[^`]+`", lambda span: span[0].replace(" ", "\0"), " ".join(text.split()))
+    lines = textwrap.fill(spans, 110, break_long_words=False, break_on_hyphens=False)
+    return lines.replace("\0", " ")
+
+
+ALERTS = """\
+# Alarms for Prometheus. docs/operations.md says of each what it means and what to do. The job is
+# called clinic-gateway here, as in:
+#
+#   scrape_configs:
+#     - job_name: clinic-gateway
+#       static_configs:
+#         - targets: ["127.0.0.1:8081"]
+groups:
+  - name: clinic-gateway
+    rules:
+"""
+
+
+def alerts() -> str:
+    """The text of examples/alerts.yaml."""
+    return ALERTS + "".join(rule(*each) for each in event_table().alarm.items())
+
+
+def rule(name: str, alarm: Alarm) -> str:
+    expr = alarm.expr.strip()
+    if "\n" in expr:
+        expr = "|\n" + textwrap.indent(expr, " " * 10)
+    lasts = f"        for: {alarm.lasts}\n" if alarm.lasts else ""
+    return f"""\
+      - alert: {name}
+        expr: {expr}
+{lasts}        labels: {{severity: {alarm.severity}}}
+        annotations:
+          summary: {json.dumps(alarm.summary)}
+          runbook: docs/operations.md#{name.lower()}
+"""
+
+
 def filled(text: str) -> str:
     """A page's text with the rows of its tables as the code has them."""
+    text = ALARMS.sub(lambda found: found[1] + alarms() + found[3], text)
     for name, rows in TABLES.items():
         made = "".join(f"{row}\n" for row in rows())
         text = block(name).sub(lambda found, made=made: found[1] + made + found[3], text)
@@ -277,4 +336,5 @@ if __name__ == "__main__":
     (ROOT / "policies.schema.json").write_text(f"{schema}\n", encoding="utf-8")
     for page in PAGES:
         page.write_text(filled(page.read_text()))
+    (ROOT / "examples" / "alerts.yaml").write_text(alerts())
     shipped.write()

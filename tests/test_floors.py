@@ -9,6 +9,7 @@ from typing import TypeGuard
 ROOT = Path(__file__).resolve().parent.parent
 # Lowest first; who stands on the same floor does not see each other.
 FLOORS = (
+    {"gateway.events"},
     {
         "gateway.contract",
         "gateway.background",
@@ -58,7 +59,7 @@ ADAPTER_FLOORS = (
 FLOOR |= {room: number for number, rooms in enumerate(ADAPTER_FLOORS) for room in rooms}
 # What of the practice system's house each room sees; `base` is its shape.
 ADAPTERS = {
-    "gateway.observe": {"adapters.asking", "adapters.base"},
+    "gateway.observe": {"adapters.asking", "adapters.base", "adapters.documents"},
     "gateway.policy": {"adapters.base", "adapters.documents", "adapters.examination"},
     "gateway.booking": {"adapters.base", "adapters.wrappers"},
     "gateway.sealing": {"adapters.base"},

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import main
+from gateway.events import event_table
 from gateway.observe.figures import BY_NAME, FIGURES
 from gateway.settings import GROUPS, Settings, load_settings, names
 from gateway.web.limiter import SPARE_FILES
@@ -109,6 +110,7 @@ def texts() -> str:
             elif isinstance(node, ast.JoinedStr):
                 parts = [getattr(each, "value", "") for each in node.values]
                 found.append("".join(each if isinstance(each, str) else "..." for each in parts))
+    found += [kind.text for kind in event_table().event.values()]
     return "\n".join(" ".join(each.split()) for each in found)
 
 

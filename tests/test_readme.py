@@ -13,7 +13,7 @@ from gateway.cli import COMMANDS
 from gateway.contract import errors
 from gateway.contract.operations import OPERATIONS
 from tests import tables
-from tests.tables import PAGES, ROOT, TABLES, block, filled
+from tests.tables import PAGES, ROOT, TABLES, alarms, alerts, block, filled
 
 README = tables.README.read_text()
 
@@ -34,6 +34,12 @@ def test_the_tables_are_written_into_their_places_and_nothing_else_is() -> None:
         count += emptied.count("| old |")
         assert filled(emptied) == page.read_text()
     assert count == len(TABLES)
+
+
+def test_the_alarms_are_those_of_the_table_of_events() -> None:
+    """`make tables` writes both."""
+    assert tables.ALARMS.findall((ROOT / "docs" / "operations.md").read_text())[0][1] == alarms()
+    assert (ROOT / "examples" / "alerts.yaml").read_text() == alerts()
 
 
 def test_the_readme_says_how_long_a_search_may_be() -> None:

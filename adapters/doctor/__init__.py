@@ -4,14 +4,15 @@ The door: `examiner_of` and `surveyor_of` say who looks behind the verbs of an a
 beside it judge alike, whatever practice system is looked at, and make no calls.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from adapters.base import Adapter
-from adapters.documents.problems import Problem
+from adapters.documents.document import Place
 from adapters.examination import Examinable, Examination, Finding, LeftOut, Survey, Surveyable
+from adapters.mapped.adapter import Core
 from adapters.mapped.plan import filled_fields
 
 DOCTORS = {
@@ -45,23 +46,24 @@ def _doctor(adapter: Adapter) -> ModuleType | None:
 class Omission(NamedTuple):
     """Names of a source of a resource of which no field is made, and where it is read."""
 
-    resource: str
     source: str
     names: Sequence[str]
-    read_at: Problem
+    place: Place
 
 
-def surveyed(resources: Mapping[str, Any], omissions: Iterable[Omission]) -> Survey:
-    """Returns what the mapping of these resources leaves out, and what it fills."""
-    found = (
-        LeftOut(
-            resource=omission.resource,
-            source=omission.source,
-            names=tuple(omission.names),
-            file=omission.read_at.file,
-            line=omission.read_at.line,
-            column=omission.read_at.column,
+def surveyed(core: Core, omissions: Iterable[Omission]) -> Survey:
+    """Returns what the mapping leaves out, and what it fills."""
+    found = []
+    for source, names, place in omissions:
+        at = core.document.problem(place, "", at_key=place[-1] != "from")
+        found.append(
+            LeftOut(
+                resource=str(place[1]),
+                source=source,
+                names=tuple(names),
+                file=at.file,
+                line=at.line,
+                column=at.column,
+            )
         )
-        for omission in omissions
-    )
-    return Survey(left_out=tuple(found), filled=filled_fields(resources))
+    return Survey(left_out=tuple(found), filled=filled_fields(core.mapping.resources))

@@ -1,22 +1,23 @@
-"""A connected system that the doctor looks at, the findings made of it, and how looks are run."""
+"""A connected system that the doctor looks at, and the looks with all that they find."""
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 from adapters.base import AdapterError, Record, Trouble
-from adapters.documents.document import Comment, Document, Place, comments_in
+from adapters.doctor.tallies import MOST_IDS, RowTally
+from adapters.documents.document import Document, Place, comments_in
 from adapters.examination import Examination, Finding, Verdict
 from adapters.mapped.adapter import Core, MappedAdapter
 from adapters.mapped.session import Session
 
 T = TypeVar("T")
-MOST_IDS = 3
+# Seconds; a clock that differs by more is wrong.
+APART = 60.0
 _TODO = re.compile(r"TODO\b").match
 _IN_COMMENT = re.compile(r"\bTODO\b\W*(.*)").search
 MOST_COMMENTS = 20
@@ -25,57 +26,99 @@ LONGEST_WORDS = 200
 _GROUPS = ("resources", "fields", "lists", "values")
 
 
-@dataclass(slots=True, kw_only=True)
-class FindingMaker:
-    """Makes findings; the mapping's `document` knows where all of it stands."""
+@dataclass(slots=True)
+class Look:
+    """One look, in a session of its own: what is looked at, and what `run` finds.
+
+    A finding is of the look's `check` and `subject` unless it names others. It stands at the look's
+    `place`, or at what is `inner` to it; what is ok needs no place. One that is `alone` begins
+    the sessions that it needs itself, and is given none.
+    """
 
     document: Document
+    check: str
+    subject: str
+    run: Callable[["Look", Any], Awaitable[None]] | None = None
+    place: Place = ()
+    alone: bool = False
+    findings: list[Finding] = field(default_factory=list)
 
-    def ok(self, check: str, subject: str, text: str, place: Place = (), **more: Any) -> Finding:
-        return self.judged(Verdict.OK, check, subject, text, place, **more)
+    def ok(self, text: str, *, place: Place = (), **more: Any) -> None:
+        self.judge(Verdict.OK, text, place=place, **more)
 
-    def warning(
-        self, check: str, subject: str, text: str, place: Place = (), **more: Any
-    ) -> Finding:
-        return self.judged(Verdict.WARNING, check, subject, text, place, **more)
+    def warning(self, text: str, *inner: str | int, **more: Any) -> None:
+        self.judge(Verdict.WARNING, text, *inner, **more)
 
-    def failed(
-        self, check: str, subject: str, text: str, place: Place = (), **more: Any
-    ) -> Finding:
-        return self.judged(Verdict.FAILED, check, subject, text, place, **more)
+    def failed(self, text: str, *inner: str | int, **more: Any) -> None:
+        self.judge(Verdict.FAILED, text, *inner, **more)
 
-    def judged(
-        self, verdict: Verdict, check: str, subject: str, text: str, place: Place, **more: Any
-    ) -> Finding:
-        """Returns a finding; `more` are its other members, of `ids` the first."""
-        if place:
-            problem = self.document.problem(place, "")
+    def judge(
+        self,
+        verdict: Verdict,
+        text: str,
+        *inner: str | int,
+        place: Place | None = None,
+        ids: Iterable[str] = (),
+        **more: Any,
+    ) -> None:
+        """Notes a finding; `more` are its other members."""
+        at = (*self.place, *inner) if place is None else place
+        if at:
+            problem = self.document.problem(at, "")
             more["place"] = f"{problem.file}:{problem.line}:{problem.column}"
-        more["ids"] = tuple(more.get("ids", ()))[:MOST_IDS]
-        return Finding(check=check, subject=subject, verdict=verdict, text=text, **more)
+        named = {"check": self.check, "subject": self.subject, "ids": tuple(ids)[:MOST_IDS]}
+        self.findings.append(Finding(verdict=verdict, text=text, **(named | more)))
+
+    def inside(self, *inner: str) -> "Look":
+        """The same look at a part of its subject."""
+        subject = f"{self.subject}.{inner[-1]}"
+        return replace(self, subject=subject, place=(*self.place, *inner))
+
+    async def take(self, session: Session | None) -> None:
+        """Looks, from the beginning where the session had to be begun again."""
+        if self.run is not None:
+            self.findings.clear()
+            await self.run(self, session)
 
 
 @dataclass(slots=True, kw_only=True)
-class DoctorCase(FindingMaker, ABC):
+class DoctorCase(ABC):
     """A mapped practice system, and what is known of it so far.
 
     `lost` are the places of the mapping whose rows it does not have, `samples` the records that
-    were looked at, by resource, and of lists inside them as invoices.lines. The diary is read so
-    far `ahead`, of the first vets.
+    were looked at, by resource, and of lists inside them as invoices.lines; at most `kept` from
+    either end. `whole` are those of which these are all. The diary is read so far `ahead`, of the
+    first vets. `rows_in` is where the mapping names the rows of a resource and of a list inside
+    it, and `doubled` what to say where the same row comes twice: at which name, and the remedy.
     """
 
     ahead: ClassVar[timedelta]
     most_vets: ClassVar[int]
+    kept: ClassVar[int]
+    rows_in: ClassVar[tuple[str, str]]
+    doubled: ClassVar[tuple[str, str]]
     adapter: MappedAdapter
+    document: Document
     examination: Examination
     troubles: list[Trouble]
     lost: set[Place] = field(default_factory=set)
     samples: dict[str, list[Record]] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
     is_shut: bool = False
 
     @property
     def core(self) -> Core:
         return self.adapter.core
+
+    def look(
+        self,
+        check: str,
+        subject: str,
+        run: Callable[[Look, Any], Awaitable[None]] | None = None,
+        *place: str | int,
+    ) -> Look:
+        """A look at what stands at that place of the mapping; without `run` it only tells."""
+        return Look(self.document, check, subject, run, place)
 
     def is_lost(self, *place: str | int) -> bool:
         """Whether the practice system lacks something there."""
@@ -90,15 +133,20 @@ class DoctorCase(FindingMaker, ABC):
         """Asks the practice system, with more time than a call's."""
 
     @abstractmethod
-    def converter(self, resource: str, name: str) -> Any:
-        """Returns what reads a field; None where it is not mapped."""
+    def readable(self) -> Iterator[str]:
+        """The resources that can be looked at."""
 
-    def pages(self, session: Session, name: str) -> Iterator[list[Record]]:
-        """Yields the records that are looked at, page by page."""
-        yield self.samples.get(name, [])
+    @abstractmethod
+    def tally(self, name: str) -> RowTally:
+        """A count of a resource's rows, or of those of a list inside it as invoices.lines."""
 
-    def records(self, session: Session, name: str) -> Iterator[Record]:
-        return chain.from_iterable(self.pages(session, name))
+    @abstractmethod
+    def batches(self, session: Any, name: str) -> Iterator[list[Any]]:
+        """The rows that the tally counts."""
+
+    @abstractmethod
+    def has_rows(self, session: Any, resource: str) -> bool:
+        """Whether there are rows at all, whatever `where` hides."""
 
     @abstractmethod
     async def missing(
@@ -106,67 +154,48 @@ class DoctorCase(FindingMaker, ABC):
     ) -> tuple[set[str], set[str], set[str]]:
         """Of the public ids those looked for, those of nothing, and those that `where` hides."""
 
-    def refused(
-        self, check: str, subject: str, place: Place, error: AdapterError, ids: Iterable[str] = ()
-    ) -> Finding:
-        """What it means that a question was not answered."""
-        return self.failed(check, subject, short(error), place, ids=ids)
+    @abstractmethod
+    def misfits(self, look: Look, session: Any, name: str) -> None:
+        """Says what there is besides that is no row, or has no key."""
 
+    def records(self, session: Any, name: str) -> Iterator[Record]:
+        return chain.from_iterable(self.pages(session, name))
 
-Findings = AsyncIterator[Finding] | Iterable[Finding]
+    def pages(self, session: Any, name: str) -> Iterator[list[Record]]:
+        """The records that are looked at; where all are, they are read again, page by page."""
+        if self.examination.rows is not None:
+            yield self.samples.get(name, [])
+        elif name in self.samples:
+            tally = self.tally(name)
+            for batch in self.batches(session, name):
+                yield tally.take(batch)
 
-
-@dataclass(frozen=True, slots=True)
-class CheckStep:
-    """One look, in a session of its own; `run` makes the findings."""
-
-    check: str
-    subject: str
-    run: Callable[[Any], Findings]
-    place: Place = ()
-
-
-Look = Callable[[Any], Iterable[CheckStep]]
-
-
-def told(finding: Finding) -> CheckStep:
-    """Returns a look that needs none: its finding is known."""
-    return CheckStep(finding.check, finding.subject, lambda _: [finding])
-
-
-def single(check: str, subject: str, find: Callable[[Any, Any], Findings]) -> Look:
-    """Returns a look of one step; `find` is given the case and the session."""
-    return lambda case: [CheckStep(check, subject, partial(find, case))]
+    def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
+        """Says what it means that a question was not answered."""
+        look.failed(short(error), ids=ids)
 
 
 async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Finding]:
-    """Yields what is open, and what the looks find; one that fails is a finding by itself."""
-    for finding in todos(case):
-        yield finding
-    for step in chain.from_iterable(look(case) for look in looks):
-        if case.is_shut:
-            return
-        try:
-            found = await case.run(partial(_findings, step))
-        except AdapterError as error:
-            text = f"could not be looked at: {short(error)}"
-            found = [case.failed(step.check, step.subject, text, step.place)]
-        for finding in found:
+    """Yields what is open, and what the looks find; one that fails is a finding by itself.
+
+    The case's adapter is closed then.
+    """
+    case.core.converters.keep_no_ids()
+    try:
+        for finding in todos(case.document):
             yield finding
-
-
-async def _findings(step: CheckStep, session: Session) -> list[Finding]:
-    found = step.run(session)
-    if isinstance(found, AsyncIterator):
-        return [finding async for finding in found]
-    return list(found)
-
-
-def weighed(bad: int, all_: int, *, most: float) -> Verdict:
-    """Returns FAILED where more than the share `most` is bad."""
-    if not bad:
-        return Verdict.OK
-    return Verdict.FAILED if bad > most * all_ else Verdict.WARNING
+        for look in looks:
+            if case.is_shut:
+                return
+            try:
+                await (look.take(None) if look.alone else case.run(look.take))
+            except AdapterError as error:
+                look.findings.clear()
+                look.failed(f"could not be looked at: {short(error)}")
+            for finding in look.findings:
+                yield finding
+    finally:
+        await case.adapter.aclose()
 
 
 def short(error: Exception) -> str:
@@ -183,41 +212,54 @@ def agreeing(count: int, several: str) -> str:
     return odd.get(several, f"{several}s") if count == 1 else several
 
 
-def todos(maker: FindingMaker) -> Iterator[Finding]:
+def weighed(bad: int, all_: int, *, most: float) -> Verdict:
+    """Returns FAILED where more than the share `most` is bad."""
+    return Verdict.FAILED if bad > most * all_ else Verdict.WARNING
+
+
+def clock_judged(look: Look, apart: float, more: str = "") -> None:
+    """Judges a server's clock, so many seconds ahead of this machine's; `more` is told besides."""
+    if abs(apart) <= APART:
+        look.ok(f"it agrees with this machine's{more}")
+    else:
+        way = "ahead of" if apart > 0 else "behind"
+        text = f"its clock is {abs(apart):.0f} s {way} this machine's{more}"
+        look.warning(text, remedy="set one of them by the network's time")
+
+
+def todos(document: Document) -> Iterator[Finding]:
     """Yields a finding for each value and for each line with a comment that still says TODO.
 
     FAILED in what a booking writes, which would be the word itself.
     """
+
+    def open_at(line: int, column: int, text: str, remedy: str, **more: Any) -> Finding:
+        more = {"subject": "comments", "verdict": Verdict.WARNING} | more
+        place = f"{document.file}:{line}:{column}"
+        return Finding(check="mapping", text=text, remedy=remedy, place=place, **more)
+
     lines = set()
-    for place in _left(maker.document.data, ()):
-        judged, text = maker.warning, "TODO still stands here, where a value belongs"
+    for place in _left(document.data, ()):
+        problem = document.problem(place, "")
+        lines.add(problem.line)
+        verdict, text = Verdict.WARNING, "TODO still stands here, where a value belongs"
         remedy = "write what belongs there, or take the line away"
         if place[0] == "booking":
-            judged, text = maker.failed, "TODO still stands here: every booking would write it"
+            verdict, text = Verdict.FAILED, "TODO still stands here: every booking would write it"
             remedy = "ask the clinic what it writes there; take the line away where it writes none"
         subject = ".".join(str(part) for part in place if part not in _GROUPS)
-        lines.add(maker.document.problem(place, "").line)
-        yield judged("mapping", subject, text, place, remedy=remedy)
-    comments = [comment for comment in _open(maker.document) if comment.line not in lines]
-    for comment in comments[:MOST_COMMENTS]:
-        text = f"TODO in a comment: {comment.text}" if comment.text else "TODO in a comment"
-        yield _at(maker, comment, text, "decide it, and take the comment away")
+        yield open_at(problem.line, problem.column, text, remedy, subject=subject, verdict=verdict)
+    comments = [
+        (comment.line, comment.column + 1 + found.start(), found[1].strip()[:LONGEST_WORDS])
+        for comment in comments_in(document)
+        if (found := _IN_COMMENT(comment.text)) and comment.line not in lines
+    ]
+    for line, column, words in comments[:MOST_COMMENTS]:
+        text = f"TODO in a comment: {words}" if words else "TODO in a comment"
+        yield open_at(line, column, text, "decide it, and take the comment away")
     if more := comments[MOST_COMMENTS:]:
         text = f"TODO in the comments of {counted(len(more), 'line')} more, from here on"
-        yield _at(maker, more[0], text)
-
-
-def _open(document: Document) -> Iterator[Comment]:
-    """Yields the word in each comment that has it, with the words behind it."""
-    for comment in comments_in(document):
-        if found := _IN_COMMENT(comment.text):
-            column = comment.column + 1 + found.start()
-            yield Comment(comment.line, column, found[1].strip()[:LONGEST_WORDS])
-
-
-def _at(maker: FindingMaker, comment: Comment, text: str, remedy: str = "") -> Finding:
-    place = f"{maker.document.file}:{comment.line}:{comment.column}"
-    return replace(maker.warning("mapping", "comments", text, remedy=remedy), place=place)
+        yield open_at(more[0][0], more[0][1], text, "")
 
 
 def _left(data: Any, place: Place) -> Iterator[Place]:

@@ -1,27 +1,29 @@
-"""The diary's sources: hours that open nothing, rows that block by mistake, overlaps."""
+"""The diary: hours that open nothing, rows that block by mistake, overlaps, visits out of hours."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
+from operator import itemgetter
+from typing import TypeVar
+from zoneinfo import ZoneInfo
 
 from adapters.base import AdapterError, Record
-from adapters.doctor.case import CheckStep, DoctorCase, FindingMaker, agreeing, counted, weighed
-from adapters.doctor.values import TOLERABLE
+from adapters.doctor.case import DoctorCase, Look, agreeing, counted, weighed
+from adapters.doctor.values import ENOUGH, TOLERABLE
 from adapters.documents.document import Place
-from adapters.examination import Finding, Verdict
-from adapters.mapped.diary import Block, BusySource, HoursSource, SlotsSource
+from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, Session
-from adapters.mapped.slots import Interval
+from adapters.mapped.slots import ONE_DAY, Interval
 from adapters.mapping.hours import Shift
 from adapters.mapping.models import Owned
 from adapters.values.convert import Unreadable
 
+T = TypeVar("T")
 MINUTE = timedelta(minutes=1)
 # What does not block, or no longer.
 PAST = frozenset({"CANCELLED", "NO_SHOW", "COMPLETED", None})
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_WEEK = range(1, 8)
 # So many different weeks, and so many days with hours of their own, are told.
 MOST_WEEKS, MOST_DAYS = 12, 7
 # Times that can be read: what is wrong with such a row is its day.
@@ -30,45 +32,89 @@ _FINE = {"start": "08:00", "end": "09:00"}
 Taken = tuple[Interval, str | None]
 # What blocks each vet, by public id.
 Blocks = dict[str, list[Taken]]
+# Appointments that are looked at.
+AGO, AHEAD = timedelta(days=365), timedelta(days=90)
+# A better reading must fit so much more of the appointments; where fewer than FEW fit, hours and
+# appointments are hardly of one clinic.
+BETTER, FEW = 0.03, 0.5
+_MORE = "here and wherever times are of that kind; is `zone` right?"
+# Other ways to read times: so many times the zone's offset, or a day, is added to a wall clock's
+# time; then what to say of it, and the remedy.
+_OFFSETS = (
+    (-1, "if what is read as UTC were the clinic's wall clock", f"write `as: local time`, {_MORE}"),
+    (1, "if what is read as the clinic's wall clock were UTC", f"write `as: utc time`, {_MORE}"),
+)
+_WEEKDAYS = (
+    (-1, "a day earlier: weekday is 1 for Monday, and here one too low", "add 1 to weekday"),
+    (1, "a day later: weekday is 1 for Monday, and here one too high", "take 1 from weekday"),
+)
+# Whose appointment, the wall clock's time of it, and of its end.
+Visit = tuple[str, datetime, datetime]
 
 
-def diary(case: DoctorCase) -> Iterator[CheckStep]:
-    """Hours, vets, slot rows, what blocks, and the appointments to come."""
-    if case.is_lost("resources", "vets") or case.is_lost("diary"):
-        return
+def diary(case: DoctorCase) -> Iterator[Look]:
+    """Hours, vets, slot rows, what blocks, and the appointments there have been or will be."""
+    if not case.is_lost("resources", "vets") and not case.is_lost("diary"):
+        yield from _times_of_vets(case)
+        yield from _visits_of_vets(case)
+
+
+def _times_of_vets(case: DoctorCase) -> Iterator[Look]:
     own = case.core.diary
-    for hours in own.hours:
-        place: Place = ("diary", "hours", hours.number)
-        if hours.hours.is_rows and not case.is_lost(*place):
-            yield CheckStep("diary", "hours", partial(_hours, case, hours, place), place)
+    for hours in (source for source in own.hours if source.hours.is_rows):
+        run = partial(_hours, case, hours)
+        yield case.look("diary", "hours", run, "diary", "hours", hours.number)
     if own.hours:
-        yield CheckStep("diary", "vets", partial(_idle, case), ("diary", "hours"))
-    yield CheckStep("diary", "vet", lambda _: _everybodys(case))
+        yield case.look("diary", "vets", partial(_weeks, case), "diary", "hours")
+    everybodys = case.look("diary", "vet")
+    _everybodys(case, everybodys)
+    yield everybodys
     for slots in own.free:
-        place = ("diary", "slots", slots.number)
-        yield CheckStep("diary", "slots", partial(_slots, case, slots, place), place)
+        run = partial(_slots, case, slots)
+        yield case.look("diary", "slots", run, "diary", "slots", slots.number)
+
+
+def _visits_of_vets(case: DoctorCase) -> Iterator[Look]:
+    own = case.core.diary
     blocked: Blocks = {vet: [] for vet in case.vets()}
     for busy in own.busy:
-        place = ("diary", "busy", busy.number)
-        yield CheckStep("diary", "busy", partial(_busy, case, busy, place, blocked), place)
+        run = partial(_busy, case, busy, blocked)
+        yield case.look("diary", "busy", run, "diary", "busy", busy.number)
     if own.busy and not case.is_lost("resources", "appointments"):
-        yield CheckStep("diary", "busy", partial(_missed, case, blocked), ("diary", "busy"))
+        yield case.look("diary", "busy", partial(_missed, case, blocked), "diary", "busy")
+    if own.hours and blocked:
+        yield case.look("clock", "appointments", partial(_fitting, case), "diary", "hours")
 
 
-async def _calendars(case: DoctorCase, session: Session) -> list[Calendar]:
-    own = case.core.diary
-    return [each for vet in case.vets() for each in await own.calendars(session, vet)]
+async def _read(
+    case: DoctorCase,
+    look: Look,
+    session: Session,
+    source: Owned,
+    ask: Callable[[Calendar], Awaitable[Sequence[T]]],
+) -> dict[str, tuple[list[str], Sequence[T]]] | None:
+    """The rows of a source by whose they are, each read once, and the vets that they are for.
+
+    "" where nobody says it; None where a question is refused, which is told.
+    """
+    read: dict[str, tuple[list[str], Sequence[T]]] = {}
+    for vet in case.vets():
+        for calendar in await case.core.diary.calendars(session, vet):
+            whose = str(calendar.schedule)
+            if source.schedule is None:
+                whose = vet if source.vet is not None or source.get is not None else ""
+            try:
+                if whose not in read:
+                    read[whose] = [], await ask(calendar)
+            except AdapterError as error:
+                case.refused(look, error, vet)
+                return None
+            read[whose][0].append(vet)
+    return read
 
 
-def _whose(rows: Owned, calendar: Calendar) -> str:
-    """Whose rows they are, so that they are read once; "" where nobody says it."""
-    if rows.schedule is not None:
-        return str(calendar.schedule)
-    return calendar.vet if rows.vet is not None or rows.get is not None else ""
-
-
-def _everybodys(case: DoctorCase) -> Iterator[Finding]:
-    """The sources whose rows count for every vet, as they name none."""
+def _everybodys(case: DoctorCase, look: Look) -> None:
+    """Tells of the sources whose rows count for every vet, as they name none."""
     if not _several(case):
         return
     mapped, remedy = case.core.mapping.diary, "name it, unless they are meant for everybody"
@@ -78,57 +124,39 @@ def _everybodys(case: DoctorCase) -> Iterator[Finding]:
     }
     for name, (sources, text) in texts.items():
         for number, source in enumerate(sources):
-            named = source.from_ is None or source.owner is not None
-            if not named and not _of_nobody(source, sources):
-                yield case.warning("diary", name, text, ("diary", name, number), remedy=remedy)
-
-
-def _of_nobody(source: Owned, sources: Sequence[Owned]) -> bool:
-    """Whether `where` takes those rows that have no vet, of which another source has the others."""
-    beside = {each.vet.text for each in sources if each.from_ == source.from_ and each.vet}
-    where = " ".join((source.where or "").lower().split())
-    return any(f"{vet.lower()} is null" in where for vet in beside)
+            if source.from_ is None or source.owner is not None:
+                continue
+            # `where` may take the rows that have no vet, of which another source has the others
+            where = " ".join((source.where or "").lower().split())
+            same = [other for other in sources if other.from_ == source.from_ and other.vet]
+            if not any(f"{one.vet.text.lower()} is null" in where for one in same if one.vet):
+                look.warning(text, "diary", name, number, subject=name, remedy=remedy)
 
 
 def _several(case: DoctorCase) -> bool:
     return len(case.samples.get("vets", [])) > 1
 
 
-async def _hours(
-    case: DoctorCase, source: HoursSource, place: Place, session: Session
-) -> AsyncIterator[Finding]:
-    read: dict[str, Sequence[HoursRow | None]] = {}
-    for calendar in await _calendars(case, session):
-        whose = _whose(source.hours, calendar)
-        try:
-            if whose not in read:
-                read[whose] = await session.hours(source.number, calendar)
-        except AdapterError as error:
-            yield case.refused("diary", "hours", place, error, [calendar.vet])
-            return
-    for finding in _rows_read(case, source, place, [*chain.from_iterable(read.values())]):
-        yield finding
-
-
-def _rows_read(
-    case: DoctorCase, source: HoursSource, place: Place, rows: Sequence[HoursRow | None]
-) -> Iterator[Finding]:
+async def _hours(case: DoctorCase, source: HoursSource, look: Look, session: Session) -> None:
+    ask = partial(session.hours, source.number)
+    read = await _read(case, look, session, source.hours, ask)
+    if read is None:
+        return
+    rows = [row for _, some in read.values() for row in some]
     odd = [row for row in rows if row is None or not _reads(source, row._replace(**_FINE))]
     bad = [row for row in rows if row not in odd and row and not _reads(source, row)]
     if not rows:
-        yield case.warning("diary", "hours", "no row: nobody works by this source", place)
+        look.warning("no row: nobody works by this source")
     elif not odd and not bad:
-        text = f"{counted(len(rows), 'row')} of working hours {agreeing(len(rows), 'are')} read"
-        yield case.ok("diary", "hours", text)
-    named = "weekday" if source.hours.weekday else "day"
-    for name, some in ((named, odd), ("start", bad)):
+        are = agreeing(len(rows), "are")
+        look.ok(f"{counted(len(rows), 'row')} of working hours {are} read")
+    of_times, of_weekdays = "start and end read HH:MM, day YYYY-MM-DD", "weekday is 1 Monday"
+    remedies = {"weekday": f"{of_weekdays} to 7 Sunday (see `codes`)"}
+    for name, some in (("weekday" if source.hours.weekday else "day", odd), ("start", bad)):
         if some:
             text = f"{counted(len(some), 'row')} of {len(rows):,} cannot be read, and open nothing"
-            remedy = "start and end read HH:MM, day YYYY-MM-DD"
-            if name == "weekday":
-                remedy = "weekday is 1 Monday to 7 Sunday (see `codes`)"
             verdict = weighed(len(some), len(rows), most=TOLERABLE)
-            yield case.judged(verdict, "diary", "hours", text, (*place, name), remedy=remedy)
+            look.judge(verdict, text, name, remedy=remedies.get(name, of_times))
 
 
 def _reads(source: HoursSource, row: HoursRow) -> bool:
@@ -139,47 +167,43 @@ def _reads(source: HoursSource, row: HoursRow) -> bool:
     return True
 
 
-async def _idle(case: DoctorCase, session: Session) -> AsyncIterator[Finding]:
-    """The hours as they were read, and vets without any."""
+async def _weeks(case: DoctorCase, look: Look, session: Session) -> None:
+    """Tells the hours as they were read, and vets without any."""
     own = case.core.diary
     shifts = {vet: await own.shifts(session, vet) for vet in case.vets()}
-    for finding in hours_read(case, shifts, case.examination.now.astimezone(own.zone).date()):
-        yield finding
-    idle, known = [vet for vet, shown in shifts.items() if not shown], len(shifts)
+    hours_told(look, shifts, case.examination.now.astimezone(own.zone).date())
+    idle, known = [vet for vet, own_ in shifts.items() if not own_], len(shifts)
+    text, remedy = f"{len(idle)} of {known} vets have no working hours", "is `vet` the key of vets?"
     if not idle:
-        yield case.ok("diary", "vets", f"{known} vets, each with working hours")
-        return
-    text, verdict = f"{len(idle)} of {known} vets have no working hours", Verdict.WARNING
-    if len(idle) == known and not own.free:
-        verdict, text = Verdict.FAILED, f"{text}: nothing can be booked"
-    place, remedy = ("diary", "hours", 0), "is `vet` the key of vets?"
-    yield case.judged(verdict, "diary", "vets", text, place, remedy=remedy, ids=idle)
+        look.ok(f"{known} vets, each with working hours")
+    elif len(idle) == known and not own.free:
+        look.failed(f"{text}: nothing can be booked", 0, remedy=remedy, ids=idle)
+    else:
+        look.warning(text, 0, remedy=remedy, ids=idle)
 
 
-def hours_read(
-    maker: FindingMaker, shifts: Mapping[str, Sequence[Shift]], day: date
-) -> Iterator[Finding]:
-    """The hours of vets by their public ids, those of the same hours together."""
+def hours_told(look: Look, shifts: Mapping[str, Sequence[Shift]], day: date) -> None:
+    """Tells the hours of vets by their public ids, those of the same hours together."""
     alike: dict[str, list[str]] = {}
     for vet, own in shifts.items():
         if own:
-            alike.setdefault(said(own, day), []).append(vet)
+            alike.setdefault(week_in_words(own, day), []).append(vet)
     for text, vets in list(alike.items())[:MOST_WEEKS]:
-        yield maker.ok("diary", "hours", f"{counted(len(vets), 'vet')}: {text}", ids=vets)
+        look.ok(f"{counted(len(vets), 'vet')}: {text}", subject="hours", ids=vets)
     if len(alike) > MOST_WEEKS:
-        yield maker.ok("diary", "hours", f"and {len(alike) - MOST_WEEKS} other weeks of hours")
+        look.ok(f"and {len(alike) - MOST_WEEKS} other weeks of hours", subject="hours")
 
 
-def said(shifts: Sequence[Shift], first: date) -> str:
+def week_in_words(shifts: Sequence[Shift], first: date) -> str:
     """`Mon-Fri 09:00-17:00; Sat 09:00-12:00`; hours of one day with their date."""
-    weekly = {
-        day: _times(shift for shift in shifts if shift.day is None and shift.weekday == day)
-        for day in _WEEK
-    }
     parts = []
-    for times, alike in groupby(_WEEK, weekly.__getitem__):
+    weekly = [
+        _times(shift for shift in shifts if shift.day is None and shift.weekday == day)
+        for day in range(1, 8)
+    ]
+    for times, alike in groupby(range(7), weekly.__getitem__):
         if times:
-            days = [DAYS[day - 1] for day in alike]
+            days = [DAYS[day] for day in alike]
             parts.append(f"{'-'.join(dict.fromkeys((days[0], days[-1])))} {times}")
     dates = sorted({shift.day for shift in shifts if shift.day and shift.day >= first})
     for day in dates[:MOST_DAYS]:
@@ -192,8 +216,9 @@ def said(shifts: Sequence[Shift], first: date) -> str:
 
 def _times(shifts: Iterable[Shift]) -> str:
     spans = sorted({(shift.start, shift.end) for shift in shifts})
-    ends = ("24:00" if end == time() else f"{end:%H:%M}" for _, end in spans)
-    return ", ".join(f"{start:%H:%M}-{end}" for (start, _), end in zip(spans, ends, strict=True))
+    return ", ".join(
+        f"{start:%H:%M}-{'24:00' if end == time() else f'{end:%H:%M}'}" for start, end in spans
+    )
 
 
 def _span(case: DoctorCase, calendar: Calendar) -> DiarySpan:
@@ -201,66 +226,56 @@ def _span(case: DoctorCase, calendar: Calendar) -> DiarySpan:
     return DiarySpan(calendar, Interval(now, now + case.ahead), case.core.diary.default)
 
 
-async def _slots(
-    case: DoctorCase, source: SlotsSource, place: Place, session: Session
-) -> AsyncIterator[Finding]:
+async def _slots(case: DoctorCase, source: SlotsSource, look: Look, session: Session) -> None:
     case.troubles.clear()
-    count = 0
-    for calendar in await _calendars(case, session):
-        try:
-            count += len(await source.read(session, _span(case, calendar)))
-        except AdapterError as error:
-            yield case.refused("diary", "slots", place, error, [calendar.vet])
-            return
+    read = await _read(
+        case, look, session, source.rows, lambda at: source.read(session, _span(case, at))
+    )
+    if read is None:
+        return
+    count = sum(len(rows) for _, rows in read.values())
     if case.troubles:
-        text = f"{counted(len(case.troubles), 'row')} cannot be read, and are free for nobody"
-        yield case.failed("diary", "slots", text, (*place, "start"))
+        rows = counted(len(case.troubles), "row")
+        look.failed(f"{rows} cannot be read, and are free for nobody", "start")
     elif not count:
-        text = f"no row in {case.ahead.days} days: nothing is free by this source"
-        yield case.warning("diary", "slots", text, place)
+        look.warning(f"no row in {case.ahead.days} days: nothing is free by this source")
     else:
-        yield case.ok("diary", "slots", f"{counted(count, 'row')} in {case.ahead.days} days")
+        look.ok(f"{counted(count, 'row')} in {case.ahead.days} days")
 
 
 async def _busy(
-    case: DoctorCase, source: BusySource, place: Place, blocked: Blocks, session: Session
-) -> AsyncIterator[Finding]:
+    case: DoctorCase, source: BusySource, blocked: Blocks, look: Look, session: Session
+) -> None:
     case.troubles.clear()
-    read: dict[str, list[Block]] = {}
-    for calendar in await _calendars(case, session):
-        whose = _whose(source.busy, calendar)
-        if whose not in read:
-            try:
-                found = await source.read(session, _span(case, calendar))
-            except AdapterError as error:
-                yield case.refused("diary", "busy", place, error, [calendar.vet])
-                return
-            read[whose] = [block for row in found for block in row]
-        blocked[calendar.vet] += [_taken(session, block) for block in read[whose]]
-    count = sum(map(len, read.values()))
+    read = await _read(
+        case, look, session, source.busy, lambda at: source.read(session, _span(case, at))
+    )
+    if read is None:
+        return
+    count, over = 0, list[str]()
+    for vets, rows in read.values():
+        blocks = [block for row in rows for block in row]
+        shown = [None if one.key is None else session.appointment(one.key) for one in blocks]
+        taken = [(one.interval, id_) for one, id_ in zip(blocks, shown, strict=True)]
+        count += len(taken)
+        for vet in vets:
+            blocked[vet] += taken
+        likely = [one for one, block in zip(taken, blocks, strict=True) if block.is_likely]
+        over += _over(likely, case.examination.now)
     if case.troubles:
-        rows = counted(len(case.troubles), "row")
-        text = f"{rows} cannot be read, and block whatever they may mean"
+        text = f"{counted(len(case.troubles), 'row')} cannot be read,"
+        text += " and block whatever they may mean"
         remedy = "say how the times are written (as, pattern, zero), or leave them out in `where`"
-        yield case.failed("diary", "busy", text, (*place, "start"), remedy=remedy)
+        look.failed(text, "start", remedy=remedy)
     else:
         text = f"{counted(count, 'row')} {agreeing(count, 'block')} the next {case.ahead.days} days"
-        yield case.ok("diary", "busy", f"{text} or a part of them")
-    if "" in read and _several(case):
-        return  # whose each row is nobody says, so that none need be over another
-    over: list[str] = []
-    for blocks in read.values():
-        booked = [_taken(session, block) for block in blocks if block.is_likely]
-        over += _over(booked, case.examination.now)
-    if over:
+        look.ok(f"{text} or a part of them")
+    # of rows of which nobody says whose each is none need be over another
+    if over and not ("" in read and _several(case)):
         owner = "schedule" if source.busy.schedule is not None else "vet"
         text = f"{len(over)} appointments to come lie over another of the same {owner}"
         remedy = "the desk should part them; or some of them do not block: see `where`"
-        yield case.warning("diary", "overlaps", text, place, ids=over, remedy=remedy)
-
-
-def _taken(session: Session, block: Block) -> Taken:
-    return block.interval, None if block.key is None else session.appointment(block.key)
+        look.warning(text, subject="overlaps", ids=over, remedy=remedy)
 
 
 def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
@@ -277,33 +292,95 @@ def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
             latest = taken, shown
 
 
-def _missed(case: DoctorCase, blocked: Blocks, session: Session) -> Iterator[Finding]:
-    """Whether appointments to come block: what busy does not see is offered again."""
-    records = case.records(session, "appointments")
-    known = [each for each in records if each["vetId"] in blocked and _is_to_come(case, each)]
-    by_key = case.core.diary.knows_appointments
-    lost = [each["id"] for each in known if not _blocks(each, blocked[each["vetId"]], by_key)]
+async def _missed(case: DoctorCase, blocked: Blocks, look: Look, session: Session) -> None:
+    """Tells whether appointments to come block: what busy does not see is offered again."""
+    now, by_key = case.examination.now, case.core.diary.knows_appointments
+    known, lost = 0, list[str]()
+    for record in case.records(session, "appointments"):
+        shown, blocks = record["id"], blocked.get(record["vetId"])
+        if blocks is None or not shown or not record["scheduledAt"] or record["status"] in PAST:
+            continue
+        begins = datetime.fromisoformat(record["scheduledAt"]).astimezone(UTC)
+        if not now < begins < now + case.ahead:
+            continue
+        known += 1
+        beginning = Interval(begins, begins + MINUTE)
+        lost += (
+            []
+            if any(
+                taken.overlaps(beginning) and (not by_key or other == shown)
+                for taken, other in blocks
+            )
+            else [shown]
+        )
     if lost:
-        text = f"{len(lost)} of {len(known)} appointments to come block nothing: offered again"
-        verdict = weighed(len(lost), len(known), most=TOLERABLE)
-        remedy, place = "see `where`, `vet` and `start` there", ("diary", "busy")
-        yield case.judged(verdict, "diary", "busy", text, place, ids=lost, remedy=remedy)
+        text = f"{len(lost)} of {known} appointments to come block nothing: offered again"
+        verdict = weighed(len(lost), known, most=TOLERABLE)
+        look.judge(verdict, text, ids=lost, remedy="see `where`, `vet` and `start` there")
     elif known:
-        yield case.ok("diary", "busy", f"{len(known)} appointments to come block their time")
+        look.ok(f"{known} appointments to come block their time")
 
 
-def _is_to_come(case: DoctorCase, record: Record) -> bool:
-    """Whether an appointment begins within the time that is looked at, and still stands."""
-    if not record["scheduledAt"] or not record["id"] or record["status"] in PAST:
-        return False
-    begins = datetime.fromisoformat(record["scheduledAt"]).astimezone(UTC)
-    return case.examination.now < begins < case.examination.now + case.ahead
+async def _fitting(case: DoctorCase, look: Look, session: Session) -> None:
+    """Tells how many appointments fit into the hours of their vets, and if more would elsewhen."""
+    own, now = case.core.diary, case.examination.now
+    shifts = {vet: await own.shifts(session, vet) for vet in case.vets()}
+    records = case.records(session, "appointments")
+    own_visits = (one for one in records if shifts.get(one["vetId"]))
+    visits = [visit for one in own_visits for visit in _visit(one, now, own.zone)]
+    if len(visits) < ENOUGH:
+        return
+
+    def share(offsets: int = 0, days: int = 0) -> float:
+        def moved(wall: datetime) -> datetime:
+            return wall + offsets * (wall.utcoffset() or timedelta()) + days * ONE_DAY
+
+        fits = (_within(shifts[vet], moved(begins), moved(ends)) for vet, begins, ends in visits)
+        return sum(fits) / len(visits)
+
+    as_read, place = share(), ("resources", "appointments", "fields", "scheduledAt")
+    readings: list[tuple[float, str, str, Place]] = [
+        (share(offsets=sign), text, remedy, place) for sign, text, remedy in _OFFSETS
+    ]
+    if weekday := _weekday(case):
+        readings += [(share(days=sign), text, remedy, weekday) for sign, text, remedy in _WEEKDAYS]
+    best, text, remedy, at = max(readings, key=itemgetter(0))
+    percent = f"{as_read:.0%} of {len(visits):,} appointments lie within working hours"
+    if best >= as_read + BETTER and best > FEW:
+        look.failed(f"{percent}, and {best:.0%} would {text}", place=at, remedy=remedy)
+    elif as_read < FEW:
+        look.warning(percent, remedy="are these the hours in force?")
+    else:
+        look.ok(percent)
 
 
-def _blocks(appointment: Record, blocks: Iterable[Taken], by_key: bool) -> bool:
-    begins = datetime.fromisoformat(appointment["scheduledAt"])
-    beginning = Interval(begins, begins + MINUTE)
-    return any(
-        taken.overlaps(beginning) and (not by_key or shown == appointment["id"])
-        for taken, shown in blocks
-    )
+def _visit(record: Record, now: datetime, zone: ZoneInfo) -> Iterator[Visit]:
+    """The appointment, if it took place within a year or is to."""
+    if record["scheduledAt"] and record["status"] not in ("CANCELLED", "NO_SHOW"):
+        begins = datetime.fromisoformat(record["scheduledAt"])
+        if now - AGO < begins < now + AHEAD:
+            ends = datetime.fromisoformat(record["endTime"] or record["scheduledAt"])
+            wall = begins.astimezone(zone)
+            yield record["vetId"], wall, wall + max(ends - begins, timedelta())
+
+
+def _weekday(case: DoctorCase) -> Place:
+    """Where the mapping says on which weekday hours are; () where none repeat weekly."""
+    for number, hours in enumerate(case.core.mapping.diary.hours):
+        if not hours.is_rows or hours.weekday is not None:
+            return ("diary", "hours", number, "weekday" if hours.is_rows else "days")
+    return ()
+
+
+def _within(shifts: list[Shift], begins: datetime, ends: datetime) -> bool:
+    first, last = begins.replace(tzinfo=None), ends.replace(tzinfo=None)
+    for shift in shifts:
+        for day in (first.date() - ONE_DAY, first.date()):
+            closing = day if shift.end > shift.start else day + ONE_DAY
+            opens = datetime.combine(day, shift.start)
+            closes = datetime.combine(closing, shift.end)
+            # a closed day counts too: these are the hours as they are read
+            is_that_day = shift.day == day if shift.day else shift.weekday == day.isoweekday()
+            if is_that_day and opens <= first and last <= closes:
+                return True
+    return False

@@ -32,7 +32,10 @@ def _model_problems(
 ) -> Iterator[Problem]:
     at: dict[Place, list[Any]] = {}
     for told in error.errors(include_url=False):
-        at.setdefault(_existing(document, tuple(told["loc"])), []).append(told)
+        place: Place = ()  # without the names of union members that pydantic puts between
+        for part in told["loc"]:
+            place = (*place, part) if (*place, part) in document.marks else place
+        at.setdefault(place, []).append(told)
     for place, found in at.items():
         kinds = {told["type"] for told in found}
         if kinds <= _SCALARS.keys() and any(other[: len(place)] == place != other for other in at):
@@ -58,19 +61,14 @@ def _model_problem(
     if error["type"] == "missing":
         if place in document.partial:
             return None
-        text = f"{name} is missing{_example(error['loc'], model)}"
-        return document.problem(place, text, at_key=True)
+        fields = (it for part in _models_at(error["loc"], model) for it in _fields(part))
+        examples = [
+            f", such as {name}: {info.examples[0]}"
+            for known, info in fields
+            if known == name and info.is_required() and info.examples
+        ]
+        return document.problem(place, f"{name} is missing{''.join(examples[:1])}", at_key=True)
     return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
-
-
-def _example(place: Place, model: type[BaseModel]) -> str:
-    """What could be written for a name that is missing, where the models have an example."""
-    name = place[-1]
-    for part in _models_at(place, model):
-        for known, info in _fields(part):
-            if known == name and info.is_required() and info.examples:
-                return f", such as {name}: {info.examples[0]}"
-    return ""
 
 
 def _name(place: Place) -> str:
@@ -81,14 +79,16 @@ def _name(place: Place) -> str:
 def _remedy(place: Place, model: type[BaseModel]) -> str:
     """What to write instead of an unknown name; a name of a group's own leads into the group."""
     name = str(place[-1])
-    if len(place) == 1:
-        group, _, inner = name.rpartition(".")
-        for other, members in _groups(model):
-            if group == other:
-                near = "" if inner in members else did_you_mean(inner, members)
-                return f": indent {inner} under {group}:{near}"
-            if name in members:
-                return f": indent it under {other}:"
+    group, _, inner = name.rpartition(".")
+    for other, info in _fields(model) if len(place) == 1 else ():
+        members = [
+            member for kind in _models_named_in(info.annotation) for member, _ in _fields(kind)
+        ]
+        if group == other:
+            near = "" if inner in members else did_you_mean(inner, members)
+            return f": indent {inner} under {group}:{near}"
+        if name in members and isinstance(info.annotation, type):
+            return f": indent it under {other}:"
     every = {known for part in models_in(model) for known, _ in _fields(part)} - {name}
     own = [known for part in _models_at(place, model) for known, _ in _fields(part)]
     return did_you_mean(name, own) or did_you_mean(name, every)
@@ -109,14 +109,6 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     """The fields of a model, by the names that a file has."""
     for name, info in model.model_fields.items():
         yield info.alias or name, info
-
-
-def _groups(model: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
-    """The members of a model that are models themselves, with the names in them."""
-    for name, info in _fields(model):
-        kind = info.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield name, [member for member, _ in _fields(kind)]
 
 
 # What pydantic says in its own words, said in the words of who writes the file.
@@ -157,15 +149,6 @@ def sentence(error: Any) -> str:
         return _WORDS[kind]
     said: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     return said[:1].lower() + said[1:]
-
-
-def _existing(document: Document, place: Place) -> Place:
-    """The place without the names of union members that pydantic puts between."""
-    found: Place = ()
-    for part in place:
-        if (*found, part) in document.marks:
-            found = (*found, part)
-    return found
 
 
 def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:

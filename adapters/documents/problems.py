@@ -1,7 +1,7 @@
 """What is wrong with a file, at its line and column, and the checks that find it."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -49,11 +49,6 @@ class Check(Generic[SubjectT]):
     help: str
     severity: Severity = Severity.ERROR
     find: Callable[[SubjectT], Iterable[Problem]] | None = None
-
-
-def by_code(*tables: Iterable[Check[SubjectT]]) -> Mapping[str, Check[SubjectT]]:
-    """All checks of the tables, in their order."""
-    return {check.code: check for table in tables for check in table}
 
 
 def run(checks: Iterable[Check[SubjectT]], subject: SubjectT) -> Iterator[Problem]:

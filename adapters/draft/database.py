@@ -33,7 +33,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import AdapterError, BackendUnavailable
 from adapters.sql.engines import open_engine
-from adapters.sql.engines.base import Engine
+from adapters.sql.engines.engine import Engine
 from adapters.values.convert import bits
 from adapters.wrappers.unreachable import reason
 

@@ -28,23 +28,16 @@ class IdKeeper:
 
     async def learn_query(self, query: Query) -> None:
         """Look up what a query names; first of all make room for the ids of its answer."""
-        for ids in self._tabled.values():
-            await ids.kept.make_room()
-        if self._tabled:
-            await self._learn(self._named(query))
+        await self._learn(self._named(query))
 
     async def learn_draft(self, draft: Draft) -> None:
         """Look up what a draft names; first of all make room for the ids of the booking."""
-        for ids in self._tabled.values():
-            await ids.kept.make_room()
-        if self._tabled:
-            named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
-            await self._learn(zip(_REFERS.values(), named, strict=True))
+        named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
+        await self._learn(zip(_REFERS.values(), named, strict=True))
 
     async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
         """Look up ids of one resource."""
-        if resource in self._tabled:
-            await self._learn((resource, each) for each in public_ids)
+        await self._learn((resource, each) for each in public_ids)
 
     async def kept(self, answer: Awaitable[T]) -> T:
         """The answer, once all its ids that need to be are kept."""
@@ -64,10 +57,13 @@ class IdKeeper:
         return given
 
     async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:
+        if not self._tabled:
+            return
+        for ids in self._tabled.values():
+            await ids.make_room()
         for resource, public_id in named:
-            ids = self._tabled.get(resource)
-            if ids is not None and public_id is not None:
-                await ids.learn(public_id)
+            if resource in self._tabled and public_id is not None:
+                await self._tabled[resource].learn(public_id)
 
     def _named(self, query: Query) -> Iterator[tuple[str, str | None]]:
         if query.id:

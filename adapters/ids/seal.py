@@ -8,6 +8,7 @@ UUID fails its mark, so no query is needed to turn it down.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -39,37 +40,37 @@ class Sealer:
 
     def _seal(self, key: int | str) -> str:
         """The id of a key; ValueError where it does not fit."""
-        block = self._block(key)
+        if isinstance(key, str):
+            letters = key.encode()
+            if not 0 < len(letters) <= LONGEST_TEXT or letters[-1] == 0:
+                raise ValueError(f"only texts of 1 to {LONGEST_TEXT} bytes can be sealed")
+            block = self._text_mark << 64 | int.from_bytes(letters.ljust(LONGEST_TEXT, b"\0"))
+        elif _LEAST <= key <= _MOST:
+            block = self._mark << 64 | (key & (1 << 64) - 1)
+        else:
+            raise ValueError("only whole numbers of 64 bits can be sealed")
         left, right = block >> HALF, block & _HALF_MASK
         for number in range(ROUNDS):
             left, right = right, left ^ self._mix(number, right)
         return _uuid_of(left << HALF | right)
 
-    def _block(self, key: int | str) -> int:
-        if isinstance(key, str):
-            letters = key.encode()
-            if not 0 < len(letters) <= LONGEST_TEXT or letters[-1] == 0:
-                raise ValueError(f"only texts of 1 to {LONGEST_TEXT} bytes can be sealed")
-            return self._text_mark << 64 | int.from_bytes(letters.ljust(LONGEST_TEXT, b"\0"))
-        if not _LEAST <= key <= _MOST:
-            raise ValueError("only whole numbers of 64 bits can be sealed")
-        return self._mark << 64 | (key & (1 << 64) - 1)
-
     def unseal(self, text: str) -> int | str | None:
         """The key behind a canonical UUID; None where this resource never made it."""
-        block = _block_of(text)
-        if block is None:
+        digits = int(text.replace("-", ""), 16)
+        if digits >> 76 & 0xF != 8 or digits >> 62 & 0x3 != 2:
             return None
+        block = digits >> 80 << 74 | (digits >> 64 & 0xFFF) << 62 | digits & (1 << 62) - 1
         left, right = block >> HALF, block & _HALF_MASK
         for number in reversed(range(ROUNDS)):
             left, right = right ^ self._mix(number, left), left
         block = left << HALF | right
         key = block & (1 << 64) - 1
+        if block >> 64 == self._mark:
+            return key - (1 << 64) if key > _MOST else key
         if block >> 64 == self._text_mark:
-            return _letters(key)
-        if block >> 64 != self._mark:
-            return None
-        return key - (1 << 64) if key > _MOST else key
+            with suppress(UnicodeDecodeError):
+                return key.to_bytes(LONGEST_TEXT).rstrip(b"\0").decode()
+        return None
 
     def _mix(self, number: int, half: int) -> int:
         state = self._rounds[number].copy()
@@ -82,13 +83,6 @@ def _mark(key: bytes, resource: str, person: bytes) -> int:
     return int.from_bytes(digest) >> (64 - _MARK_BITS)
 
 
-def _letters(key: int) -> str | None:
-    try:
-        return key.to_bytes(LONGEST_TEXT).rstrip(b"\0").decode()
-    except UnicodeDecodeError:
-        return None
-
-
 def uuid_of_digest(digest: bytes) -> str:
     """A UUID version 8 with the first 122 bits of 16 bytes."""
     return _uuid_of(int.from_bytes(digest) >> 6)
@@ -98,13 +92,6 @@ def _uuid_of(block: int) -> str:
     high, middle, low = block >> 74, block >> 62 & 0xFFF, block & (1 << 62) - 1
     digits = f"{high << 80 | 8 << 76 | middle << 64 | 2 << 62 | low:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-def _block_of(text: str) -> int | None:
-    number = int(text.replace("-", ""), 16)
-    if number >> 76 & 0xF != 8 or number >> 62 & 0x3 != 2:
-        return None
-    return number >> 80 << 74 | (number >> 64 & 0xFFF) << 62 | number & (1 << 62) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -20,8 +21,8 @@ MOST_WAITING = 65_536
 AT_ONCE = 1_000
 
 
-class KeptIds:
-    """What the ids of one resource stand for, by a table; keys are texts of JSON.
+class TabledIds:
+    """What the ids of one resource stand for, by a table that keeps keys as texts of JSON.
 
     While the table cannot be written no answer with a new id leaves, and MOST_WAITING wait for it.
     Beyond that a new id is Unreadable: its row is left out, rather than shown under an id that may
@@ -29,8 +30,7 @@ class KeptIds:
     """
 
     def __init__(self, resource: str, table: IdTable | None) -> None:
-        self._resource = resource
-        self._table = table
+        self._resource, self._table = resource, table
         self._known: LRUCache[str, str] = LRUCache(REMEMBERED)
         self._new: dict[str, str] = {}
         self._certain: set[str] = set()
@@ -75,28 +75,32 @@ class KeptIds:
 
     async def keep(self) -> None:
         """Write the ids that were shown first since; none may leave before."""
-        if self._table is None or not self._new:
+        table = self._table
+        if table is None or not self._new:
             return
         async with self._writing:  # what another request has written meanwhile waits no longer
             waiting = list(self._new.items())
             for start in range(0, len(waiting), AT_ONCE):
-                await self._write(self._table, dict(waiting[start : start + AT_ONCE]))
+                new = dict(waiting[start : start + AT_ONCE])
+                certain = {each: key for each, key in new.items() if each in self._certain}
+                others = {each: key for each, key in new.items() if each not in certain}
+                if certain:
+                    await table.respell(self._resource, certain)
+                found: Mapping[str, str] = {}
+                if others:
+                    await table.remember(self._resource, others)
+                    # another worker may have known it better
+                    found = await table.find(self._resource, list(others))
+                self._settle(new, certain, {**new, **found})
 
     async def make_room(self) -> None:
         """Write them now where no more may wait, before anything is asked of the backend."""
         if len(self._new) >= MOST_WAITING:
             await self.keep()
 
-    async def _write(self, table: IdTable, new: dict[str, str]) -> None:
-        certain = {each: key for each, key in new.items() if each in self._certain}
-        others = {each: key for each, key in new.items() if each not in certain}
-        if certain:
-            await table.respell(self._resource, certain)
-        kept: dict[str, str] = dict(new)
-        if others:
-            await table.remember(self._resource, others)
-            # another worker may have known it better
-            kept |= await table.find(self._resource, list(others))
+    def _settle(
+        self, new: dict[str, str], certain: Collection[str], kept: Mapping[str, str]
+    ) -> None:
         for each, key in new.items():
             self._known[each] = kept[each]
             if self._new.get(each) == key and (each in certain or each not in self._certain):
@@ -104,13 +108,12 @@ class KeptIds:
                 self._certain.discard(each)
 
 
-class HashedIds:
+class HashedIds(TabledIds):
     """A keyed hash of the key. Without a table (lists inside records) there is no way back."""
 
     def __init__(self, secret: bytes, resource: str, table: IdTable | None) -> None:
-        self._resource = resource
+        super().__init__(resource, table)
         self._key = blake2b(b"hashed ids", key=secret, digest_size=32).digest()
-        self.kept = KeptIds(resource, table)
 
     def shown(self, raw: Any) -> str | None:
         parts = raw if isinstance(raw, tuple) else (raw,)
@@ -121,26 +124,18 @@ class HashedIds:
         spelt = json.dumps([str(each) for each in plain], ensure_ascii=False)
         mixed = f"{self._resource}\0{spelt}".encode()
         public_id = uuid_of_digest(blake2b(mixed, key=self._key, digest_size=16).digest())
-        self.kept.add(public_id, json.dumps(plain, ensure_ascii=False))
+        self.add(public_id, json.dumps(plain, ensure_ascii=False))
         return public_id
 
     def referred(self, raw: Any) -> str | None:
         return self.shown(raw)
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
-        key = self.kept.find(public_id)
+        key = self.find(public_id)
         if key is None:
             return ()
         parts = json.loads(key)
         return (parts[0] if len(parts) == 1 else tuple(parts),)
-
-    async def learn(self, public_id: str) -> None:
-        """Look an id up in the table, so that `keys` knows it."""
-        await self.kept.learn(public_id)
-
-    async def keep(self) -> None:
-        """As KeptIds."""
-        await self.kept.keep()
 
 
 def _plain_key(raw: Any) -> Any:
@@ -148,16 +143,14 @@ def _plain_key(raw: Any) -> Any:
     raw = by_value(raw)
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
-    if isinstance(raw, str):
-        return raw.rstrip()
+    if isinstance(raw, float) and abs(raw) >= 2**53:  # rounded: another key's too
+        raise Unreadable
     if isinstance(raw, bytes):
         try:
             return raw.decode()
         except UnicodeDecodeError as error:
             raise Unreadable from error
-    if isinstance(raw, float) and abs(raw) >= 2**53:  # rounded: another key's too
-        raise Unreadable
-    return str(raw)
+    return raw.rstrip() if isinstance(raw, str) else str(raw)
 
 
 _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
@@ -176,7 +169,7 @@ def plain_uuid(raw: Any) -> str | None:
     return public_id
 
 
-class NativeIds:
+class NativeIds(TabledIds):
     """A UUID that the practice system gives itself, kept as one or as a text in any case.
 
     The resource's own key says how it is spelt; what refers to it may spell it otherwise, and is
@@ -188,7 +181,7 @@ class NativeIds:
     def __init__(
         self, resource: str = "", table: IdTable | None = None, *, one_spelling: bool = False
     ) -> None:
-        self.kept = KeptIds(resource, table)
+        super().__init__(resource, table)
         self._one_spelling = one_spelling
         # as the resource's own key spells it, and as others do
         self._met: LRUCache[str, str] = LRUCache(REMEMBERED)
@@ -199,8 +192,8 @@ class NativeIds:
         if public_id is None:
             return None
         spelt = str(raw).strip()
-        if not self._is_tried(public_id, spelt) or self.kept.find(public_id) is not None:
-            self.kept.add(public_id, json.dumps(spelt), certain=True)
+        if not self._is_tried(public_id, spelt) or self.find(public_id) is not None:
+            self.add(public_id, json.dumps(spelt), certain=True)
         self._met[public_id] = spelt
         return public_id
 
@@ -210,12 +203,12 @@ class NativeIds:
             return public_id
         spelt = str(raw).strip()
         if not self._is_tried(public_id, spelt):
-            self.kept.add(public_id, json.dumps(spelt))
+            self.add(public_id, json.dumps(spelt))
         self._referred[public_id] = spelt
         return public_id
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
-        kept = self.kept.find(public_id)
+        kept = self.find(public_id)
         known = self._met.get(public_id), kept and json.loads(kept), self._referred.get(public_id)
         spelt = *known, public_id, public_id.upper()
         return tuple(dict.fromkeys(each for each in spelt if each))
@@ -223,11 +216,7 @@ class NativeIds:
     async def learn(self, public_id: str) -> None:
         """Look up in the table how an id is spelt that was not met yet."""
         if public_id not in self._met:
-            await self.kept.learn(public_id)
-
-    async def keep(self) -> None:
-        """As KeptIds."""
-        await self.kept.keep()
+            await super().learn(public_id)
 
     def _is_tried(self, public_id: str, spelt: str) -> bool:
         """Whether it is looked for in that spelling without being known."""

@@ -1,7 +1,6 @@
 """A practice system behind a mapping, as an Adapter: one for all, whichever way it is asked."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
@@ -21,6 +20,7 @@ from adapters.documents.problems import Problem
 from adapters.ids import IdKeeper
 from adapters.mapped.booking import BookingFlow
 from adapters.mapped.diary import Diary
+from adapters.mapped.records import RowReader
 from adapters.mapped.repeated import RepeatedHours
 from adapters.mapped.session import Session
 from adapters.mapping.converters import Converters
@@ -63,35 +63,51 @@ class PlannedReader(Protocol):
     """What the core knows of how one resource is read."""
 
     @property
+    def rows(self) -> RowReader: ...
+
+    @property
     def filterable(self) -> frozenset[str]: ...
 
     def refusal(self, condition: Condition) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
     """What is made of one mapping for one practice system."""
 
-    mapping: MappingFile
-    document: Document
-    converters: Converters
-    readers: Mapping[str, PlannedReader]
-    diary: Diary
-    bookings: BookingFlow
-    hours: RepeatedHours
-    driver: SystemDriver
+    def __init__(
+        self,
+        options: AdapterOptions,
+        mapping: MappingFile,
+        document: Document,
+        converters: Converters,
+        readers: Mapping[str, PlannedReader],
+        *,
+        shortens_slots: bool = False,
+        asked_by_day: bool = False,
+    ) -> None:
+        self.mapping, self.document, self.converters = mapping, document, converters
+        self.readers = readers
+        fields = readers["appointments"].rows.by_name
+        self.hours = RepeatedHours(fields, options.times)
+        self.diary = Diary(mapping.diary, converters, options.report, shortens_slots=shortens_slots)
+        self.bookings = BookingFlow(
+            diary=self.diary,
+            hours=self.hours,
+            fields=fields,
+            has_reference=mapping.booking.reference is not None,
+            asked_by_day=asked_by_day,
+        )
 
 
 class MappedAdapter:
     """Reads and books as the mapping says."""
 
-    def __init__(self, options: AdapterOptions, core: Core) -> None:
-        self.options = options
-        self.core = core
-        self._driver, self._diary, self._hours = core.driver, core.diary, core.hours
+    def __init__(self, options: AdapterOptions, core: Core, driver: SystemDriver) -> None:
+        self.options, self.core = options, core
+        self._driver, self._diary, self._hours = driver, core.diary, core.hours
         self._bookings = core.bookings
         self._keeper = IdKeeper(dict(core.converters.tabled), options.shapes)
-        self.excludes = core.driver.excludes
+        self.excludes = driver.excludes
         self.settle = 0.0 if self.excludes else float(core.mapping.booking.settle)
         self.default_length: timedelta | None = core.diary.default_length
         self.resources = frozenset(core.readers) | {"slots"}
@@ -120,9 +136,17 @@ class MappedAdapter:
                 )
             )
             return Page(records=slots)
+
+        async def page(session: Session) -> Page:
+            if query.within is not None:
+                await session.exists(*query.within, query.within_only)
+            given = (query.filters, query.limit, query.after, query.only)
+            return await session.page(query.resource, *given)
+
         searches = any(each.match == "search" for each in query.filters)
-        read = self._driver.search if searches else self._driver.read
-        return await self._keeper.kept(read(lambda session: _page(session, query)))
+        return await self._keeper.kept(
+            (self._driver.search if searches else self._driver.read)(page)
+        )
 
     async def create_appointment(self, draft: Draft) -> Record:
         """Check, write, read back and check again, one booking at a time for each vet."""
@@ -166,10 +190,3 @@ class MappedAdapter:
     async def aclose(self) -> None:
         """Let go of every connection."""
         await self._driver.aclose()
-
-
-async def _page(session: Session, query: Query) -> Page:
-    if query.within is not None:
-        resource, public_id = query.within
-        await session.exists(resource, public_id, query.within_only)
-    return await session.page(query.resource, query.filters, query.limit, query.after, query.only)

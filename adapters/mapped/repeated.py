@@ -7,12 +7,12 @@ shows the same.
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 from adapters.base import AdapterError, BookedTimes, OutcomeUnknown, Record, SlotTaken
 from adapters.mapped.booked import TakenMeanwhile
-from adapters.mapped.slots import Interval
+from adapters.mapped.slots import Block, Interval
 from adapters.mapped.spans import narrowed
 from adapters.values.times import Later, TimeConverter, instant_text
 
@@ -27,9 +27,7 @@ class KnownTimes:
     booked: Mapping[str, Interval] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
 
-    def narrowed(
-        self, appointment: str, readings: Sequence[tuple[Interval, bool]]
-    ) -> Sequence[tuple[Interval, bool]]:
+    def narrowed(self, appointment: str, readings: Sequence[Block]) -> Sequence[Block]:
         """The booked one of the times that an appointment's row may mean; all where none is."""
         if appointment in self.booked:
             return narrowed(readings, self.booked[appointment])
@@ -45,27 +43,22 @@ class RepeatedHours:
         self._ends: TimeConverter | None = fields[ENDS].converter if ENDS in fields else None
         self._kept = kept
 
-    def readings(self, begins: datetime) -> Sequence[datetime]:
-        """All that an appointment may read as that begins then."""
-        return self._begins.readings(begins)
-
     def settled(self, record: Record, booked: Interval) -> Record:
-        """The record with the booked times, where the practice system's clock shows these."""
-        begins = _moment(record, BEGINS)
+        """The record with the booked times, where the practice system's clock shows these.
+
+        An end that was read moves on with its start, or is the one in the other of the two hours.
+        """
+        begins, ends = _moment(record, BEGINS), _moment(record, ENDS)
         if begins is None or booked.start not in self._begins.readings(begins):
             return record
-        told = {**record, BEGINS: instant_text(booked.start)}
-        ends = _moment(record, ENDS)
-        if ends is not None:
-            told[ENDS] = instant_text(self._end(ends, booked.start - begins, booked))
-        return told
-
-    def _end(self, read: datetime, moved: timedelta, booked: Interval) -> datetime:
-        """The end that was read, moved on with its start, or in the other of the two hours."""
-        if self._ends is None or isinstance(self._ends, Later):
-            return read + moved
-        choices = [each for each in self._ends.readings(read) if each > booked.start]
-        return booked.end if booked.end in choices else min(choices, default=read)
+        settled = {**record, BEGINS: instant_text(booked.start)}
+        if ends is not None and (self._ends is None or isinstance(self._ends, Later)):
+            settled[ENDS] = instant_text(ends + (booked.start - begins))
+        elif ends is not None and self._ends is not None:
+            choices = [end for end in self._ends.readings(ends) if end > booked.start]
+            end = booked.end if booked.end in choices else min(choices, default=ends)
+            settled[ENDS] = instant_text(end)
+        return settled
 
     def is_unclear(self, record: Record) -> bool:
         """Whether the clock shows one of its times twice."""
@@ -80,8 +73,7 @@ class RepeatedHours:
         if begins is None or not self.is_unclear(record):
             return record
         found = (await self.known([record["id"]])).get(record["id"])
-        ends = _moment(record, ENDS) or begins
-        return self.settled(record, found or Interval(begins, ends))
+        return self.settled(record, found or Interval(begins, _moment(record, ENDS) or begins))
 
     async def read(self, ask: Callable[[KnownTimes], Awaitable[T]]) -> T:
         """The answer; asked again with the booked times of ambiguous rows, where any are kept."""

@@ -66,16 +66,6 @@ class Offer:
     slot: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class BookedVisit:
-    """A booked appointment as it stands now."""
-
-    id: str
-    vet: str
-    begins: datetime
-    type: str | None = None
-
-
 @dataclass(slots=True)
 class BookingProgress:
     """How far a booking came: what it made, and where the mapping says what is being done."""
@@ -104,8 +94,10 @@ class Session(Protocol):
     ) -> Page:
         """Up to `limit` records behind the place `after`."""
 
-    async def standing(self, appointments: Sequence[str]) -> Mapping[str, BookedVisit | None]:
-        """Those of the appointments that are there; None for one that cannot be read."""
+    async def pick(
+        self, resource: str, public_ids: Sequence[str], names: Sequence[str]
+    ) -> Mapping[str, Sequence[Any] | None]:
+        """Some fields of those of the records that are there; None where one is unreadable."""
 
     async def schedules(self, vet: str) -> Sequence[Any]:
         """The raw keys of the vet's schedules, in their order."""

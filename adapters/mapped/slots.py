@@ -7,6 +7,7 @@ change gives neither double nor lost slots. Intervals are half open.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.mapping.hours import Shift
@@ -25,6 +26,21 @@ class Interval:
         return self.start < other.end and other.start < self.end
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A time that is taken; `key` is the appointment's raw key, where the source names one.
+
+    `schedule` is the one that it blocks, None where it blocks the vet wherever that is. Of a row in
+    an hour that comes twice there are several: those that a clock on the wall alone would tell are
+    likely.
+    """
+
+    interval: Interval
+    key: Any = None
+    schedule: Any = None
+    is_likely: bool = True
+
+
 def day_window(day: date, zone: ZoneInfo) -> Interval:
     """All of a local day, from its first midnight to its last: 23, 24 or 25 hours.
 
@@ -34,7 +50,7 @@ def day_window(day: date, zone: ZoneInfo) -> Interval:
     ends = datetime.combine(day + ONE_DAY, time(), zone)
     return Interval(
         datetime.combine(day, time(), zone).astimezone(UTC),
-        max(ends.replace(fold=each).astimezone(UTC) for each in (0, 1)),
+        max(ends.replace(fold=fold).astimezone(UTC) for fold in (0, 1)),
     )
 
 
@@ -50,17 +66,15 @@ def working_times(day: date, zone: ZoneInfo, shifts: Iterable[Shift]) -> Iterato
     """
     for shift in shifts:
         for begins in (day - 2 * ONE_DAY, day - ONE_DAY, day):
-            if not shift.begins_on(begins) or not _exists(begins, zone):
+            if not shift.begins_on(begins):
                 continue
-            ends = begins if shift.end > shift.start else begins + ONE_DAY
-            yield Interval(
-                datetime.combine(begins, shift.start, zone).astimezone(UTC),
-                datetime.combine(ends, shift.end, zone).astimezone(UTC),
-            )
-
-
-def _exists(day: date, zone: ZoneInfo) -> bool:
-    return is_on(datetime.combine(day, time(12), zone).astimezone(UTC), day, zone)
+            noon = datetime.combine(begins, time(12), zone).astimezone(UTC)
+            if is_on(noon, begins, zone):
+                ends = begins if shift.end > shift.start else begins + ONE_DAY
+                yield Interval(
+                    datetime.combine(begins, shift.start, zone).astimezone(UTC),
+                    datetime.combine(ends, shift.end, zone).astimezone(UTC),
+                )
 
 
 def free_slots(
@@ -85,19 +99,15 @@ def free_slots(
         start = shift.start
         while start + duration <= shift.end:
             slot = Interval(start, start + duration)
-            if start > now and is_on(start, day, zone) and _is_free(slot, blocked):
+            if start > now and is_on(start, day, zone) and not any(map(slot.overlaps, blocked)):
                 found.add(slot)
             start += step
     return sorted(found)
 
 
-def _is_free(slot: Interval, blocked: list[Interval]) -> bool:
-    return not any(slot.overlaps(each) for each in blocked)
-
-
 def covered_slots(
-    offered: list[Interval],
-    busy: list[Interval],
+    offered: Iterable[Interval],
+    busy: Iterable[Interval],
     day: date,
     zone: ZoneInfo,
     *,
@@ -105,15 +115,13 @@ def covered_slots(
     now: datetime,
 ) -> list[Interval]:
     """The slots of a local day that begin where the backend says, and are free all along."""
-    found = set()
-    spans = sorted(offered)
-    for start in {each.start for each in spans}:
-        slot = Interval(start, start + duration)
-        until = start
-        for each in spans:
-            if each.start <= until:
-                until = max(until, each.end) if each.end > start else until
-        inside = start > now and is_on(start, day, zone)
-        if inside and until >= slot.end and not any(slot.overlaps(each) for each in busy):
+    found, spans = set(), sorted(offered)
+    for start in {span.start for span in spans}:
+        slot, until = Interval(start, start + duration), start
+        for span in spans:
+            if span.start <= until and span.end > start:
+                until = max(until, span.end)
+        inside = start > now and is_on(start, day, zone) and until >= slot.end
+        if inside and not any(map(slot.overlaps, busy)):
             found.add(slot)
     return sorted(found)

@@ -1,14 +1,15 @@
 """How long what stands in a diary lasts, however its length and its end are written."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.base import BackendNonsense
-from adapters.mapped.slots import ONE_DAY, Interval
+from adapters.mapped.slots import ONE_DAY, Block, Interval
 from adapters.values.convert import Unreadable
 from adapters.values.wall_clock import length
 
@@ -30,6 +31,11 @@ def lasting(raw: Any) -> timedelta | None:
     return found
 
 
+def spans_of(starts: Sequence[datetime], ends: Sequence[datetime]) -> list[Interval]:
+    """All times from one of the starts to one of the ends behind it."""
+    return [Interval(start, end) for start in starts for end in ends if start < end]
+
+
 def readings(
     starts: Sequence[datetime],
     ends: Sequence[datetime],
@@ -42,55 +48,37 @@ def readings(
     or where it counts the change of the clocks: whoever writes 02:45 to 02:15 and 30 minutes knows
     of it, whoever writes 02:30 to 03:30 and 60 minutes may not.
     """
-    spans = [Interval(start, end) for start in starts for end in ends if start < end]
-    known = [each for each in spans if each.end - each.start == lasts]
-    decided = known if len(starts) == 1 else [each for each in known if _crosses(each, zone)]
-    plain = [each.end - each.start for each in spans if not _crosses(each, zone)]
+
+    def crosses(span: Interval) -> bool:
+        """Whether the clocks change in between."""
+        return len({each.astimezone(zone).utcoffset() for each in (span.start, span.end)}) > 1
+
+    spans = spans_of(starts, ends)
+    known = [span for span in spans if span.end - span.start == lasts]
+    decided = known if len(starts) == 1 else list(filter(crosses, known))
+    plain = [span.end - span.start for span in spans if not crosses(span)]
     if decided or len(spans) == 1 or not plain:
-        yield from ((each, True) for each in decided or spans)
+        yield from ((span, True) for span in decided or spans)
         return
     shown = {Interval(start, start + min(plain)) for start in starts}
-    yield from ((each, True) for each in sorted(shown))
-    yield from ((each, False) for each in spans if each not in shown)
+    yield from ((span, True) for span in sorted(shown))
+    yield from ((span, False) for span in spans if span not in shown)
 
 
-def shortest(starts: Sequence[datetime], ends: Sequence[datetime]) -> Interval | None:
-    """The least that a row may offer, and of several the first; None where no end fits."""
-    spans = [Interval(start, end) for start in starts for end in ends if start < end]
-    return min(spans, key=lambda each: (each.end - each.start, each.start), default=None)
-
-
-def meant(blocks: Iterable[tuple[Interval, bool]], wanted: Interval) -> list[Interval]:
-    """What a row blocks that was written for the time that is `wanted`.
-
-    The reading that begins then and lasts as long, or longer; the likely ones where none does.
-    """
-    return [each for each, is_likely in narrowed(blocks, wanted) if is_likely]
-
-
-def narrowed(
-    blocks: Iterable[tuple[Interval, bool]], booked: Interval
-) -> list[tuple[Interval, bool]]:
+def narrowed(blocks: Sequence[Block], booked: Interval) -> Sequence[Block]:
     """Of the times that a row may mean the one that was booked; all where none is that.
 
     It begins then, and lasts as long, or longer. Where it is not known how long the booked time
     lasts (it has no length), all that begin then.
     """
-    all_ = list(blocks)
-    fitting = [each for each in all_ if _fits(each[0], booked)]
+    fitting = [
+        block
+        for block in blocks
+        if block.interval.start == booked.start and block.interval.end >= booked.end
+    ]
     if not fitting or booked.start == booked.end:
-        return fitting or all_
-    return [(min(each for each, _ in fitting), True)]
-
-
-def _fits(time: Interval, booked: Interval) -> bool:
-    return time.start == booked.start and time.end >= booked.end
-
-
-def _crosses(span: Interval, zone: ZoneInfo) -> bool:
-    """Whether the clocks change in between."""
-    offsets = {each.astimezone(zone).utcoffset() for each in (span.start, span.end)}
-    return len(offsets) > 1
+        return fitting or blocks
+    return [replace(min(fitting, key=lambda block: block.interval), is_likely=True)]
 
 
 def type_lasts(minutes: int | None, default: int) -> timedelta:

@@ -77,7 +77,7 @@ class Converters:
     def keep_no_ids(self) -> None:
         """For one who shows the ids to nobody: none waits for the table, and none is refused."""
         for _, ids in self.tabled:
-            ids.kept.keep_none()
+            ids.keep_none()
 
     def _native(self, resource: str) -> PublicIds:
         """The resource's own where these are UUIDs, as they know how one is spelt there."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from adapters.base import Shapes
-from adapters.documents.document import Document, Place, forgiving, read_document
+from adapters.documents.document import Document, Place, read_document
 from adapters.documents.models import check
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.mapping.checker import Checker
@@ -36,15 +36,15 @@ def load_mapping(
     Raises DocumentErrors with every problem, OtherAdapter where the file is written for another
     adapter. `secrets` are the names of those that the settings give.
     """
-    document, flaws = forgiving(lambda: read_document(path))
+    document = read_document(path, flawed=True)
     _check_adapter(document, adapter)
     _check_version(document)
     try:
         mapping = check(document, MappingFile)
     except DocumentErrors as error:
-        raise DocumentErrors([*flaws, *error.problems]) from error
+        raise DocumentErrors([*document.flaws, *error.problems]) from error
     checker = Checker(document, mapping, shapes, adapter, frozenset(secrets))
-    found = [*flaws, *checker.problems()]
+    found = [*document.flaws, *checker.problems()]
     if found:
         raise DocumentErrors(found)
     return mapping, document

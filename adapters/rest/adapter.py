@@ -6,9 +6,6 @@ from adapters.base import AdapterOptions
 from adapters.documents.document import Document
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped.adapter import Core, MappedAdapter
-from adapters.mapped.booking import BookingFlow
-from adapters.mapped.diary import Diary
-from adapters.mapped.repeated import RepeatedHours
 from adapters.mapping.loading import load_mapping, loaded_beside
 from adapters.mapping.models import MappingFile
 from adapters.rest.checks import found_in
@@ -31,28 +28,9 @@ class RestAdapter(MappedAdapter):
             name: ResourceCalls(name, resource, parts)
             for name, resource in mapping.resources.items()
         }
-        fields = readers["appointments"].maker.fields.by_name
-        hours = RepeatedHours(fields, options.times)
-        diary = Diary(mapping.diary, parts.converters, options.report, shortens_slots=False)
-        self.driver = RestDriver(mapping, readers, diary, parts, options.booking_timeout)
-        bookings = BookingFlow(
-            diary,
-            hours,
-            fields,
-            has_reference=mapping.booking.reference is not None,
-            asked_by_day=True,
-        )
-        core = Core(
-            mapping=mapping,
-            document=document,
-            converters=parts.converters,
-            readers=readers,
-            diary=diary,
-            bookings=bookings,
-            hours=hours,
-            driver=self.driver,
-        )
-        super().__init__(options, core)
+        core = Core(options, mapping, document, parts.converters, readers, asked_by_day=True)
+        self.driver = RestDriver(core, readers, parts, options.booking_timeout)
+        super().__init__(options, core, self.driver)
 
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where a call fails; a path that leads to nothing is a warning."""

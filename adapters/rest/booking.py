@@ -1,7 +1,7 @@
 """The calls of a booking: made in order, looked up, withdrawn."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -15,13 +15,14 @@ from adapters.base import (
     OutcomeUnknown,
     Record,
 )
+from adapters.mapped.records import Endless
 from adapters.mapped.session import BookingProgress
 from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.models import BookingMap, RowSource, StepMap
 from adapters.mapping.paths import path
-from adapters.rest.paging import MOST_ROWS, Endless, pager
-from adapters.rest.records import RawValue
+from adapters.rest.paging import MOST_ROWS, Pager
+from adapters.rest.records import raw_value
 from adapters.rest.requests import TemplateValues
 from adapters.rest.resource import Components, ResourceCalls
 from adapters.values.convert import Unreadable
@@ -35,13 +36,12 @@ class BookingCalls:
     """Makes, finds and withdraws appointments; `reader` reads them."""
 
     def __init__(self, booking: BookingMap, reader: ResourceCalls, parts: Components) -> None:
-        self._reader = reader
-        self._backend = parts.backend
+        self._reader, self._backend = reader, parts.backend
         self._appointment = booking.appointment
         self._steps = [_StepCall(step, parts) for step in booking.steps]
         find = booking.find or RowSource(get="/")  # the checker knows that there is one
         self._find = parts.templates.call(find, DRAFT_FIELDS)
-        self._pager = pager(find.page, path(find.items), reader.maker.key.mark, self._find.label)
+        self._pager = Pager(find.page, path(find.items), reader.key.plain, self._find.label)
         self._reference = path(booking.reference) if booking.reference else None
         cancel = booking.cancel
         self._cancel = None if cancel is None else parts.templates.call(cancel, DRAFT_FIELDS)
@@ -70,6 +70,22 @@ class BookingCalls:
                 raise
             wrote = wrote or step.writes
         return self._made(values)
+
+    def _made(self, values: TemplateValues) -> str:
+        """The new appointment's public id."""
+        try:
+            made: str | None = self._reader.key.converter.decode(values.made[self._appointment])
+        except Unreadable as error:
+            raise OutcomeUnknown("the new appointment's id cannot be read") from error
+        if made is None:
+            raise OutcomeUnknown("the new appointment has no id")
+        return made
+
+    async def _undo(self, values: TemplateValues, deadline: float, error: AdapterError) -> None:
+        """After a booking that stopped halfway: what was made is withdrawn, if it is known."""
+        if self._appointment not in values.made:
+            raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
+        await self.withdraw(values, None, deadline)
 
     async def withdraw(
         self, values: TemplateValues, appointment: str | None, deadline: float
@@ -106,7 +122,9 @@ class BookingCalls:
         async with aclosing(self._pages(values)) as pages:
             async for rows in pages:
                 is_none = is_none and not rows
-                found += self._records(rows, draft.reference)
+                carrying = [row for row in rows if not is_named or self._carries(row, draft)]
+                # what has no usable id is an empty record
+                found += filter(None, (self._reader.record(row, ()) for row in carrying))
                 if is_named and found:  # a reference names one booking: no page behind has another
                     return found
         if is_named and not is_none:  # the parameter was ignored
@@ -122,53 +140,26 @@ class BookingCalls:
             async with aclosing(self._pager.batches(ask, None, MOST_ROWS)) as batches:
                 async for batch in batches:
                     yield batch.rows
+                    looked_at += len(batch.rows)
                     if batch.last:
                         return
-                    looked_at += len(batch.rows)
                     if looked_at >= MOST_ROWS:
                         raise OutcomeUnknown(endless)
         except Endless as error:
             raise OutcomeUnknown(endless) from error
 
-    def _records(self, rows: Sequence[Any], reference: str) -> Iterator[Record]:
-        for row in rows:
-            if reference and not self._carries(row, reference):
-                continue
-            with suppress(NotFound):
-                record = self._reader.made(row)
-                if record is not None:
-                    yield record
-
-    def _carries(self, row: Any, reference: str) -> bool:
-        """Whether a row has the reference, where one is kept at all."""
-        try:
-            return self._reference is None or self._reference(row) == reference
-        except Unreadable:  # what we wrote could be read
-            return False
-
-    def _made(self, values: TemplateValues) -> str:
-        """The new appointment's public id."""
-        key = self._reader.maker.key.converter
-        try:
-            public_id: str | None = key.decode(values.made[self._appointment])
-        except Unreadable as error:
-            raise OutcomeUnknown("the new appointment's id cannot be read") from error
-        if public_id is None:
-            raise OutcomeUnknown("the new appointment has no id")
-        return public_id
-
-    async def _undo(self, values: TemplateValues, deadline: float, error: AdapterError) -> None:
-        """After a booking that stopped halfway: what was made is withdrawn, if it is known."""
-        if self._appointment not in values.made:
-            raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
-        await self.withdraw(values, None, deadline)
+    def _carries(self, row: Any, draft: Draft) -> bool:
+        """Whether a row has the reference of the draft; what we wrote could be read."""
+        with suppress(Unreadable):
+            return self._reference is not None and self._reference(row) == draft.reference
+        return False
 
 
 class _StepCall:
     def __init__(self, step: StepMap, parts: Components) -> None:
         self._step = step
         self._endpoint = parts.templates.call(step, DRAFT)
-        self._keep = {name: RawValue(kept) for name, kept in step.keep.items()}
+        self._keep = {name: raw_value(kept) for name, kept in step.keep.items()}
         self.writes = step.get is None
 
     def is_for(self, values: TemplateValues, *, of_slot: bool) -> bool:
@@ -187,18 +178,14 @@ class _StepCall:
         else:
             data = (await backend.read(request)).data
         made: Any = values.made
-        for name, raw in self._keep.items():
-            made[name] = self._kept(raw, data)
-
-    def _kept(self, raw: RawValue, data: Any) -> Any:
-        try:
-            value = raw.read(data)
-        except Unreadable:
+        for name, find in self._keep.items():
             value = None
-        if value is None or isinstance(value, dict | list | bool):
-            text = f"{self._endpoint.label}: the answer lacks what booking.steps keeps of it"
-            raise OutcomeUnknown(text) if self.writes else BackendNonsense(text)
-        return value
+            with suppress(Unreadable):
+                value = find(data)
+            if value is None or isinstance(value, dict | list | bool):
+                text = f"{self._endpoint.label}: the answer lacks what booking.steps keeps of it"
+                raise OutcomeUnknown(text) if self.writes else BackendNonsense(text)
+            made[name] = value
 
 
 def _left(deadline: float) -> float:

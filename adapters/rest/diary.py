@@ -1,6 +1,6 @@
 """The calls that read a mapped backend's diary: hours, what blocks, slot rows, durations."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -8,6 +8,7 @@ import orjson
 
 from adapters.base import BackendNonsense, FieldShape
 from adapters.mapped.diary import Diary
+from adapters.mapped.records import RowValue
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapped.spans import lasting
@@ -23,8 +24,8 @@ from adapters.mapping.models import (
 )
 from adapters.mapping.paths import holds, path
 from adapters.rest.backend import for_each
-from adapters.rest.paging import MOST_ROWS, pager
-from adapters.rest.records import FoundValue, RawValue, found_value, own_id
+from adapters.rest.paging import MOST_ROWS, Pager
+from adapters.rest.records import found_value, own_id, raw_value
 from adapters.rest.requests import TemplateValues
 from adapters.rest.resource import Components
 from adapters.values.convert import Unreadable
@@ -35,33 +36,40 @@ T = TypeVar("T")
 class OwnedRows:
     """The rows of a call of the diary, and which of them are a calendar's.
 
-    `doubt` keeps rows of which nobody can tell whether the mapping's condition holds.
+    With `doubt` rows are kept of which nobody can tell whether the mapping's condition holds.
     """
 
-    doubt = False
-
-    def __init__(self, owned: Owned, parts: Components, key: ValueSource | None = None) -> None:
+    def __init__(
+        self,
+        owned: Owned,
+        parts: Components,
+        key: ValueSource | None = None,
+        *,
+        doubt: bool = False,
+    ) -> None:
         self._endpoint = parts.templates.call(owned, GIVEN)
-        self._backend, self._converters = parts.backend, parts.converters
+        self._parts, self._doubt = parts, doubt
         self._where = path(owned.where) if owned.where else None
-        self._row_key = None if key is None else RawValue(key)
-        self._pager = pager(owned.page, path(owned.items), self._mark, self._endpoint.label)
-        self._vet = self._value(owned.vet, GIVEN["vet"])
-        self._schedule = self._value(owned.schedule, TEXT)
+        mark = raw_value(key) if key else path("@")
+        self._pager = Pager(owned.page, path(owned.items), mark, self._endpoint.label)
+        self._vet = self.value(owned.vet, GIVEN["vet"])
+        self._schedule = self.value(owned.schedule, TEXT)
 
-    def _value(self, source: ValueSource | None, shape: FieldShape) -> FoundValue | None:
-        return None if source is None else found_value(self._converters, source, shape)
+    def value(self, source: ValueSource | None, shape: FieldShape) -> RowValue | None:
+        return None if source is None else found_value(self._parts.converters, source, shape)
 
-    async def rows(self, given: Mapping[str, Any]) -> list[Any]:
-        """The rows that fulfil the condition; BackendNonsense where there is no end of them."""
-        ask = self._backend.pages(self._endpoint, TemplateValues(given))
-        rows = await self._pager.first(ask, MOST_ROWS + 1)
-        if len(rows) > MOST_ROWS:
-            raise BackendNonsense(f"{self._endpoint.label}: it gives too many rows")
-        return [row for row in rows if self._counts(row)]
+    async def read(
+        self, calendar: Calendar, make: Callable[[Any], T], *given: dict[str, Any]
+    ) -> list[T | None]:
+        """What is made of each of the calendar's rows; None of one that cannot be read.
 
-    def of(self, calendar: Calendar, rows: list[Any], make: Callable[[Any], T]) -> list[T | None]:
-        """What is made of each of the calendar's rows; None of one that cannot be read."""
+        The call is made with each of the values that are given.
+        """
+        of = {"vet": calendar.vet, "schedule": calendar.schedule}
+        answers = await for_each(self._rows, [of | more for more in given or ({},)])
+        rows = answers[0]
+        if len(answers) > 1:  # the same row may come with two days
+            rows = list({orjson.dumps(row): row for answer in answers for row in answer}.values())
         found: list[T | None] = []
         for row in rows:
             try:
@@ -71,94 +79,76 @@ class OwnedRows:
                 found.append(None)
         return found
 
+    async def _rows(self, given: dict[str, Any]) -> list[Any]:
+        """The rows that fulfil the condition; BackendNonsense where there is no end of them."""
+        ask = self._parts.backend.pages(self._endpoint, TemplateValues(given))
+        rows = await self._pager.first(ask, MOST_ROWS + 1)
+        if len(rows) > MOST_ROWS:
+            raise BackendNonsense(f"{self._endpoint.label}: it gives too many rows")
+        return [row for row in rows if self._counts(row)]
+
     def _is_of(self, row: Any, calendar: Calendar) -> bool:
         """Whether a row is the calendar's; Unreadable where nobody can tell."""
         if self._vet is not None:
             return bool(self._vet.read(row) == calendar.vet)
-        if self._schedule is not None:
-            return bool(self._schedule.read(row) == str(calendar.schedule))
-        return True
+        return self._schedule is None or self._schedule.read(row) == str(calendar.schedule)
 
     def _counts(self, row: Any) -> bool:
         try:
             return self._where is None or holds(self._where(row))
         except Unreadable:
-            return self.doubt
-
-    def _mark(self, row: Any) -> Any:
-        try:
-            return row if self._row_key is None else self._row_key.read(row)
-        except Unreadable:
-            return None
+            return self._doubt
 
 
-class HoursCalls(OwnedRows):
-    """Rows of working hours."""
-
-    def __init__(self, hours: HoursMap, parts: Components) -> None:
-        super().__init__(hours, parts)
-        self._when = self._value(hours.weekday or hours.day, TEXT)
-        self._start, self._end = path(hours.start or "@"), path(hours.end or "@")
-
-    async def read(self, calendar: Calendar) -> list[HoursRow | None]:
-        """The rows of a calendar."""
-        rows = await self.rows({"vet": calendar.vet, "schedule": calendar.schedule})
-        return self.of(calendar, rows, self._row)
-
-    def _row(self, row: Any) -> HoursRow:
-        when = None if self._when is None else self._when.plain(row)
-        return HoursRow(when, self._start(row), self._end(row))
+def nothing(row: Any) -> None:
+    """What a row has of a value that the mapping does not name."""
 
 
-class TimeRows(OwnedRows):
-    """Rows that last from a start to an end: of slots, or of what blocks."""
+def hours_reader(
+    hours: HoursMap, parts: Components
+) -> Callable[[Calendar], Awaitable[list[HoursRow | None]]]:
+    """Reads a calendar's rows of working hours."""
+    rows = OwnedRows(hours, parts)
+    when = rows.value(hours.weekday or hours.day, TEXT)
+    plain = nothing if when is None else when.plain
+    start, end = path(hours.start or "@"), path(hours.end or "@")
+    return lambda calendar: rows.read(
+        calendar, lambda row: HoursRow(plain(row), start(row), end(row))
+    )
 
-    def __init__(self, times: TimesMap, parts: Components, diary: Diary) -> None:
-        super().__init__(times, parts, times.key)
-        self._key = self._value(times.key, TEXT)
-        longest = None
-        if isinstance(times, BusyMap):
-            self.doubt, longest = True, times.longest
-            ids = parts.converters.ids("appointments")
-            self._key = None if times.key is None else own_id(times.key, ids)
-        self._longest = timedelta(days=longest or 1)
-        self._start = found_value(parts.converters, times.start, TIME)
-        self._end = self._value(times.end, TIME)
-        end = times.end or times.start
-        self._ends = parts.converters.moment(end, columns=len(end.expressions))
-        self._minutes = path(times.minutes) if times.minutes else None
-        self._days_of = diary.days_of if asks_by_day(times) else None
 
-    async def read(self, span: DiarySpan) -> list[TimeRow | None]:
-        """The rows that lie in the window, and some round it; None for an unreadable one."""
-        answers = await for_each(self.rows, self._questions(span))
-        rows = answers[0]
-        if len(answers) > 1:  # the same row may come with two days
-            rows = list({orjson.dumps(row): row for answer in answers for row in answer}.values())
-        return self.of(span.calendar, rows, self._row)
+def times_reader(
+    times: TimesMap, parts: Components, diary: Diary
+) -> Callable[[DiarySpan], Awaitable[list[TimeRow | None]]]:
+    """Reads the rows that lie in a window, and some round it: of slots, or of what blocks."""
+    is_busy = isinstance(times, BusyMap)
+    rows = OwnedRows(times, parts, times.key, doubt=is_busy)
+    longest = timedelta(days=(times.longest if isinstance(times, BusyMap) else None) or 1)
+    key = rows.value(times.key, TEXT)
+    if is_busy and times.key is not None:
+        key = own_id(times.key, parts.converters.ids("appointments"))
+    start, end = found_value(parts.converters, times.start, TIME), rows.value(times.end, TIME)
+    last = times.end or times.start
+    ends = parts.converters.moment(last, columns=len(last.expressions))
+    minutes_of = path(times.minutes) if times.minutes else nothing
+    by_day = asks_by_day(times)
 
-    def _row(self, row: Any) -> TimeRow:
-        end = None if self._end is None else self._end.plain(row)
-        minutes = None if self._minutes is None else self._minutes(row)
-        if self.doubt and self._end is not None and not self._ends.instants(end):
+    def row_of(row: Any) -> TimeRow:
+        ends_at = None if end is None else end.plain(row)
+        minutes = minutes_of(row)
+        if is_busy and end is not None and not ends.instants(ends_at):
             lasting(minutes)  # where nobody can tell how long, it blocks the whole time
-        key = None if self._key is None else self._key.read(row)
-        return TimeRow(self._start.plain(row), end, minutes, key)
+        return TimeRow(start.plain(row), ends_at, minutes, None if key is None else key.read(row))
 
-    def _questions(self, span: DiarySpan) -> list[dict[str, Any]]:
-        first, until = span.window.start - self._longest, span.window.end
-        given = {
-            "vet": span.calendar.vet,
-            "schedule": span.calendar.schedule,
-            "type": span.type,
-            "minutes": int(span.lasts.total_seconds() // 60),
-            "from": first,
-            "until": until,
-        }
-        if self._days_of is None:
-            return [given]
-        days = self._days_of(Interval(first, until))
-        return [{**given, "day": day.isoformat()} for day in days]
+    async def read(span: DiarySpan) -> list[TimeRow | None]:
+        first, until = span.window.start - longest, span.window.end
+        minutes = int(span.lasts.total_seconds() // 60)
+        given = {"type": span.type, "minutes": minutes, "from": first, "until": until}
+        days = diary.days_of(Interval(first, until)) if by_day else ()
+        asked = [{**given, "day": day.isoformat()} for day in days] or [given]
+        return await rows.read(span.calendar, row_of, *asked)
+
+    return read
 
 
 def asks_by_day(times: TimesMap) -> bool:
@@ -167,37 +157,37 @@ def asks_by_day(times: TimesMap) -> bool:
     return "day" in times.names or any(getattr(value, "given", None) == "day" for value in values)
 
 
-class DurationCalls(OwnedRows):
-    """How long types last in a schedule, or in all."""
+def durations_reader(
+    durations: DurationsMap, parts: Components
+) -> Callable[[Calendar, str], Awaitable[list[Any]]]:
+    """Reads the raw durations of a type; what cannot be read is none."""
+    rows = OwnedRows(durations, parts)
+    types = found_value(parts.converters, durations.type, GIVEN["type"])
+    minutes = path(durations.minutes)
 
-    def __init__(self, durations: DurationsMap, parts: Components) -> None:
-        super().__init__(durations, parts)
-        self._type = found_value(parts.converters, durations.type, GIVEN["type"])
-        self._minutes = path(durations.minutes)
-
-    async def read(self, calendar: Calendar, type_id: str) -> list[Any]:
-        """The raw durations of a type; what cannot be read is none."""
-        given = {"vet": calendar.vet, "schedule": calendar.schedule, "type": type_id}
-        lasting = self.of(
-            calendar, await self.rows(given), lambda row: (self._type.read(row), self._minutes(row))
+    async def read(calendar: Calendar, type_id: str) -> list[Any]:
+        found = await rows.read(
+            calendar, lambda row: (types.read(row), minutes(row)), {"type": type_id}
         )
-        return [row[1] for row in lasting if row is not None and row[0] == type_id]
+        return [row[1] for row in found if row is not None and row[0] == type_id]
+
+    return read
 
 
-class ScheduleRows(OwnedRows):
-    """The calendars of a vet."""
+def schedules_reader(
+    schedules: SchedulesMap, parts: Components
+) -> Callable[[str], Awaitable[Sequence[Any]]]:
+    """Reads a vet's schedules, in the order of their keys; BackendNonsense for an unreadable."""
+    rows = OwnedRows(schedules, parts)
+    key = found_value(parts.converters, schedules.key, TEXT)
 
-    def __init__(self, schedules: SchedulesMap, parts: Components) -> None:
-        super().__init__(schedules, parts)
-        self._key = found_value(parts.converters, schedules.key, TEXT)
-
-    async def read(self, vet: str) -> list[Any]:
-        """The keys of the vet's schedules, in their order; BackendNonsense for an unreadable."""
-        rows = await self.rows({"vet": vet})
-        keys = self.of(Calendar(vet), rows, lambda row: (self._key.read(row),))
-        if None in keys:
+    async def read(vet: str) -> list[Any]:
+        found = await rows.read(Calendar(vet), lambda row: (key.read(row),))
+        if None in found:
             raise BackendNonsense("a schedule of a vet has no readable key")
-        return sorted(key[0] for key in keys if key is not None and key[0] is not None)
+        return sorted(row[0] for row in found if row is not None and row[0] is not None)
+
+    return read
 
 
 class DiaryCalls:
@@ -205,10 +195,10 @@ class DiaryCalls:
 
     def __init__(self, diary: Diary, parts: Components) -> None:
         mapped = diary.map
-        self.hours = [HoursCalls(hours, parts) if hours.is_rows else None for hours in mapped.hours]
-        self.busy = [TimeRows(busy, parts, diary) for busy in mapped.busy]
-        self.slots = [TimeRows(slots, parts, diary) for slots in mapped.slots]
-        self.durations = [DurationCalls(durations, parts) for durations in mapped.durations]
+        self.hours = [hours_reader(each, parts) if each.is_rows else None for each in mapped.hours]
+        self.busy = [times_reader(busy, parts, diary) for busy in mapped.busy]
+        self.slots = [times_reader(slots, parts, diary) for slots in mapped.slots]
+        self.durations = [durations_reader(each, parts) for each in mapped.durations]
         self.schedules = None
         if mapped.schedules is not None:
-            self.schedules = ScheduleRows(mapped.schedules, parts)
+            self.schedules = schedules_reader(mapped.schedules, parts)

@@ -8,7 +8,7 @@ from adapters.base import BackendNonsense, Condition, FieldShape, Filter, Only, 
 from adapters.mapping.checker import SEARCH
 from adapters.mapping.conversion import Conversion
 from adapters.mapping.converters import Converters
-from adapters.mapping.models import FilterParameter, ListCall, ResourceMap, ValueSource
+from adapters.mapping.models import ListCall, ResourceMap
 from adapters.rest.requests import TemplateValues, text_of
 from adapters.values.convert import all_begin
 
@@ -27,42 +27,31 @@ class FilterParams:
         self, resource: ResourceMap, shapes: Mapping[str, FieldShape], converters: Converters
     ) -> None:
         call = resource.list_ or ListCall(get="/")
-        self._by = call.filters
+        self._shapes, self._converters = shapes, converters
+        self._fields, self._is_listed = resource.fields, resource.list_ is not None
         self._in_path = frozenset(name for name in call.names if name in shapes)
         self.needs_values = bool(self._in_path)
-        self._conversions = {
-            name: _conversion(call.filters.get(name), source)
-            for name, source in resource.fields.items()
-        }
-        self._converters = converters
-        self._shapes = shapes
+        self._by = {name: by for name, by in call.filters.items() if name not in self._in_path}
         searched = call.filters[SEARCH].fields or () if SEARCH in call.filters else ()
-        names = {*call.filters, *call.sift, *self._in_path, *searched}
-        self.names = frozenset(names - {SEARCH})
+        names = {*call.filters, *call.sift, *self._in_path, *searched} - {SEARCH}
+        self.names = frozenset(names if self._is_listed else ())
         self._sifted = {*call.sift, "id"}
-        self._is_listed = resource.list_ is not None
-
-    def params(self, filters: Iterable[Filter]) -> list[tuple[str, Any]]:
-        """What is asked of the backend; what it cannot serve is left to `fits`."""
-        pairs = map(self._param, filters)
-        return [pair for pair in pairs if pair is not None]
 
     def narrowed(self, filters: Sequence[Filter], only: Only) -> list[Filter]:
         """The filters, and those conditions that the backend has a parameter for."""
         asked = {name for wanted in filters for name in wanted.fields}
-        more = (wanted for wanted in map(self._as_filter, only) if wanted is not None)
-        return [*filters, *(wanted for wanted in more if wanted.fields[0] not in asked)]
+        more = map(self._as_filter, only)
+        return [*filters, *(each for each in more if each and each.fields[0] not in asked)]
 
     def narrows(self, condition: Condition) -> bool:
         """Whether lists can leave out what it does: asked for, or sifted."""
-        if not self._is_listed or condition.field in self._sifted:
-            return True
-        return self._as_filter(condition) is not None
+        is_sifted = not self._is_listed or condition.field in self._sifted
+        return is_sifted or self._as_filter(condition) is not None
 
     def _as_filter(self, condition: Condition) -> Filter | None:
         """A condition as what one parameter can say, or more than that; what comes is judged."""
         name = condition.field
-        if name not in self._by or name == SEARCH or name in self._in_path:
+        if name not in self._by or name == SEARCH:
             return None
         if self._shapes[name].format == "date-time":
             bounds = condition.test in ("min", "above")
@@ -78,22 +67,30 @@ class FilterParams:
             raise BackendNonsense(f"this list can only be asked for by {needed}")
         return TemplateValues(given)
 
-    def _param(self, wanted: Filter) -> tuple[str, Any] | None:
-        name = SEARCH if wanted.match == SEARCH else wanted.fields[0]
-        by = self._by.get(name)
-        if by is None or name in self._in_path:
-            return None
-        if name == SEARCH:
-            is_served = set(wanted.fields) <= set(by.fields or ())
-            return (by.query, wanted.value) if is_served else None
-        raw = self._raw(name, wanted)
-        if raw is None:
-            return None
-        return by.query, raw if by.form is None else by.form.format(text_of(raw))
+    def params(self, filters: Iterable[Filter]) -> list[tuple[str, Any]]:
+        """What is asked of the backend; what it cannot serve is left to `fits`.
 
-    def _raw(self, name: str, wanted: Filter) -> Any:
+        NothingFits where no record can have a value that is asked for.
+        """
+        params = []
+        for wanted in filters:
+            is_search = wanted.match == SEARCH
+            by = self._by.get(SEARCH if is_search else wanted.fields[0])
+            if by is None:
+                continue
+            if is_search:
+                raw = wanted.value if set(wanted.fields) <= set(by.fields or ()) else None
+            else:
+                is_own = by.model_fields_set - {"query", "form", "fields"}
+                raw = self._raw(wanted, by if is_own else self._fields[wanted.fields[0]])
+                raw = raw if raw is None or by.form is None else by.form.format(text_of(raw))
+            if raw is not None:
+                params.append((by.query, raw))
+        return params
+
+    def _raw(self, wanted: Filter, conversion: Conversion) -> Any:
         """The value as the backend writes it; None where one parameter cannot say it."""
-        shape, conversion = self._shapes[name], self._conversions[name]
+        shape = self._shapes[wanted.fields[0]]
         converter: Any = self._converters.make(conversion, shape)
         if wanted.match == "since":
             return converter.since(wanted.value)
@@ -104,12 +101,6 @@ class FilterParams:
             raise NothingFits
         # a code with several spellings is more than one parameter can ask for
         return raw[0] if len(raw) == 1 or shape.format == "uuid" else None
-
-
-def _conversion(by: FilterParameter | None, source: ValueSource) -> Conversion:
-    """The filter's own way of writing, where it has one, else the field's."""
-    is_own = by is not None and by.model_fields_set - {"query", "form", "fields"}
-    return by if by is not None and is_own else source
 
 
 def fits(record: Record, filters: Iterable[Filter]) -> bool:

@@ -7,18 +7,18 @@ read twice.
 
 import json
 import re
-from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from adapters.base import LONGEST_AFTER, AdapterError, BackendNonsense, IdTable
 from adapters.ids.seal import uuid_of_digest
+from adapters.mapped.records import Barren, Batch, Endless
 from adapters.mapping.models import Paging
 from adapters.mapping.paths import path
 from adapters.rest.backend import Answer, Ask, Params
@@ -43,19 +43,6 @@ _NEXT = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+=(?:"[^"]*"|[^\s;,"]*))*)').fin
 _REL_NEXT = re.compile(r';\s*rel="?(?:[^"]*\s)?next(?:\s[^"]*)?"?(?:\s*;|$)').search
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """Rows that are new, the place behind each, and whether it is known that none follow.
-
-    `end` is the place behind all of it, where one can go on from a page without rows.
-    """
-
-    rows: Sequence[Any]
-    places: Sequence[str]
-    last: bool
-    end: str | None = None
-
-
 class NoArray(BackendNonsense):
     """Where the list should be is something else; `near` are the arrays elsewhere in the answer."""
 
@@ -69,25 +56,45 @@ def may_be_empty(error: AdapterError) -> bool:
     return isinstance(error, NoArray) and not error.near
 
 
-class Endless(BackendNonsense):
-    """The list does not come to an end."""
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Rows of an answer, a mark of each, and whether none follow; `begin` counts those before."""
+
+    begin: int
+    rows: list[Any]
+    marks: list[str]
+    last: bool
+
+    def batch(self, fresh: int, *position: int) -> Batch:
+        """The rows from number `fresh` on, by their numbers; in the page at `position`, if any."""
+        begin = 0 if position else self.begin
+        numbers = range(fresh, len(self.rows))
+        places = [_place(*position, begin + row, self.marks[row]) for row in numbers]
+        return Batch(rows=self.rows[fresh:], places=places, last=self.last)
 
 
-class Barren(Endless):
-    """It may yet: so many pages without rows are enough for one call."""
+class Pager:
+    """Goes through one list; `items` finds the rows in an answer, `mark` says which row it is.
 
+    Without paging everything is in one answer. `batches` gives the rows behind a place; `wanted`
+    is how many are enough for the moment.
+    """
 
-class Pager(ABC):
-    """Goes through one list; `items` finds the rows in an answer, `mark` says which row it is."""
-
-    def __init__(self, items: Callable[[Any], Any], mark: Callable[[Any], Any], label: str) -> None:
-        self._items = items
-        self._mark = mark
-        self._label = label
-
-    @abstractmethod
-    def batches(self, ask: Ask, after: str | None, wanted: int) -> AsyncGenerator[Batch, None]:
-        """The rows behind the place `after`; `wanted` is how many are enough for the moment."""
+    def __init__(
+        self,
+        paging: Paging | None,
+        items: Callable[[Any], Any],
+        mark: Callable[[Any], Any],
+        label: str,
+    ) -> None:
+        self._items, self._mark, self._label = items, mark, label
+        styles = {"offset": self._offsets, "page": self._numbers}
+        self.batches: Callable[[Ask, str | None, int], AsyncGenerator[Batch, None]] = (
+            self._whole if paging is None else styles.get(paging.by, self._cursors)
+        )
+        self._paging = paging = paging or Paging(by="link")
+        self._total = path(paging.total) if paging.total else None
+        self._next = path(paging.next) if paging.next else None
 
     async def first(self, ask: Ask, most: int) -> list[Any]:
         """The rows of the first pages: all of them, or at least so many."""
@@ -101,230 +108,160 @@ class Pager(ABC):
 
     def rows(self, answer: Answer) -> list[Any]:
         """The rows in an answer; BackendNonsense where there is no array."""
-        rows = _found(self._items, answer)
+        rows = _found(self._items, answer.data)
         if not isinstance(rows, list):
             text = f"{self._label}: there is no array where the list should be"
             near = list(islice(arrays_in(answer.data), MOST_NEAR))
             raise NoArray(text if near else f"{text}; {EMPTY}", near)
         return rows
 
-    def marked(self, answer: Answer) -> tuple[list[Any], list[str]]:
-        """The rows in an answer, and a mark of each."""
-        rows = self.rows(answer)
-        return rows, self.marks(rows)
-
-    def marks(self, rows: Sequence[Any]) -> list[str]:
+    def marks(self, rows: Iterable[Any]) -> list[str]:
         """A short text for each row, by its key."""
-        keys = (json.dumps(self._mark(row)).encode() for row in rows)
+        keys = (json.dumps(_found(self._mark, row)).encode() for row in rows)
         return [blake2b(key, digest_size=9).hexdigest() for key in keys]
 
-    def _endless(self, name: str) -> Endless:
-        return Endless(f"{self._label}: the list does not end; does the backend know {name}?")
-
-
-def pager(
-    paging: Paging | None, items: Callable[[Any], Any], mark: Callable[[Any], Any], label: str
-) -> Pager:
-    """The way through a list that pages so; without paging everything is in one answer."""
-    if paging is None:
-        return Whole(items, mark, label)
-    return _STYLES[paging.by](paging, items, mark, label)
-
-
-class Whole(Pager):
-    """Everything in one answer."""
-
-    async def batches(
-        self, ask: Ask, after: str | None, wanted: int
-    ) -> AsyncGenerator[Batch, None]:
-        rows, marks = self.marked(await ask((), None))
-        at, mark = _parts(after, (-1, ""))
-        begin = _behind(marks, mark)
-        begin = max(at, 0) if begin is None else begin
-        places = [_place(number, marks[number]) for number in range(begin, len(rows))]
-        yield Batch(rows=rows[begin:], places=places, last=True)
-
-
-class _Page(NamedTuple):
-    """Rows from the one of number `begin` on, a mark of each, and whether none follow."""
-
-    begin: int
-    rows: list[Any]
-    marks: list[str]
-    last: bool
-
-
-class _Counted(Pager):
-    """Pages by a number, in a list that may say how many rows there are."""
-
-    def __init__(self, paging: Paging, *rest: Any) -> None:
-        super().__init__(*rest)
-        self._paging, self._most = paging, paging.most
-        self._total = path(paging.total) if paging.total else None
+    def _endless(self, name: str | None) -> str:
+        return f"{self._label}: the list does not end; does the backend know {name}?"
 
     async def _page(self, ask: Ask, begin: int, *params: tuple[str | None, int]) -> _Page:
         """The page that begins there; of the parameters those that have a name are sent."""
         answer = await ask(tuple((name, number) for name, number in params if name), None)
-        rows, marks = self.marked(answer)
-        total = None if self._total is None else whole(_found(self._total, answer))
-        return _Page(begin, rows, marks, total is not None and begin + len(rows) >= total)
+        rows = self.rows(answer)
+        total = None if self._total is None else whole(_found(self._total, answer.data))
+        last = total is not None and begin + len(rows) >= total
+        return _Page(begin, rows, self.marks(rows), last)
 
+    async def _whole(self, ask: Ask, after: str | None, wanted: int) -> AsyncGenerator[Batch, None]:
+        """Everything in one answer."""
+        page = replace(await self._page(ask, 0), last=True)
+        at, mark = _parts(after, (-1, ""))
+        fresh = _behind(page.marks, mark)
+        yield page.batch(max(at, 0) if fresh is None else fresh)
 
-class Offsets(_Counted):
-    """By the number of the first row: each page begins with the row that was used last."""
-
-    async def batches(
+    async def _offsets(
         self, ask: Ask, after: str | None, wanted: int
     ) -> AsyncGenerator[Batch, None]:
+        """By the number of the first row: each page begins with the row that was used last."""
         at, mark = _parts(after, (-1, ""))
-        barren = 0
+        barren, most = 0, self._paging.most
         while barren < MOST_BARREN:
-            size = max(2, min(self._most, wanted + 2))
-            page, fresh = await self._around(ask, at, mark, size)
-            begin, rows, marks, last = page
-            until = begin + len(rows)
-            if rows[fresh:]:
+            page, fresh = await self._around(ask, at, mark, max(2, min(most, wanted + 2)))
+            until = page.begin + len(page.rows)
+            if page.rows[fresh:]:
                 barren = 0
-                places = [_place(begin + row, marks[row]) for row in range(fresh, len(rows))]
-                yield Batch(rows=rows[fresh:], places=places, last=last)
+                yield page.batch(fresh)
             elif until - 1 <= at:  # nothing behind the row that was used last
                 return
             else:
                 barren += 1
-            if last or not rows:
+            if page.last or not page.rows:
                 return
-            at, mark = until - 1, marks[-1]
-        raise self._endless(str(self._paging.offset))
+            at, mark = until - 1, page.marks[-1]
+        raise Endless(self._endless(self._paging.offset))
 
     async def _around(self, ask: Ask, at: int, mark: str, size: int) -> tuple[_Page, int]:
         """A page from the row at `at` on, and the number in it of the first row that is new."""
-        begin = max(at, 0)
-        page = await self._sized(ask, begin, size)
+        begin, most, paging = max(at, 0), self._paging.most, self._paging
+
+        async def page_at(begin: int, size: int) -> tuple[_Page, int | None]:
+            page = await self._page(ask, begin, (paging.offset, begin), (paging.limit, size))
+            return page, _behind(page.marks, mark)
+
+        page, fresh = await page_at(begin, size)
         if at < 0:
             return page, 0
-        fresh = _behind(page.marks, mark)
-        if fresh is None and size < self._most:  # further away, since rows were added
-            page = await self._sized(ask, begin, self._most)
-            fresh = _behind(page.marks, mark)
+        if fresh is None and size < most:  # further away, since rows were added
+            page, fresh = await page_at(begin, most)
         if fresh is None and begin:  # or nearer, since some were removed
-            before = await self._sized(ask, max(0, begin - self._most + 1), self._most)
-            nearer = _behind(before.marks, mark)
+            before, nearer = await page_at(max(0, begin - most + 1), most)
             if nearer is not None:
                 return before, nearer
         # the row itself was removed: the next one has its number
         return page, fresh or 0
 
-    async def _sized(self, ask: Ask, begin: int, size: int) -> _Page:
-        paging = self._paging
-        return await self._page(ask, begin, (paging.offset, begin), (paging.limit, size))
-
-
-class Numbers(_Counted):
-    """By the page's number; every page has the same size."""
-
-    async def batches(
+    async def _numbers(
         self, ask: Ask, after: str | None, wanted: int
     ) -> AsyncGenerator[Batch, None]:
+        """By the page's number; every page has the same size."""
         number, index, mark = _parts(after, (0, -1, ""))
-        barren = 0
+        barren, paging = 0, self._paging
+
+        async def numbered(number: int) -> _Page:
+            params = (paging.page, number + paging.first), (paging.size, paging.most)
+            return await self._page(ask, number * paging.most, *params)
+
         while barren < MOST_BARREN:
-            _, rows, marks, last = await self._numbered(ask, number)
-            if not rows:
+            page = await numbered(number)
+            if not page.rows:
                 return
-            fresh = _behind(marks, mark)
-            if fresh is None:
-                fresh = await self._moved(ask, number, index, mark)
-            places = [_place(number, row, marks[row]) for row in range(fresh, len(rows))]
-            yield Batch(rows=rows[fresh:], places=places, last=last)
-            if last:
+            fresh = _behind(page.marks, mark)
+            if fresh is None and index < 0:  # the page before ended with the marked row
+                fresh = 0
+            elif fresh is None:
+                # it moved on to the next page: nothing here is new; else it was removed
+                moved = mark in (await numbered(number + 1)).marks
+                fresh = len(page.rows) if moved else index
+            batch = page.batch(fresh, number)
+            yield batch
+            if page.last:
                 return
-            barren = 0 if places else barren + 1
-            number, index, mark = number + 1, -1, marks[-1]
-        raise self._endless(str(self._paging.page))
+            barren = 0 if batch.rows else barren + 1
+            number, index, mark = number + 1, -1, page.marks[-1]
+        raise Endless(self._endless(paging.page))
 
-    async def _numbered(self, ask: Ask, number: int) -> _Page:
-        page, size = self._paging.page, self._paging.size
-        params = (page, number + self._paging.first), (size, self._most)
-        return await self._page(ask, number * self._most, *params)
-
-    async def _moved(self, ask: Ask, number: int, index: int, mark: str) -> int:
-        """Where to go on in a page that the marked row is no longer in."""
-        if index < 0:  # the page before ended with it
-            return 0
-        following = await self._numbered(ask, number + 1)
-        # it moved on to the next page: nothing here is new; else it was removed
-        return self._most if mark in following.marks else index
-
-
-class CursorPages(Pager):
-    """By a text of the backend's own, or by the address of the next page.
-
-    An address is kept as a path behind that of the backend.
-    """
-
-    def __init__(self, paging: Paging, *rest: Any) -> None:
-        super().__init__(*rest)
-        self._name = paging.cursor if paging.by == "cursor" else None
-        size = paging.limit or paging.size
-        self._size: Params = ((size, paging.most),) if size else ()
-        self._next = path(paging.next) if paging.next else None
-        self._leads_on = self._name or "the address of the next page"
-
-    async def batches(
+    async def _cursors(
         self, ask: Ask, after: str | None, wanted: int
     ) -> AsyncGenerator[Batch, None]:
+        """By a text of the backend's own, or by the address of the next page.
+
+        An address is kept as a path behind that of the backend.
+        """
+        name = self._paging.cursor if self._paging.by == "cursor" else None
+        size = self._paging.limit or self._paging.size
+        sizes: Params = ((size, self._paging.most),) if size else ()
         token, mark, *empty = _parts(after, (None, ""))
         seen: set[Any] = set()
         barren, before = 0, empty[0] if empty else 0
         while token not in seen:
             seen.add(token)
-            answer = await self._page(ask, token)
-            rows, marks = self.marked(answer)
-            following = self._following(answer)
+            if token is None:
+                answer = await ask(sizes, None)
+            elif name is None:
+                answer = await ask((), str(token))
+            else:
+                answer = await ask((*sizes, (name, token)), None)
+            rows, following = self.rows(answer), self._following(answer, is_link=name is None)
+            marks = self.marks(rows)
             fresh = _behind(marks, mark) or 0
             places = [_place(token, row) for row in marks]
             if following is None:
                 yield Batch(rows=rows[fresh:], places=places[fresh:], last=True)
                 return
             barren, before = (0, 0) if rows else (barren + 1, before)
+            endless = self._endless(name or "the address of the next page")
             if before + barren >= MOST_EMPTY_IN_ALL:
-                raise self._endless(self._leads_on)
+                raise Endless(endless)
             end = _place(following, "", *([] if rows else [before + barren]))
             if places:
                 places[-1] = end
             yield Batch(rows=rows[fresh:], places=places[fresh:], last=False, end=end)
             if barren == MOST_EMPTY:
-                raise Barren(str(self._endless(self._leads_on)))
+                raise Barren(endless)
             token, mark = following, ""
         raise Endless(f"{self._label}: the next page is one that was read already")
 
-    async def _page(self, ask: Ask, token: Any) -> Answer:
-        if token is None:
-            return await ask(self._size, None)
-        if self._name is None:
-            return await ask((), str(token))
-        return await ask((*self._size, (self._name, token)), None)
-
-    def _following(self, answer: Answer) -> Any:
+    def _following(self, answer: Answer, *, is_link: bool) -> Any:
         """The cursor of the next page, or its path; None where there is none."""
         if self._next is None:
             links = (link[1] for link in _NEXT(answer.link) if _REL_NEXT(link[2]))
             following = next(links, None)
         else:
-            following = _found(self._next, answer)
+            following = _found(self._next, answer.data)
         if following is None or following is False or (self._next and following == ""):
             return None
         if not isinstance(following, str | int):
             raise BackendNonsense(f"{self._label}: where the next page is cannot be read")
-        return following if self._name else answer.behind(str(following))
-
-
-_STYLES: Mapping[str, Callable[..., Pager]] = {
-    "offset": Offsets,
-    "page": Numbers,
-    "cursor": CursorPages,
-    "link": CursorPages,
-}
+        return answer.behind(str(following)) if is_link else following
 
 
 def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
@@ -338,10 +275,10 @@ def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
             yield from (f"{name}.{inner}" for inner in arrays_in(member, depth - 1))
 
 
-def _found(way: Callable[[Any], Any], answer: Answer) -> Any:
-    """What a path finds in an answer; None where it cannot be asked."""
+def _found(way: Callable[[Any], Any], data: Any) -> Any:
+    """What a path finds; None where it cannot be asked."""
     try:
-        return way(answer.data)
+        return way(data)
     except Unreadable:
         return None
 

@@ -1,17 +1,17 @@
-"""An answer's JSON made into records: paths, converters, and what to do with what can't be read."""
+"""An answer's JSON as rows of a plan: paths, converters, and the lists inside."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Report, Trouble
 from adapters.ids import Id, PublicIds
 from adapters.mapped.plan import RowPlan
+from adapters.mapped.records import RowReader, RowValue
 from adapters.mapping.conversion import conversion_name
 from adapters.mapping.converters import Converters
-from adapters.mapping.models import KeptValue, ResourceMap, ValueSource
-from adapters.mapping.narrowing import all_hold
-from adapters.mapping.paths import holds, path
+from adapters.mapping.models import KeptValue, ListMap, ValueSource
+from adapters.mapping.paths import Path, holds, path
 from adapters.values.convert import Converter, Text, Unreadable
 
 _TEXT = Text()
@@ -21,158 +21,103 @@ LONGEST_MATCHED = 2_000
 _OF_TEXTS = frozenset({"text", "code", "email", "split text"})
 
 
-class RawValue:
-    """What a path finds, and `match` takes of it: a plain value, or a list of them."""
+def raw_value(source: ValueSource | KeptValue) -> Path:
+    """What a path finds, and `match` takes of it; with `plus` both values. None for none.
 
-    def __init__(self, source: ValueSource | KeptValue) -> None:
-        self._path = path(source.source if isinstance(source, KeptValue) else source.text)
-        self._match = re.compile(source.match).search if source.match else None
-        plus = getattr(source, "plus", None)
-        self._plus = path(plus) if plus else None
+    It raises Unreadable where `match` fits nothing.
+    """
+    find = path(source.source if isinstance(source, KeptValue) else source.text)
+    match = re.compile(source.match).search if source.match else None
+    plus = path(source.plus) if isinstance(source, ValueSource) and source.plus else None
+    if match is None and plus is None:
+        return find
 
-    def read(self, value: Any) -> Any:
-        """The raw value; None where there is none. Unreadable where `match` fits nothing."""
-        raw = self._path(value)
-        if self._match is not None and raw is not None and raw != "":
+    def found(value: Any) -> Any:
+        raw = find(value)
+        if match is not None and raw is not None and raw != "":
             # an expression that tries again from every character takes long over a long text
             is_short = isinstance(raw, str) and len(raw) <= LONGEST_MATCHED
-            taken = self._match(raw) if is_short else None
+            taken = match(raw) if is_short else None
             if taken is None:
                 raise Unreadable
             raw = taken[1]
-        return raw if self._plus is None else (raw, self._plus(value))
+        return raw if plus is None else (raw, plus(value))
+
+    return found
 
 
-class FoundValue:
-    """A value of an answer, converted."""
+def json_value(source: ValueSource, shape: FieldShape, converter: Converter) -> RowValue:
+    """A value of an object; what is no plain value, nor a list of them for many, is Unreadable."""
+    find, is_key = raw_value(source), shape.format == "uuid"
+    of_texts = conversion_name(source, shape) in _OF_TEXTS
 
-    def __init__(self, source: ValueSource, shape: FieldShape, converter: Converter) -> None:
-        self._raw = RawValue(source)
-        self.converter = converter
-        self._many = shape.many
-        self._of_texts = conversion_name(source, shape) in _OF_TEXTS
-        self._is_key = shape.format == "uuid"
+    def plain(row: Any) -> Any:
+        raw = find(row)
+        if isinstance(raw, dict) or (is_key and isinstance(raw, bool)):
+            raise Unreadable
+        return str(raw).lower() if of_texts and isinstance(raw, bool) else raw
 
-    def read(self, value: Any) -> Any:
-        """The value in its JSON form; Unreadable, also for what is no plain value."""
-        raw = self.plain(value)
+    def decode(raw: Any) -> Any:
         if not isinstance(raw, list):
-            return self.converter.decode(raw)
-        if not self._many or any(isinstance(item, dict | list) for item in raw):
+            return converter.decode(raw)
+        if not shape.many or any(isinstance(item, dict | list) for item in raw):
             raise Unreadable
         return [text for text in map(_TEXT.decode, raw) if text is not None]
 
-    def plain(self, value: Any) -> Any:
-        """The raw value, which no converter has seen."""
-        raw = self._raw.read(value)
-        if isinstance(raw, dict) or (isinstance(raw, bool) and self._is_key):
-            raise Unreadable
-        if isinstance(raw, bool) and self._of_texts:
-            return str(raw).lower()
-        return raw
-
-    def mark(self, row: Any) -> Any:
-        """The raw value, which tells rows apart; None where it can't be read."""
-        try:
-            return self.plain(row)
-        except Unreadable:
-            return None
-
-    def shown(self, value: Any) -> Any:
-        """The value in its JSON form; None where it can't be read."""
-        try:
-            return self.read(value)
-        except Unreadable:
-            return None
+    return RowValue(plain, decode, converter)
 
 
-def found_value(converters: Converters, source: ValueSource, shape: FieldShape) -> FoundValue:
+def found_value(converters: Converters, source: ValueSource, shape: FieldShape) -> RowValue:
     """The value as the mapping says to read it, or as its format is read."""
-    return FoundValue(
-        source, shape, converters.make(source, shape, columns=len(source.expressions))
-    )
+    columns = len(source.expressions)
+    return json_value(source, shape, converters.make(source, shape, columns=columns))
 
 
-def own_id(source: ValueSource, ids: PublicIds) -> FoundValue:
+def own_id(source: ValueSource, ids: PublicIds) -> RowValue:
     """A record's own id."""
-    return FoundValue(source, FieldShape(format="uuid"), Id(ids, own=True))
+    return json_value(source, FieldShape(format="uuid"), Id(ids, own=True))
 
 
-class Fields:
-    """The fields of a record, or of an object in one of its lists, as a plan says."""
+class JsonRows(RowReader):
+    """Makes records of objects, with the lists inside them."""
 
-    def __init__(self, plan: RowPlan) -> None:
-        self.prefix, self.has_id = plan.prefix, plan.has_id
-        self.blank: Record = dict.fromkeys(plan.names)
-        self.by_name = {
-            field.name: FoundValue(field.source, field.shape, field.converter)
+    def __init__(self, plan: RowPlan, report: Report, lists: Mapping[str, ListMap]) -> None:
+        own = None if plan.key is None else own_id(plan.key, plan.ids)
+        values = {
+            field.name: json_value(field.source, field.shape, field.converter)
             for field in plan.fields
         }
-        self.key = None if plan.key is None else own_id(plan.key, plan.ids)
-
-
-class RecordMaker:
-    """Makes the records of one resource; `key` is a record's own id."""
-
-    def __init__(self, plan: RowPlan, resource: ResourceMap, report: Report) -> None:
-        self.name = plan.resource
-        self.key = own_id(resource.key, plan.ids)
-        self._report = report
+        super().__init__(plan, report, own, values)
         self._where = path(plan.where) if plan.where else None
-        self.fields = Fields(plan)
-        self._judged_by = {**self.fields.by_name, "id": self.key}
         self.lists = [
-            (name, path(nested.items or "@"), Fields(plan.lists[name]))
-            for name, nested in resource.lists.items()
+            (name, path(nested.items or "@"), JsonRows(plan.lists[name], report, {}))
+            for name, nested in lists.items()
         ]
-        self._no_lists: Record = dict.fromkeys(plan.list_names)
 
-    def meets(self, value: Any, only: Only) -> bool:
-        """Whether the conditions hold of a record as the backend gives it; nothing is reported."""
-        return all_hold(only, lambda name: self._judged_by[name].shown(value))
-
-    def exists(self, value: Any) -> bool:
-        """Whether the mapping's condition holds."""
+    def exists(self, row: Any, only: Only = ()) -> bool:
+        """Also by the mapping's own condition; BackendNonsense where nobody can tell."""
+        if not super().exists(row, only):
+            return False
+        if not isinstance(row, dict):
+            raise BackendNonsense(f"a record of {self.resource} is no object")
         try:
-            return self._where is None or holds(self._where(value))
+            return self._where is None or holds(self._where(row))
         except Unreadable as error:
-            raise BackendNonsense(f"where of {self.name} cannot be asked of its records") from error
+            text = f"where of {self.resource} cannot be asked of its records"
+            raise BackendNonsense(text) from error
 
-    def record(self, value: Any) -> Record | None:
-        """The record; None, reported, where it has no usable id."""
-        record = self._filled(self.fields, value, "")
-        if record is not None:
-            record |= self._no_lists
-            for name, items, fields in self.lists:
-                record[name] = self._children(name, items, fields, value, record["id"])
-        return record
-
-    def _children(
-        self, name: str, items: Callable[[Any], Any], fields: Fields, value: Any, owner: str
-    ) -> list[Record] | None:
-        try:
-            rows = items(value)
-        except Unreadable:
-            rows = False
-        if rows is None:
-            return []
-        if not isinstance(rows, list):
-            self._report(Trouble("unreadable", self.name, name, owner))
+    def record(self, row: Any, owner: str = "") -> Record | None:
+        record = super().record(row, owner)
+        if record is None:
             return None
-        made = (self._filled(fields, row, owner) for row in rows)
-        return [record for record in made if record is not None]
-
-    def _filled(self, fields: Fields, value: Any, owner: str) -> Record | None:
-        record = dict(fields.blank)
-        if fields.has_id:
-            record["id"] = None if fields.key is None else fields.key.shown(value)
-            if record["id"] is None:
-                self._report(Trouble("no id", self.name, f"{fields.prefix}id", owner))
-                return None
-        for name, found in fields.by_name.items():
+        for name, items, rows in self.lists:
             try:
-                record[name] = found.read(value)
-            except Unreadable as error:
-                at = owner or record.get("id") or ""
-                self._report(Trouble(error.kind, self.name, fields.prefix + name, at))
+                found = items(row)
+            except Unreadable:
+                found = False
+            if found is None or isinstance(found, list):
+                made = (rows.record(inner, record["id"]) for inner in found or ())
+                record[name] = [inner for inner in made if inner is not None]
+            else:
+                self.report(Trouble("unreadable", self.resource, name, record["id"]))
         return record

@@ -10,21 +10,18 @@ from weakref import WeakValueDictionary
 
 from adapters.base import (
     AdapterError,
-    BackendNonsense,
     BackendTimeout,
     BackendUnavailable,
     Draft,
     Filter,
-    NotFound,
     Only,
     OutcomeUnknown,
     Page,
     Record,
 )
+from adapters.mapped.adapter import Core
 from adapters.mapped.booked import draft_values
-from adapters.mapped.diary import Diary
 from adapters.mapped.session import (
-    BookedVisit,
     BookingProgress,
     Calendar,
     DiarySpan,
@@ -33,8 +30,8 @@ from adapters.mapped.session import (
     TimeRow,
 )
 from adapters.mapped.slots import Interval
-from adapters.mapping.models import AnyCall, MappingFile
-from adapters.rest.backend import for_each, together
+from adapters.mapping.models import AnyCall
+from adapters.rest.backend import together
 from adapters.rest.booking import BookingCalls
 from adapters.rest.diary import DiaryCalls
 from adapters.rest.requests import TemplateValues
@@ -50,10 +47,8 @@ class RestSession:
     """Answers by calls, each within the deadline of the whole."""
 
     def __init__(self, driver: "RestDriver", stack: AsyncExitStack, deadline: float) -> None:
-        self._readers, self._diary, self._calls = driver.readers, driver.diary, driver.calls
-        self._driver = driver
-        self._stack = stack
-        self._deadline = deadline
+        self._driver, self._readers, self._diary = driver, driver.readers, driver.diary
+        self._stack, self._deadline = stack, deadline
         self._values = TemplateValues()
         self._made: str | None = None
         self._attempt: Attempt | None = None
@@ -66,70 +61,51 @@ class RestSession:
         return await self._readers[resource].one(public_id, only)
 
     async def exists(self, resource: str, public_id: str, only: Only = ()) -> None:
-        await self.one(resource, public_id, only)
+        await self._readers[resource].exists(public_id, only)
 
     async def page(
         self, resource: str, filters: Sequence[Filter], limit: int, after: str | None, only: Only
     ) -> Page:
         return await self._readers[resource].page(filters, limit, after, only)
 
-    async def standing(self, appointments: Sequence[str]) -> Mapping[str, BookedVisit | None]:
-        """Each is asked for, or all are looked for in the list."""
-        reader = self._readers["appointments"]
-        if not reader.has_one:
-            try:
-                listed = await reader.listed(appointments)
-            except BackendNonsense:
-                return dict.fromkeys(appointments)
-            return {visit.id: visit for visit in map(_visit, listed.values()) if visit is not None}
-        visits: dict[str, BookedVisit | None] = {}
-
-        async def ask(appointment: str) -> None:
-            try:
-                visit = _visit(await reader.one(appointment))
-            except NotFound:
-                return
-            except BackendNonsense:
-                visits[appointment] = None
-                return
-            if visit is not None:
-                visits[appointment] = visit
-
-        await for_each(ask, appointments)
-        return {public_id: visits[public_id] for public_id in appointments if public_id in visits}
+    async def pick(
+        self, resource: str, public_ids: Sequence[str], names: Sequence[str]
+    ) -> Mapping[str, Sequence[Any] | None]:
+        return await self._readers[resource].pick(public_ids, names)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
         schedules = self._diary.schedules
-        return [] if schedules is None else await schedules.read(vet)
+        return [] if schedules is None else await schedules(vet)
 
     def keys(self, vet: str) -> Sequence[str]:
-        return list(map(str, self._readers["vets"].maker.key.converter.encode(vet)))
+        return list(map(str, self._readers["vets"].key.converter.encode(vet)))
 
     def appointment(self, key: Any) -> str | None:
         """Rows of the diary have public ids already."""
         return None if key is None else str(key)
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        rows = self._diary.hours[source]
-        return [] if rows is None else await rows.read(calendar)
+        read = self._diary.hours[source]
+        return [] if read is None else await read(calendar)
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        return await self._diary.busy[source].read(span)
+        return await self._diary.busy[source](span)
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        return await self._diary.slots[source].read(span)
+        return await self._diary.slots[source](span)
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        return await self._diary.durations[source].read(calendar, type_id)
+        return await self._diary.durations[source](calendar, type_id)
 
     def kept(self, draft: Draft) -> Draft:
         return draft
 
     async def lock(self, calendar: Calendar) -> None:
         """Held in this process until the call ends."""
-        has_schedule = calendar.schedule is not None
-        name = f"schedule:{calendar.schedule}" if has_schedule else f"vet:{calendar.vet}"
-        await self._stack.enter_async_context(self._driver.lock(name))
+        named, name = calendar.schedule is not None, f"vet:{calendar.vet}"
+        name = f"schedule:{calendar.schedule}" if named else name
+        lock = self._driver.locks.setdefault(name, asyncio.Lock())
+        await self._stack.enter_async_context(lock)
 
     @asynccontextmanager
     async def before_writing(self) -> AsyncIterator[None]:
@@ -147,7 +123,7 @@ class RestSession:
         self._values = TemplateValues(given, self.progress.made)
         self._attempt = attempt_of(draft)
         async with self._unsettled():
-            self._made = await self._calls.make(
+            self._made = await self._driver.calls.make(
                 self._values, self._deadline, self.progress, of_slot=offer.slot is not None
             )
         return self._made
@@ -166,7 +142,7 @@ class RestSession:
     async def withdraw(self) -> None:
         """Take the appointment back by the mapping's call."""
         async with self._unsettled():
-            await self._calls.withdraw(self._values, self._made, self._deadline)
+            await self._driver.calls.withdraw(self._values, self._made, self._deadline)
 
     @asynccontextmanager
     async def _unsettled(self) -> AsyncIterator[None]:
@@ -179,20 +155,12 @@ class RestSession:
             raise
 
     async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
-        return await self._calls.find(draft, TemplateValues(draft_values(draft, interval)))
+        return await self._driver.calls.find(draft, TemplateValues(draft_values(draft, interval)))
 
     async def left_behind(
         self, draft: Draft, interval: Interval, since: datetime
     ) -> Sequence[Record]:
         return await self.carrying(draft, interval)
-
-
-def _visit(record: Record) -> BookedVisit | None:
-    """None of one that the desk has given to nobody."""
-    if not record["scheduledAt"] or not record["vetId"]:
-        return None
-    begins = datetime.fromisoformat(record["scheduledAt"])
-    return BookedVisit(record["id"], record["vetId"], begins, record["appointmentTypeId"])
 
 
 def attempt_of(draft: Draft) -> Attempt:
@@ -209,23 +177,19 @@ class RestDriver:
 
     def __init__(
         self,
-        mapping: MappingFile,
+        core: Core,
         readers: Mapping[str, ResourceCalls],
-        diary: Diary,
         parts: Components,
         patience: float,
     ) -> None:
         self.readers = readers
-        self.diary = DiaryCalls(diary, parts)
-        self.calls = BookingCalls(mapping.booking, readers["appointments"], parts)
-        self._parts = parts
-        self._ping, self._settle = mapping.backend.ping, mapping.booking.settle
-        self._patience = patience
+        self.diary = DiaryCalls(core.diary, parts)
+        booking = core.mapping.booking
+        self.calls = BookingCalls(booking, readers["appointments"], parts)
+        self._parts, self._patience = parts, patience
+        self._ping, self._settle = core.mapping.backend.ping, booking.settle
         self._attempts: dict[Attempt, float] = {}
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def lock(self, name: str) -> asyncio.Lock:
-        return self._locks.setdefault(name, asyncio.Lock())
+        self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
         return await self.read(lambda session: session.one(resource, public_id, only))
@@ -270,14 +234,15 @@ class RestDriver:
 
     async def ping(self) -> None:
         """The mapping's own cheap call, or one for the appointment types."""
-        await self.read(self._pinged)
 
-    async def _pinged(self, session: RestSession) -> None:
-        if self._ping is None:
-            await session.page("appointmentTypes", (), 1, None, ())
-            return
-        call = self._parts.templates.call(AnyCall(get=self._ping), {})
-        await self._parts.backend.read(call.request(TemplateValues()))
+        async def ask(session: RestSession) -> None:
+            if self._ping is None:
+                await session.page("appointmentTypes", (), 1, None, ())
+            else:
+                call = self._parts.templates.call(AnyCall(get=self._ping), {})
+                await self._parts.backend.read(call.request(TemplateValues()))
+
+        await self.read(ask)
 
     async def aclose(self) -> None:
         await self._parts.backend.aclose()

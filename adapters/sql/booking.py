@@ -4,8 +4,9 @@ A step inserts or updates a row, moves a counter on, or draws a number of a sequ
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     column,
     delete,
     insert,
+    literal_column,
     select,
     table,
     text,
@@ -32,24 +34,14 @@ from adapters.mapped.session import BookingProgress
 from adapters.mapping.conversion import DRAFT_FIELDS, Conversion
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import NAMED, MappingFile, StepMap, WrittenValue
-from adapters.sql.columns import sql
 from adapters.sql.engines.base import HALF, Criterion, given
 from adapters.values.convert import Converter, Text
 
 Values = Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class Done:
-    """What a booking has made so far, and how to take it back."""
-
-    progress: BookingProgress = field(default_factory=BookingProgress)
-    undo: list[Callable[[], Any]] = field(default_factory=list)
-
-    @property
-    def made(self) -> dict[str, Any]:
-        """What the steps made: their names to keys and numbers."""
-        return self.progress.made
+Undo = list[Callable[[], Any]]
+"""How to take back what no transaction undoes, in the order in which it was written."""
 
 
 def named_table(name: str, columns: Iterable[str]) -> TableClause:
@@ -68,21 +60,24 @@ class BookingWrites:
     """The rows that a booking writes, in the mapping's order."""
 
     def __init__(self, mapping: MappingFile, converters: Converters) -> None:
-        booking = mapping.booking
-        self._appointment = booking.appointment
+        self._booking = booking = mapping.booking
         # how the draft's values are written where `sql` names them
         plain = Conversion()
-        drafts = {name: converters.make(plain, shape) for name, shape in DRAFT_FIELDS.items()}
-        made = _StepMaker(converters, drafts, frozenset(booking.without_transactions))
-        self._steps = [(write, made.step(write)) for write in booking.steps]
-        written = [(write, value) for write in booking.steps for value in write.values.values()]
+        self._drafts = {name: converters.make(plain, shape) for name, shape in DRAFT_FIELDS.items()}
+        self._columns = {
+            (number, name): converters.make(value, DRAFT_FIELDS[value.draft])
+            for number, step in enumerate(booking.steps)
+            for name, value in step.values.items()
+            if value.draft in DRAFT_FIELDS
+        }
+        written = [(step, value) for step in booking.steps for value in step.values.values()]
         encodings = (value.encoding for _, value in written if value.draft == "reason")
         self._reason = next((Text(each) for each in encodings if each is not None), Text())
         # a slot's row that is not given another end is taken as a whole, however short the booking
         self.shortens_slots = any(
             value.draft in ("endTime", "minutes")
-            for write, value in written
-            if write.update is not None and write.for_ == "slot"
+            for step, value in written
+            if step.update is not None and step.for_ == "slot"
         )
 
     def kept(self, draft: Draft) -> Draft:
@@ -91,26 +86,44 @@ class BookingWrites:
             return draft
         return replace(draft, reason=self._reason.encode(draft.reason)[0])
 
-    def write(self, connection: Connection, values: Values, done: Done, *, of_slot: bool) -> Any:
+    def write(
+        self, connection: Connection, values: Values, progress: BookingProgress, undo: Undo
+    ) -> Any:
         """Write every row that is for such a time; the key of the appointment.
 
         SlotTaken where another program has taken the slot's own row.
         """
-        which = "slot" if of_slot else "time"
-        for number, (write, step) in enumerate(self._steps):
-            asked = write.if_ is None or values[write.if_] is not None
-            if asked and write.for_ in (None, which):
-                done.progress.place = ("booking", "steps", number)
-                step.run(connection, values, done)
-                done.progress.tables += [write.table] if write.table else []
-        return done.made[self._appointment]
+        kinds = (None, "time" if values["slot"] is None else "slot")
+        scope = _Scope(connection, values, progress.made, self._drafts)
+        for number, step in enumerate(self._booking.steps):
+            if step.for_ not in kinds or (step.if_ is not None and values[step.if_] is None):
+                continue
+            progress.place = ("booking", "steps", number)
+            row = {
+                name: scope.taken(value, self._columns.get((number, name)))
+                for name, value in step.values.items()
+            }
+            if step.insert is not None:
+                keys = scope.insert(step, row)
+                made = tuple(keys.values()) if len(keys) > 1 else next(iter(keys.values()), None)
+                if step.table in self._booking.without_transactions:
+                    connection.info[HALF] = True
+                    rows = named_table(step.table, keys)
+                    gone = delete(rows).where(*(rows.c[k] == given(None, keys[k]) for k in keys))
+                    undo.append(partial(connection.execute, gone))
+            else:
+                made = scope.changed(step, row)
+            if step.name is not None:
+                progress.made[step.name] = made
+            progress.tables += [step.table] if step.table else []
+        return progress.made[self._booking.appointment]
 
-    def withdraw(self, connection: Connection, done: Done) -> None:
+    def withdraw(self, connection: Connection, undo: Undo) -> None:
         """Delete again, last first, what no transaction would undo; as far as it goes."""
         failure: SQLAlchemyError | None = None
-        for undo in reversed(done.undo):
+        for taken_back in reversed(undo):
             try:
-                undo()
+                taken_back()
             except SQLAlchemyError as error:
                 failure = failure or error
         if failure is not None:
@@ -118,57 +131,82 @@ class BookingWrites:
         connection.info.pop(HALF, None)
 
 
-class SqlStep(Protocol):
-    """One step: writes its row, and says in `done` what it has made."""
-
-    def run(self, connection: Connection, values: Values, done: Done) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
-class _StepMaker:
-    """What steps are made with; `unsafe` are the tables that have no transactions."""
+class _Scope:
+    """What `:name` stands for in SQL of the mapping: a value of the draft, or `made` by a step."""
 
-    converters: Converters
+    connection: Connection
+    values: Values
+    made: Values
     drafts: Mapping[str, Converter]
-    unsafe: frozenset[str]
 
-    def step(self, write: StepMap) -> SqlStep:
-        if write.insert is not None:
-            return _Insert(write, self)
-        if write.update is not None:
-            return _Update(write, self)
-        return _Counter(write, self) if write.counter is not None else _Sequence(write)
-
-
-class _Names:
-    """SQL of the mapping in which `:name` stands for a value of the draft or of an earlier step."""
-
-    def __init__(self, expression: str, drafts: Mapping[str, Converter]) -> None:
-        self._expression = expression
-        self._names = tuple(dict.fromkeys(NAMED(expression)))
-        self._drafts = drafts
-
-    def condition(self) -> Criterion:
-        # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        return and_(text(f"({self._expression})").bindparams(*map(given, self._names)))
-
-    def taken(self, values: Values, made: Values) -> dict[str, Any]:
-        return {name: self._taken(name, values, made) for name in self._names}
-
-    def _taken(self, name: str, values: Values, made: Values) -> Any:
-        if name in made:
-            return made[name]
-        converter = self._drafts.get(name)
-        return _encoded(converter, values[name], name)
-
-    def selected(self, connection: Connection, values: Values, made: Values) -> Any:
-        """The value of the expression. Values are given a type, as nothing else says theirs."""
+    def taken(self, value: WrittenValue, converter: Converter | None) -> Any:
+        """A column's value: of the draft, of an earlier step, of an expression, or a constant."""
+        if value.draft is not None:
+            raw = _encoded(converter, self.values[value.draft], value.draft)
+            return raw[value.part - 1] if isinstance(raw, tuple) and value.part else raw
+        if value.made is not None:
+            return self.made[value.made]
+        if value.sql is None:
+            return value.constant
+        # values are given a type, as nothing else says theirs
         typed = [
-            bindparam(name, value, type_=BigInteger() if isinstance(value, int) else String())
-            for name, value in self.taken(values, made).items()
+            bindparam(name, one, type_=BigInteger() if isinstance(one, int) else String())
+            for name, one in self._named(value.sql).items()
         ]
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        return connection.execute(text(f"SELECT ({self._expression})").bindparams(*typed)).scalar()
+        return self.connection.scalar(text(f"SELECT ({value.sql})").bindparams(*typed))
+
+    def insert(self, step: StepMap, row: dict[str, Any]) -> dict[str, Any]:
+        """Insert the row; the columns of its key, with those that the database filled in."""
+        rows = named_table(step.table, {*row, *step.keys})
+        statement = insert(rows).values(_given(row))
+        filled = [name for name in step.keys if name not in row]
+        if filled and self.connection.dialect.insert_returning:
+            found = self.connection.execute(statement.returning(*(rows.c[name] for name in filled)))
+            row = row | dict(zip(filled, found.one(), strict=True))
+        else:
+            done = self.connection.execute(statement)
+            row = row | dict.fromkeys(filled, done.lastrowid)
+        return {name: row[name] for name in step.keys}
+
+    def changed(self, step: StepMap, row: dict[str, Any]) -> Any:
+        """What a step makes that inserts no row: a slot's key, or a number."""
+        if step.sequence is not None:
+            return self.connection.execute(following(step.sequence)).scalar_one()
+        if step.update is not None:
+            rows = update(named_table(step.table, row)).values(_given(row))
+            count = self.connection.execute(rows.where(self._condition(step))).rowcount
+            if count == 0 and step.for_ == "slot":
+                raise SlotTaken("another program has taken the slot")
+            if count != 1:
+                raise BackendNonsense(f"an update of the mapping changes {count} rows and not one")
+            return self.values["slot"] if step.for_ == "slot" else None
+        name = step.column or ""
+        counter = named_table(step.table, [name])
+        which, number = self._condition(step), counter.c[name]
+        moved = update(counter).where(which).values({number: number + literal_column("(1)")})
+        if self.connection.execute(moved).rowcount != 1:
+            raise BackendNonsense("the mapping's counter is not exactly one row")
+        return self.connection.execute(select(number).where(which)).scalar_one()
+
+    def _named(self, expression: str) -> dict[str, Any]:
+        return {
+            name: self.made[name]
+            if name in self.made
+            else _encoded(self.drafts.get(name), self.values[name], name)
+            for name in NAMED(expression)
+        }
+
+    def _condition(self, step: StepMap) -> Criterion:
+        expression = step.where or "1 = 1"
+        bound = [given(name, value) for name, value in self._named(expression).items()]
+        # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
+        return and_(text(f"({expression})").bindparams(*bound))
+
+
+def _given(row: Values) -> dict[str, Any]:
+    return {name: given(None, value) for name, value in row.items()}
 
 
 def _encoded(converter: Converter | None, value: Any, name: str) -> Any:
@@ -179,126 +217,3 @@ def _encoded(converter: Converter | None, value: Any, name: str) -> Any:
     if not raws:
         raise BackendNonsense(f"the mapping has no way to write this {name}")
     return raws[0]
-
-
-class _Source:
-    """Where a column's value comes from: the draft, an earlier step, an expression, a constant."""
-
-    def __init__(self, value: WrittenValue, maker: _StepMaker) -> None:
-        self._value = value
-        shape = DRAFT_FIELDS.get(value.draft or "")
-        self._converter = None if shape is None else maker.converters.make(value, shape)
-        self._names = None if value.sql is None else _Names(value.sql, maker.drafts)
-
-    def take(self, connection: Connection, values: Values, made: Values) -> Any:
-        name, part = self._value.draft, self._value.part
-        if name is not None:
-            raw = _encoded(self._converter, values[name], name)
-            return raw[part - 1] if isinstance(raw, tuple) and part is not None else raw
-        if self._value.made is not None:
-            return made[self._value.made]
-        if self._names is not None:
-            return self._names.selected(connection, values, made)
-        return self._value.constant
-
-
-class _Row:
-    """The values of a row, by column."""
-
-    def __init__(self, write: StepMap, maker: _StepMaker) -> None:
-        self._sources = {name: _Source(value, maker) for name, value in write.values.items()}
-        self.parameters = {name: given(f"v{n}") for n, name in enumerate(self._sources)}
-
-    def taken(self, connection: Connection, values: Values, made: Values) -> dict[str, Any]:
-        return {
-            each: source.take(connection, values, made) for each, source in self._sources.items()
-        }
-
-
-def _bound(row: Values) -> dict[str, Any]:
-    """A row's values by the names of the parameters."""
-    return {f"v{number}": value for number, value in enumerate(row.values())}
-
-
-class _Insert:
-    def __init__(self, write: StepMap, maker: _StepMaker) -> None:
-        self._row = _Row(write, maker)
-        self._keys = write.keys
-        self._generated = [name for name in write.keys if name not in write.values]
-        self._table = named_table(write.insert or "", {*write.values, *write.keys})
-        self._statement = insert(self._table).values(self._row.parameters)
-        self._name = write.name
-        self._undone = write.table in maker.unsafe
-
-    def run(self, connection: Connection, values: Values, done: Done) -> None:
-        row = self._row.taken(connection, values, done.made)
-        keys = row | self._numbered(connection, _bound(row))
-        raw = tuple(keys[name] for name in self._keys)
-        if self._name is not None and raw:
-            done.made[self._name] = raw[0] if len(raw) == 1 else raw
-        if self._undone:
-            connection.info[HALF] = True
-            which = [self._table.c[name] == given(None, keys[name]) for name in self._keys]
-            made = delete(self._table).where(*which)
-            done.undo.append(lambda: connection.execute(made))
-
-    def _numbered(self, connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
-        """Insert the row; the columns of its key that the database filled in."""
-        if not self._generated:
-            connection.execute(self._statement, row)
-            return {}
-        if connection.dialect.insert_returning:
-            wanted = [self._table.c[name] for name in self._generated]
-            found = connection.execute(self._statement.returning(*wanted), row).one()
-            return dict(zip(self._generated, found, strict=True))
-        number = connection.execute(self._statement, row).lastrowid
-        return dict.fromkeys(self._generated, number)
-
-
-class _Update:
-    """Changes exactly one row; of a slot's row the key is the slot's."""
-
-    def __init__(self, write: StepMap, maker: _StepMaker) -> None:
-        self._row = _Row(write, maker)
-        self._names = _Names(write.where or "", maker.drafts)
-        rows = update(named_table(write.update or "", write.values))
-        self._statement = rows.values(self._row.parameters).where(self._names.condition())
-        self._of_slot = write.for_ == "slot"
-        self._name = write.name
-
-    def run(self, connection: Connection, values: Values, done: Done) -> None:
-        row = self._row.taken(connection, values, done.made)
-        named = self._names.taken(values, done.made)
-        changed = connection.execute(self._statement, _bound(row) | named).rowcount
-        if changed == 0 and self._of_slot:
-            raise SlotTaken("another program has taken the slot")
-        if changed != 1:
-            raise BackendNonsense(f"an update of the mapping changes {changed} rows and not one")
-        if self._name is not None and self._of_slot:
-            done.made[self._name] = values["slot"]
-
-
-class _Counter:
-    def __init__(self, write: StepMap, maker: _StepMaker) -> None:
-        rows = named_table(write.counter or "", [write.column or ""])
-        number = rows.c[write.column or ""]
-        self._names = _Names(write.where or "1 = 1", maker.drafts)
-        which = self._names.condition()
-        self._move = update(rows).where(which).values({number: number + sql("1")})
-        self._look = select(number).where(which)
-        self._name = write.name or ""
-
-    def run(self, connection: Connection, values: Values, done: Done) -> None:
-        named = self._names.taken(values, done.made)
-        if connection.execute(self._move, named).rowcount != 1:
-            raise BackendNonsense("the mapping's counter is not exactly one row")
-        done.made[self._name] = connection.execute(self._look, named).scalar_one()
-
-
-class _Sequence:
-    def __init__(self, write: StepMap) -> None:
-        self._next = following(write.sequence or "")
-        self._name = write.name or ""
-
-    def run(self, connection: Connection, values: Values, done: Done) -> None:
-        done.made[self._name] = connection.execute(self._next).scalar_one()

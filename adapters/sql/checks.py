@@ -5,8 +5,9 @@ first; where that fails, every piece is looked at by itself, so that a problem h
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Any
 
 from sqlalchemy import (
@@ -40,15 +41,15 @@ from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.engines.base import ErrorKind, Expression, Speech
 from adapters.values.convert import Unreadable
 
-Rows = RowSource | ResourceMap | ListMap
-Piece = tuple[Place, str]
 Ids = Callable[[str], PublicIds]
 _ONE: Expression = literal_column("1")
 # What of a draft is a text in an expression, whatever column it is compared with.
 AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference"})
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
-# What of the rows of the diary is an expression.
-_OF_DIARY = ("vet", "schedule", "weekday", "day", "start", "end", "minutes", "type", "key")
+# What of rows is an expression, or several, beside their fields.
+_READ = (
+    *("parent", "key", "vet", "schedule", "weekday", "day", "start", "end", "minutes", "type"),
+)
 _PLAIN = re.compile(r"""(?:[^'"`\\#$\[/-]|-(?!-)|/(?!\*)|'[^'\\]*'|"[^"\\]*")*""").fullmatch
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
 _PARENTHESES = re.compile(r"[()]").findall
@@ -67,12 +68,8 @@ class SqlCheck:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _SqlChecks:
-    """Checks, and one that only prepares where each of theirs does, if there is one."""
-
-    each: Sequence[SqlCheck]
-    together: SqlCheck | None = None
+# Checks, and one that only prepares where each of them does, if there is one.
+_Group = tuple[list[SqlCheck], SqlCheck | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,35 +114,25 @@ def mismatches_in(
 ) -> Iterator[SchemaMismatch]:
     """The same, by their places in the mapping."""
     lost: set[Place] = set()
-    for check in _doubtful(connection, mapping, speech):
-        error = None if _is_lost(check.rows, lost) else _refusal(connection, check, speech)
-        if error is not None:
-            said = speech.complaint(error)
-            if said is None:  # not about the statement
-                raise error
-            if check.place[-1] in _SOURCES:
-                lost.add(check.rows)
-            denied = speech.kind(error) is ErrorKind.DENIED
-            yield SchemaMismatch(check.place, f"the database says: {said}", denied)
+    yield from _unknown(connection, mapping, speech, lost)
     for name, rows in mapping.resources.items():
-        if not _is_lost(("resources", name), lost):
-            yield from _key(connection, name, rows, ids)
-    yield from _without_transactions(connection, mapping, speech)
+        if ("resources", name) not in lost and (wrong := _wrong_key(connection, rows, ids(name))):
+            yield SchemaMismatch(("resources", name, "key"), wrong, only_sampled=True)
+    steps = mapping.booking.steps
+    unsafe = set(speech.transactional(connection, [step.table for step in steps if step.table]))
+    for number, step in enumerate(steps):
+        if step.table in unsafe - set(mapping.booking.without_transactions):
+            text = f"{step.table} has no transactions: what a booking writes there cannot be"
+            text += " undone; change its engine, or name it in booking.without_transactions"
+            yield SchemaMismatch(("booking", "steps", number), text)
 
 
-def _is_lost(rows: Place, lost: set[Place]) -> bool:
-    return any(rows[: len(place)] == place for place in lost)
-
-
-def _doubtful(connection: Connection, mapping: MappingFile, speech: Speech) -> Iterator[SqlCheck]:
-    """Every piece of SQL of the mapping, without those that are fine together."""
-    for checks in _all_checks(mapping):
-        if checks.together is None or _refusal(connection, checks.together, speech) is not None:
-            yield from checks.each
-
-
-def _refusal(connection: Connection, check: SqlCheck, speech: Speech) -> DBAPIError | None:
-    """What the database says against it."""
+def _refusal(
+    connection: Connection, check: SqlCheck, speech: Speech, lost: set[Place]
+) -> DBAPIError | None:
+    """What the database says against it; nothing of rows that cannot be had."""
+    if any(check.rows[: len(place)] == place for place in lost):
+        return None
     try:
         speech.explain(connection, check.statement, check.parameters)
     except DBAPIError as error:
@@ -153,97 +140,91 @@ def _refusal(connection: Connection, check: SqlCheck, speech: Speech) -> DBAPIEr
     return None
 
 
-def _key(
-    connection: Connection, name: str, rows: ResourceMap, ids: Ids
+def _unknown(
+    connection: Connection, mapping: MappingFile, speech: Speech, lost: set[Place]
 ) -> Iterator[SchemaMismatch]:
-    """Whether an id can be made of the first row's key."""
+    """What the database does not know; what cannot be had at all is added to `lost`."""
+    for checks, together in _groups(mapping):
+        if together is not None and _refusal(connection, together, speech, lost) is None:
+            continue
+        for check in checks:
+            error = _refusal(connection, check, speech, lost)
+            if error is None:
+                continue
+            said = speech.complaint(error)
+            if said is None:  # not about the statement
+                raise error
+            if check.place[-1] in _SOURCES:
+                lost.add(check.rows)
+            denied = speech.kind(error) is ErrorKind.DENIED
+            yield SchemaMismatch(check.place, f"the database says: {said}", denied)
+
+
+def _wrong_key(connection: Connection, rows: ResourceMap, ids: PublicIds) -> str:
+    """Why no id can be made of the first row's key; "" where one can."""
     key = Columns(rows.key.source)
     try:
         with connection.begin_nested():
             statement = rows_of(rows, *key.labelled("row_key")).limit(1)
             first = connection.execute(statement).first()
     except DBAPIError:  # said already
-        return
-    if first is None or any(part is None for part in first):
-        return
+        return ""
     try:
-        ids(name).shown(key.take(first, 0))
+        if first is not None and None not in first:
+            ids.shown(key.take(first, 0))
     except Unreadable:
-        text = "the key of a row here is longer than 8 bytes; write {source: ..., as: hashed id}"
         if rows.key.ids == NATIVE:
-            text = "the key of a row here is no UUID, which `as: native id` says it is"
-        yield SchemaMismatch(("resources", name, "key"), text, only_sampled=True)
-
-
-def _without_transactions(
-    connection: Connection, mapping: MappingFile, speech: Speech
-) -> Iterator[SchemaMismatch]:
-    """The tables that a booking writes without being able to undo it."""
-    tables = [write.table for write in mapping.booking.steps if write.table]
-    unsafe = set(speech.transactional(connection, tables))
-    unsafe -= set(mapping.booking.without_transactions)
-    for number, write in enumerate(mapping.booking.steps):
-        if write.table in unsafe:
-            text = f"{write.table} has no transactions: what a booking writes there cannot be"
-            text += " undone; change its engine, or name it in booking.without_transactions"
-            yield SchemaMismatch(("booking", "steps", number), text)
+            return "the key of a row here is no UUID, which `as: native id` says it is"
+        return "the key of a row here is longer than 8 bytes; write {source: ..., as: hashed id}"
+    return ""
 
 
 def checks_of(mapping: MappingFile) -> Iterator[SqlCheck]:
     """Every piece of SQL of the mapping."""
-    return (check for checks in _all_checks(mapping) for check in checks.each)
+    return (check for checks, _ in _groups(mapping) for check in checks)
 
 
-def _all_checks(mapping: MappingFile) -> Iterator[_SqlChecks]:
+def _sources(mapping: MappingFile) -> Iterator[tuple[Place, RowSource | ResourceMap | ListMap]]:
     for name, rows in mapping.resources.items():
-        place: Place = ("resources", name)
-        yield _rows(place, rows, [*_pieces("key", rows.key), *_fields(rows)])
-        for inner, nested in rows.lists.items():
-            keys = [*_pieces("parent", nested.parent), *_pieces("key", nested.key)]
-            yield _rows((*place, "lists", inner), nested, [*keys, *_fields(nested)])
+        yield ("resources", name), rows
+        yield from (
+            (("resources", name, "lists", inner), each) for inner, each in rows.lists.items()
+        )
     diary = mapping.diary
-    sources: list[tuple[Place, RowSource]] = [
-        (("diary", name, number), rows)
-        for name in ("hours", "busy", "slots", "durations")
-        for number, rows in enumerate(getattr(diary, name))
-        if rows.is_rows
-    ]
+    for name in ("hours", "busy", "slots", "durations"):
+        every = enumerate(getattr(diary, name))
+        yield from ((("diary", name, number), source) for number, source in every if source.is_rows)
     if diary.schedules is not None:
-        sources.append((("diary", "schedules"), diary.schedules))
-    for place, source in sources:
-        pieces = [each for name in _OF_DIARY for each in _pieces(name, getattr(source, name, None))]
-        yield _rows(place, source, pieces)
-    for number, write in enumerate(mapping.booking.steps):
-        yield from _write(("booking", "steps", number), write)
-    if mapping.booking.reference is not None:
-        statement = rows_of(mapping.resources["appointments"], sql(mapping.booking.reference))
+        yield ("diary", "schedules"), diary.schedules
+
+
+def _groups(mapping: MappingFile) -> Iterator[_Group]:
+    booking = mapping.booking
+    yield from starmap(_rows, _sources(mapping))
+    for number, step in enumerate(booking.steps):
+        yield from _step(("booking", "steps", number), step)
+    if booking.reference is not None:
+        statement = rows_of(mapping.resources["appointments"], sql(booking.reference))
         appointments: Place = ("resources", "appointments")
-        yield _SqlChecks([SqlCheck(("booking", "reference"), appointments, statement)])
+        yield [SqlCheck(("booking", "reference"), appointments, statement)], None
 
 
-def _fields(rows: ResourceMap | ListMap) -> Iterator[Piece]:
-    for name, value in rows.fields.items():
-        yield from ((("fields", name), each) for each in value.expressions)
-
-
-def _pieces(name: str, value: ValueSource | Iterable[str] | str | None) -> Iterator[Piece]:
-    """The expressions of a value, each at its name."""
-    if isinstance(value, ValueSource):
-        value = value.expressions
-    return (((name,), each) for each in ((value,) if isinstance(value, str) else value or ()))
-
-
-def _rows(place: Place, rows: Rows, pieces: Sequence[Piece]) -> _SqlChecks:
+def _rows(place: Place, rows: RowSource | ResourceMap | ListMap) -> _Group:
+    values: dict[Place, Any] = {(name,): getattr(rows, name, None) for name in _READ}
+    values |= {("fields", name): value for name, value in getattr(rows, "fields", {}).items()}
+    pieces: list[tuple[Place, str]] = []
+    for inner, value in values.items():
+        several = value.expressions if isinstance(value, ValueSource) else value or ()
+        pieces += [(inner, one) for one in ((several,) if isinstance(several, str) else several)]
     bare = rows.model_copy(update={"where": None})
-    each = [SqlCheck((*place, "from"), place, rows_of(bare, _ONE))]
+    checks = [SqlCheck((*place, "from"), place, rows_of(bare, _ONE))]
     if rows.where is not None:
-        each.append(SqlCheck((*place, "where"), place, rows_of(rows, _ONE)))
-    each += [SqlCheck((*place, *inner), place, rows_of(bare, sql(one))) for inner, one in pieces]
-    texts = [rows.from_ or "", rows.where or "", *(one for _, one in pieces)]
-    if not all(map(_is_closed, texts)):
-        return _SqlChecks(each)
+        checks.append(SqlCheck((*place, "where"), place, rows_of(rows, _ONE)))
+    checks += [SqlCheck((*place, *inner), place, rows_of(bare, sql(one))) for inner, one in pieces]
+    if not all(map(_is_closed, (rows.from_ or "", rows.where or "", *(one for _, one in pieces)))):
+        return checks, None
     together = rows_of(rows, _ONE, *(sql(one) for _, one in pieces))
-    return _SqlChecks(each, SqlCheck(place, place, together))
+    return checks, SqlCheck(place, place, together)
 
 
 def _is_closed(expression: str) -> bool:
@@ -261,45 +242,39 @@ def _is_closed(expression: str) -> bool:
     return depth == 0
 
 
-def _write(place: Place, write: StepMap) -> Iterator[_SqlChecks]:
-    if write.sequence is not None:
-        yield _SqlChecks([SqlCheck((*place, "sequence"), place, following(write.sequence))])
+def _step(place: Place, step: StepMap) -> Iterator[_Group]:
+    if step.sequence is not None:
+        yield [SqlCheck((*place, "sequence"), place, following(step.sequence))], None
         return
-    yield _SqlChecks(list(_row_written(place, write)))
-    if write.values:
-        into = [_into((*place, "values", name), place, write, [name]) for name in write.values]
-        yield _SqlChecks(into, _into(place, place, write, list(write.values)))
-    yield _SqlChecks(list(_values_written(place, write)))
-
-
-def _row_written(place: Place, write: StepMap) -> Iterator[SqlCheck]:
-    kind = next(each for each in ("insert", "update", "counter") if getattr(write, each))
-    bare = named_table(write.table, ())
-    yield SqlCheck((*place, kind), place, select(_ONE).select_from(bare))
-    for name, each in [*(("key", key) for key in write.keys), ("column", write.column)]:
-        if each is not None:
+    kind = next(each for each in ("insert", "update", "counter") if getattr(step, each))
+    bare = select(_ONE).select_from(named_table(step.table, ()))
+    checks = [SqlCheck((*place, kind), place, bare)]
+    for name, column in [*(("key", key) for key in step.keys), ("column", step.column)]:
+        if column is not None:
             # with its table's name: SQLite takes a lone "name" that is none for a text
-            column = named_table(write.table, [each]).c[each]
-            yield SqlCheck((*place, name), place, select(column))
-    if write.where is not None:
+            statement = select(named_table(step.table, [column]).c[column])
+            checks.append(SqlCheck((*place, name), place, statement))
+    if step.where is not None:
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        which = select(_ONE).select_from(bare).where(text(f"({write.where})"))
-        yield SqlCheck((*place, "where"), place, which, dict.fromkeys(NAMED(write.where)))
-
-
-def _values_written(place: Place, write: StepMap) -> Iterator[SqlCheck]:
-    for name, value in write.values.items():
+        which = bare.where(text(f"({step.where})"))
+        checks.append(SqlCheck((*place, "where"), place, which, dict.fromkeys(NAMED(step.where))))
+    for name, value in step.values.items():
         if value.sql is not None:
             names = NAMED(value.sql)
             typed = [bindparam(each, type_=String()) for each in names if each in AS_TEXT]
             # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-            statement = text(f"SELECT ({value.sql})").bindparams(*typed)
-            yield SqlCheck((*place, "values", name, "sql"), place, statement, dict.fromkeys(names))
+            made = text(f"SELECT ({value.sql})").bindparams(*typed)
+            at = (*place, "values", name, "sql")
+            checks.append(SqlCheck(at, place, made, dict.fromkeys(names)))
+    yield checks, None
+    if step.values:
+        into = [_into((*place, "values", name), place, step, [name]) for name in step.values]
+        yield into, _into(place, place, step, list(step.values))
 
 
-def _into(place: Place, rows: Place, write: StepMap, names: Sequence[str]) -> SqlCheck:
+def _into(place: Place, rows: Place, step: StepMap, names: Sequence[str]) -> SqlCheck:
     """What writes these columns: each kind of step needs a right of its own."""
-    written = named_table(write.table, names)
-    if write.insert is not None:
+    written = named_table(step.table, names)
+    if step.insert is not None:
         return SqlCheck(place, rows, insert(written), dict.fromkeys(names))
     return SqlCheck(place, rows, update(written).values(dict.fromkeys(names, null())))

@@ -1,13 +1,16 @@
 """What a mapping reads of rows: expressions as SQL, values of several columns, keys and fields."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Select, and_, false, literal_column, or_, select, text
 
-from adapters.base import LONGEST_AFTER, BackendNonsense, Record, Report, Trouble
+from adapters.base import LONGEST_AFTER, BackendNonsense, Report
+from adapters.ids import Id
 from adapters.mapped.plan import FieldPlan, RowPlan
+from adapters.mapped.records import RowReader, RowValue
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
 from adapters.values.convert import Unreadable, by_value, whole
@@ -35,6 +38,12 @@ class Columns:
     def take(self, row: Sequence[Any], offset: int) -> Any:
         """The raw value, of a row in which the columns begin at the offset."""
         return row[offset] if self.width == 1 else tuple(row[offset : offset + self.width])
+
+    def getter(self, offset: int) -> Callable[[Sequence[Any]], Any]:
+        """What takes the raw value of a row in which the columns begin at the offset."""
+        if self.width == 1:
+            return itemgetter(offset)
+        return lambda row: tuple(row[offset : offset + self.width])
 
     def labelled(self, name: str) -> list[Expression]:
         """To be selected, under names that clash with nothing."""
@@ -103,17 +112,24 @@ class FieldColumn(Columns):
         self.converter = field.converter
 
 
-class KeyedRows:
-    """Rows with a key and fields, as a plan says: of a resource, or of a list inside it."""
+class KeyedRows(RowReader):
+    """Rows with a key and fields, as a plan says: of a resource, or of a list inside it.
+
+    They are selected as the key, then the fields; `key_in` is a row's raw key.
+    """
 
     def __init__(self, plan: RowPlan, report: Report) -> None:
-        self.resource, self.prefix = plan.resource, plan.prefix
-        self.key = Columns(plan.key.source if plan.key else ())
-        self.ids, self.has_id, self.names = plan.ids, plan.has_id, plan.names
-        self.report = report
+        self.key, self.ids = Columns(plan.key.source if plan.key else ()), plan.ids
         self.columns = [FieldColumn(field) for field in plan.fields]
-        self._decoders = [(each.name, each.width, each.converter.decode) for each in self.columns]
-        self.by_name = {column.name: column for column in self.columns}
+        self.width = self.key.width
+        by_name = {}
+        for column in self.columns:
+            converter = column.converter
+            by_name[column.name] = RowValue(column.getter(self.width), converter.decode, converter)
+            self.width += column.width
+        self.key_in = self.key.getter(0)
+        own = Id(plan.ids, own=True)
+        super().__init__(plan, report, RowValue(self.key_in, own.decode, own), by_name)
 
     def selected(self) -> list[Expression]:
         """The key and the fields, labelled, so that no two names can clash."""
@@ -121,34 +137,6 @@ class KeyedRows:
         for number, column in enumerate(self.columns):
             found += column.labelled(f"f{number}")
         return found
-
-    @property
-    def offsets(self) -> Iterator[tuple[str, int]]:
-        """Where each field's columns begin, behind those of the key."""
-        offset = self.key.width
-        for column in self.columns:
-            yield column.name, offset
-            offset += column.width
-
-    def record(self, row: Sequence[Any], offset: int = 0) -> Record | None:
-        """A row as a record; None where it has no usable id. What can't be read is None."""
-        record: Record = dict.fromkeys(self.names)
-        shown = self.public_id(self.key.take(row, offset))
-        if self.has_id:
-            if shown is None:
-                self.report(Trouble("no id", self.resource, f"{self.prefix}id", ""))
-                return None
-            record["id"] = shown
-        offset += self.key.width
-        for name, width, decode in self._decoders:
-            try:
-                raw = row[offset] if width == 1 else tuple(row[offset : offset + width])
-                record[name] = decode(raw)
-            except Unreadable as error:
-                field = self.prefix + name
-                self.report(Trouble(error.kind, self.resource, field, shown or ""))
-            offset += width
-        return record
 
     def public_id(self, key: Any) -> str | None:
         """The id of a raw key; None where it makes none."""

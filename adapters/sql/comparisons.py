@@ -6,9 +6,9 @@ be: those are left out later, and may cost a page another statement.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 from sqlalchemy import and_, false, func, literal_column, not_, or_
 
@@ -29,7 +29,7 @@ _LARGEST = Decimal(10) ** 16
 # So far beside what a column shows may lie what it holds: a FLOAT has seven digits.
 _NEAR = Decimal("0.000001")
 # An amount is rounded to cents; a sum of fractions that ends at half a cent may go either way.
-_HALF, _ROOM = Decimal("0.5"), Decimal("0.1")
+_WIDE, _NARROW = Decimal("0.6"), Decimal("0.4")
 ONE_SECOND = timedelta(seconds=1)
 # So near a change of the clocks what a clock on the wall shows does not sort as the times do.
 _CHANGE = timedelta(hours=3)
@@ -100,43 +100,22 @@ class ColumnComparison:
         others = [self._kept == given(None, raw) for raw in wanted if not isinstance(raw, str)]
         return or_(self._exactly([raw for raw in wanted if isinstance(raw, str)]), *others)
 
-    def by_number(self, _: Number | Integer) -> Criterion:
-        number, test, bound = self.speech.number(self._kept), self.condition.test, None
-        if is_ordered(self.condition):
-            bound = self.condition.value
-            if test in ("min", "above"):
-                found = number >= _number(bound - _near(bound))
-            else:
-                found = number <= _number(bound + _near(bound))
-            if test in ("above", "below"):
-                found = and_(found, number != _number(bound))
-            return self._or_unclear(found, number)
-        wanted = [Decimal(str(each)) for each in self.condition.value]
-        if self._wants:
-            found = _between(number, ((each - _near(each), each + _near(each)) for each in wanted))
+    def by_number(self, converter: Number | Integer | Money) -> Criterion:
+        """An amount by whole cents, which are shown; another number as near as a FLOAT is."""
+        number, test = self.speech.number(self._kept), self.condition.test
+        values = [self.condition.value] if is_ordered(self.condition) else self.condition.value
+        numbers = [max(-_LARGEST, min(Decimal(str(each)), _LARGEST)) for each in values]
+        spans = [_around(each, converter) for each in numbers]
+        if test in ("min", "above"):
+            found = number >= _number(spans[0].wide[0])
+        elif test in ("max", "below"):
+            found = number <= _number(spans[0].wide[1])
+        elif self._wants:
+            found = or_(false(), *(_between(number, each.wide) for each in spans))
         else:
-            found = and_(number.is_not(None), *(number != _number(each) for each in wanted))
-        return self._or_unclear(found, number)
-
-    def by_amount(self, money: Money) -> Criterion:
-        """By whole cents, which are shown."""
-        number, condition = self.speech.number(self._kept), self.condition
-        cent = Decimal(1) if money.cents else Decimal("0.01")
-        if is_ordered(condition):
-            bound = max(-_LARGEST, min(condition.value, _LARGEST)) * 100
-            up, down = (bound.to_integral_value(each) for each in (ROUND_CEILING, ROUND_FLOOR))
-            least = {"min": up, "above": down + 1}.get(condition.test)
-            most = down if condition.test == "max" else up - 1
-            if least is not None:
-                found = number >= _number((least - _HALF - _ROOM) * cent)
-            else:
-                found = number <= _number((most + _HALF + _ROOM) * cent)
-            return self._or_unclear(found, number)
-        room = _HALF + _ROOM if self._wants else _HALF - _ROOM
-        cents = [Decimal(each) * 100 for each in condition.value]
-        found = _between(number, (((e - room) * cent, (e + room) * cent) for e in cents))
-        if not self._wants:
-            found = and_(number.is_not(None), not_(found))
+            found = number.is_not(None)
+        if test in ("above", "below", "not in"):
+            found = and_(found, *(not_(_between(number, n)) for each in spans for n in each.narrow))
         return self._or_unclear(found, number)
 
     def _or_unclear(self, found: Criterion, number: Expression) -> Criterion:
@@ -155,7 +134,7 @@ class ColumnComparison:
         found = and_(found, *(kept != _number(mark) for mark in marks))
         return self._or_unclear(found, kept)
 
-    def by_instant(self, converter: LocalTime | UtcTime | ZonedTime) -> Criterion:
+    def by_instant(self, converter: LocalTime | ZonedTime) -> Criterion:
         """Times as texts that sort, or of the database's own."""
         kept = self._kept
         # whether a text may end before its seconds, or have a T in it; a time without a pattern
@@ -175,7 +154,7 @@ class ColumnComparison:
 
         plain = roomy = self._spans(_seconds)
         if isinstance(converter, LocalTime):
-            roomy = [_roomy(span, converter) for span in plain]
+            roomy = [_roomy(span, converter.zone) for span in plain]
         # what lies near a change of the clocks is told by the times
         certain = (span for span in plain if span in roomy)
         found = self._within(kept, roomy, since, certain)
@@ -219,18 +198,12 @@ class ColumnComparison:
     ) -> Iterator[Criterion]:
         """That it is none of what means no time at all."""
         for zero in zeros:
-            day = is_day(zero)
-            if as_text:
-                like = kept.like(given(None, f"{zero}%"))
-                yield kept != given(None, zero) if day is None else not_(like)
-            elif zero == _NO_DAY:
+            if as_text and is_day(zero) is None:
+                yield kept != given(None, zero)
+            elif zero == _NO_DAY and not as_text:
                 yield kept >= given(None, self.speech.first_day)
-            elif day is not None:
-                first, end = _days(zero)
-                on_day = kept >= given(None, first.isoformat())
-                if end is not None:
-                    on_day = and_(on_day, kept < given(None, end.isoformat()))
-                yield not_(on_day)
+            elif as_text or is_day(zero):
+                yield not_(on_day(kept, zero, as_text=as_text))
 
 
 _WAYS: Mapping[type[Any], Callable[[ColumnComparison, Any], Criterion]] = {
@@ -241,7 +214,7 @@ _WAYS: Mapping[type[Any], Callable[[ColumnComparison, Any], Criterion]] = {
     Boolean: ColumnComparison.by_truth,
     Number: ColumnComparison.by_number,
     Integer: ColumnComparison.by_number,
-    Money: ColumnComparison.by_amount,
+    Money: ColumnComparison.by_number,
     Epoch: ColumnComparison.by_epoch,
     LocalTime: ColumnComparison.by_instant,
     UtcTime: ColumnComparison.by_instant,
@@ -252,17 +225,39 @@ COMPARED = frozenset(_WAYS)
 """The converters whose columns a condition can be about."""
 
 
+def on_day(kept: Expression, day: str, *, as_text: bool) -> Criterion:
+    """Whether a time, as a text or of the database's own, lies on a day YYYY-MM-DD."""
+    if as_text:
+        return kept.like(given(None, f"{day}%"))
+    first, end = _days(day)
+    begun = kept >= given(None, first.isoformat())
+    return begun if end is None else and_(begun, kept < given(None, end.isoformat()))
+
+
 def _number(value: Decimal) -> Expression:
     """A number within the statement: of a parameter the driver would have to guess the type."""
     return literal_column(f"{max(-_LARGEST, min(value, _LARGEST)):f}")
 
 
-def _between(number: Expression, spans: Iterable[tuple[Decimal, Decimal]]) -> Criterion:
-    return or_(false(), *(number.between(_number(a), _number(b)) for a, b in spans))
+def _between(number: Expression, span: tuple[Decimal, Decimal]) -> Criterion:
+    return number.between(_number(span[0]), _number(span[1]))
 
 
-def _near(value: Decimal) -> Decimal:
-    return _NEAR * (1 + min(abs(value), _LARGEST))
+class _Around(NamedTuple):
+    """What a column may hold that shows a number, and what it holds that certainly does."""
+
+    wide: tuple[Decimal, Decimal]
+    narrow: list[tuple[Decimal, Decimal]]
+
+
+def _around(value: Decimal, converter: Number | Integer | Money) -> _Around:
+    if not isinstance(converter, Money):
+        near = _NEAR * (1 + abs(value))
+        return _Around((value - near, value + near), [(value, value)])
+    cents, cent = value * 100, Decimal(1) if converter.cents else Decimal("0.01")
+    wide, narrow = (((cents - room) * cent, (cents + room) * cent) for room in (_WIDE, _NARROW))
+    # parts of a cent are never shown
+    return _Around(wide, [narrow] if cents == cents.to_integral_value() else [])
 
 
 def _in_span(kept: Expression, span: _Span, since: _Since) -> Criterion:
@@ -291,20 +286,17 @@ def _days(value: Any) -> _Span:
         return day, None
 
 
-def _roomy(span: _Span, converter: LocalTime) -> _Span:
+def _roomy(span: _Span, zone: tzinfo) -> _Span:
     """The span, wider where the clocks change: what really lies within is told by the times."""
-    first, end = span
-    return (
-        None if first is None else _moved(first, -_CHANGE, converter),
-        None if end is None else _moved(end, _CHANGE, converter),
-    )
 
+    def moved(moment: datetime | None, by: timedelta) -> datetime | None:
+        if moment is None:
+            return None
+        try:
+            around = (moment - _CHANGE, moment + _CHANGE)
+            offsets = {each.astimezone(zone).utcoffset() for each in around}
+            return moment + by if len(offsets) > 1 else moment
+        except OverflowError:
+            return moment
 
-def _moved(moment: datetime, by: timedelta, converter: LocalTime) -> datetime:
-    """The moment, moved where the clocks change round it."""
-    try:
-        around = (moment - _CHANGE, moment + _CHANGE)
-        offsets = {each.astimezone(converter.zone).utcoffset() for each in around}
-        return moment + by if len(offsets) > 1 else moment
-    except OverflowError:
-        return moment
+    return moved(span[0], -_CHANGE), moved(span[1], _CHANGE)

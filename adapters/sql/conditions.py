@@ -5,28 +5,18 @@ takes for the same, and the shown value is not, is left out here, before more of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import and_, false, not_, or_
 
 from adapters.base import BackendNonsense, Condition, FieldShape, Filter, Only
 from adapters.ids import Id
-from adapters.mapping.narrowing import all_hold, is_ordered, misfit, unmapped
+from adapters.mapping.narrowing import is_ordered
 from adapters.sql.columns import Columns, FieldColumn, KeyedRows, comparable
 from adapters.sql.comparisons import COMPARED, ColumnComparison
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
-from adapters.values.convert import Converter, JoinedText, PartOfText, Unreadable, fold
+from adapters.values.convert import Converter, JoinedText, PartOfText, fold
 from adapters.values.times import ROOM
-
-
-@dataclass(frozen=True, slots=True)
-class _FieldPlace:
-    """Where a field stands in a row, and how it is read."""
-
-    columns: Columns
-    converter: Converter
-    offset: int
 
 
 class RowConditions:
@@ -34,53 +24,37 @@ class RowConditions:
 
     def __init__(self, table: KeyedRows, shapes: Mapping[str, FieldShape], speech: Speech) -> None:
         self._table, self._shapes, self._speech = table, shapes, speech
-        offsets = dict(table.offsets)
-        self._places = {
-            name: _FieldPlace(column, column.converter, offsets[name])
-            for name, column in table.by_name.items()
+        self._columns = {column.name: column for column in table.columns}
+        self._places: dict[str, tuple[Columns, Converter]] = {
+            column.name: (column, column.converter) for column in table.columns
         }
-        self._places["id"] = _FieldPlace(table.key, Id(table.ids, own=True), 0)
+        self._places["id"] = table.key, Id(table.ids, own=True)
         self.filterable = frozenset(
-            name
-            for name, column in table.by_name.items()
+            column.name
+            for column in table.columns
             # a text that cannot be compared may be searched all the same
             if column.converter.compares or isinstance(column.converter, JoinedText | PartOfText)
         )
 
     def of(self, only: Only) -> Iterator[Criterion]:
-        """What to add to a statement; of what comes then `all_hold` decides."""
+        """What to add to a statement; of what comes then `exists` of its rows decides."""
         for condition in only:
-            place = self._places[condition.field]
-            yield ColumnComparison(place.columns, condition, self._speech).sql(place.converter)
-
-    def all_hold(self, row: Sequence[Any], only: Only) -> bool:
-        """Whether a row of the key and all fields is a record that exists."""
-
-        def shown(name: str) -> Any:
-            place = self._places[name]
-            try:
-                return place.converter.decode(place.columns.take(row, place.offset))
-            except Unreadable:
-                return None
-
-        return all_hold(only, shown)
+            columns, converter = self._places[condition.field]
+            yield ColumnComparison(columns, condition, self._speech).sql(converter)
 
     def refusal(self, condition: Condition) -> str | None:
         """Why a statement cannot have that condition; None where it can."""
-        resource = self._table.resource
-        said = misfit(resource, condition, self._shapes)
-        if said is not None:
-            return said
-        place = self._places.get(condition.field)
-        if place is None:
-            return unmapped(resource, condition)
-        name = f"{resource}.{condition.field}"
-        if place.columns.width > 1:
+        text = self._table.refusal(condition, self._shapes)
+        if text is not None:
+            return text
+        columns, converter = self._places[condition.field]
+        name = f"{self._table.resource}.{condition.field}"
+        if columns.width > 1:
             return (
                 f"{name} is kept in several columns: leave it out of `only`, or map it from one"
                 " column"
             )
-        if type(place.converter) in COMPARED and place.converter.compares:
+        if type(converter) in COMPARED and converter.compares:
             return None
         does = "sort" if is_ordered(condition) else "compare"
         return (
@@ -90,7 +64,7 @@ class RowConditions:
 
     def of_filter(self, wanted: Filter) -> Criterion:
         """What to add to a statement; BackendNonsense for what cannot be compared."""
-        columns = [self._table.by_name[name] for name in wanted.fields]
+        columns = [self._columns[name] for name in wanted.fields]
         if wanted.match == "search":
             return self._search(columns, wanted.value)
         column = columns[0]

@@ -4,15 +4,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlalchemy import Connection
 
 from adapters.base import BackendNonsense, Draft, Filter, NotFound, Only, Page, Record
 from adapters.mapped.booked import draft_values
-from adapters.mapped.repeated import RepeatedHours
 from adapters.mapped.session import (
-    BookedVisit,
     BookingProgress,
     Calendar,
     DiarySpan,
@@ -22,10 +20,11 @@ from adapters.mapped.session import (
     complete,
 )
 from adapters.mapped.slots import Interval
-from adapters.sql.booking import BookingWrites, Done
+from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.diary import DiaryRows, SpanRows
-from adapters.sql.engines.base import Engine, Expression
-from adapters.sql.records import SqlReader
+from adapters.sql.engines.base import Expression
+from adapters.sql.engines.engine import Engine
+from adapters.sql.records import SqlReader, SqlRecords
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
@@ -33,33 +32,17 @@ T = TypeVar("T")
 MOST_ALIKE = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlPlan:
-    """What is asked of a database: the statements of resources, of the diary, and of a booking."""
-
-    readers: Mapping[str, SqlReader]
-    diary: DiaryRows
-    writes: BookingWrites
-    hours: RepeatedHours
-    reference: Expression | None
-
-
 class SqlSession:
     """Answers by statements on one connection."""
 
     def __init__(
-        self,
-        plan: SqlPlan,
-        engine: Engine,
-        connection: Connection,
-        progress: BookingProgress | None,
+        self, driver: "SqlDriver", connection: Connection, progress: BookingProgress | None
     ) -> None:
-        self._plan = plan
-        self._engine = engine
+        self._driver = driver
         self.connection = connection
-        self._done = Done(progress or BookingProgress())
-        self.progress = self._done.progress
-        self._appointments = plan.readers["appointments"]
+        self.progress = progress or BookingProgress()
+        self._undo: Undo = []
+        self._appointments = driver.readers["appointments"]
         self._vets: dict[str, list[Any]] = {}
 
     async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
@@ -71,33 +54,26 @@ class SqlSession:
                 question.close()
 
     async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
-        reader = self._plan.readers[resource]
-        return reader.one(self.connection, reader.key_of(public_id), only)
+        return await self._records(resource).one(public_id, only)
 
     async def exists(self, resource: str, public_id: str, only: Only = ()) -> None:
-        reader = self._plan.readers[resource]
-        reader.must_exist(self.connection, reader.key_of(public_id), only)
+        await self._records(resource).exists(public_id, only)
 
     async def page(
         self, resource: str, filters: Sequence[Filter], limit: int, after: str | None, only: Only
     ) -> Page:
-        pages = self._plan.readers[resource].pages
-        return pages.read(self.connection, filters, limit, after, only)
+        return await self._records(resource).page(filters, limit, after, only)
 
-    async def standing(self, appointments: Sequence[str]) -> Mapping[str, BookedVisit | None]:
-        """All in one statement."""
-        found: dict[str, BookedVisit | None] = {}
-        picked = self._appointments.pick(self.connection, appointments, ("vetId", "scheduledAt"))
-        for shown, values in picked:
-            if values is None:
-                found[shown] = None
-            elif all(values):  # else the desk has given it to nobody
-                vet, begins = values
-                found[shown] = BookedVisit(shown, vet, datetime.fromisoformat(begins))
-        return found
+    def _records(self, resource: str) -> SqlRecords:
+        return self._driver.readers[resource].at(self.connection)
+
+    async def pick(
+        self, resource: str, public_ids: Sequence[str], names: Sequence[str]
+    ) -> Mapping[str, Sequence[Any] | None]:
+        return await self._records(resource).pick(public_ids, names)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
-        return self._plan.diary.schedules(self.connection, self._vet(vet))
+        return self._driver.diary.schedules(self.connection, self._vet(vet))
 
     def keys(self, vet: str) -> Sequence[str]:
         return [str(each) for each in self._vet(vet)]
@@ -105,7 +81,7 @@ class SqlSession:
     def _vet(self, vet: str) -> list[Any]:
         """A vet's raw key in all its spellings."""
         if vet not in self._vets:
-            reader = self._plan.readers["vets"]
+            reader = self._driver.readers["vets"]
             self._vets[vet] = reader.spelt_as(reader.key_of(vet))
         return self._vets[vet]
 
@@ -115,29 +91,29 @@ class SqlSession:
         return None
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        rows = self._plan.diary.hours[source]
+        rows = self._driver.diary.hours[source]
         if rows is None:
             return []
         return rows.read(self.connection, self._vet(calendar.vet), calendar.schedule)
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        return self._times(self._plan.diary.busy[source], span)
+        return self._times(self._driver.diary.busy[source], span)
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        return self._times(self._plan.diary.slots[source], span)
+        return self._times(self._driver.diary.slots[source], span)
 
     def _times(self, rows: SpanRows, span: DiarySpan) -> list[TimeRow]:
         vets, schedule = self._vet(span.calendar.vet), span.calendar.schedule
         return rows.read(self.connection, vets, schedule, span.window)
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        key = self._plan.readers["appointmentTypes"].key_of(type_id)
-        rows, vets = self._plan.diary.durations[source], self._vet(calendar.vet)
+        key = self._driver.readers["appointmentTypes"].key_of(type_id)
+        rows, vets = self._driver.diary.durations[source], self._vet(calendar.vet)
         return rows.read(self.connection, vets, calendar.schedule, key)
 
     def kept(self, draft: Draft) -> Draft:
         """Its encoding may lack letters of the reason."""
-        return self._plan.writes.kept(draft)
+        return self._driver.writes.kept(draft)
 
     async def lock(self, calendar: Calendar) -> None:
         """Held by the database until the transaction ends, whoever else asks for it.
@@ -146,10 +122,10 @@ class SqlSession:
         """
         name = f"schedule:{calendar.schedule}"
         if calendar.schedule is None:
-            reader = self._plan.readers["vets"]
+            reader = self._driver.readers["vets"]
             parts = reader.value_of(self._vet(calendar.vet)[0])
             name = "vet:" + ";".join(part.strip().casefold() for part in parts)
-        self._engine.speech.lock(self.connection, name)
+        self._driver.engine.speech.lock(self.connection, name)
 
     @asynccontextmanager
     async def before_writing(self) -> AsyncIterator[None]:
@@ -161,9 +137,7 @@ class SqlSession:
         values = draft_values(draft, offer.interval)
         values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
         async with self.after_writing():
-            key = self._plan.writes.write(
-                self.connection, values, self._done, of_slot=offer.slot is not None
-            )
+            key = self._driver.writes.write(self.connection, values, self.progress, self._undo)
             public_id = self._appointments.table.public_id(key)
             if public_id is None:
                 raise BackendNonsense("the new appointment has no usable id")
@@ -182,46 +156,46 @@ class SqlSession:
             raise
 
     async def withdraw(self) -> None:
-        self._plan.writes.withdraw(self.connection, self._done)
+        self._driver.writes.withdraw(self.connection, self._undo)
 
     async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
-        if self._plan.reference is None:
+        if self._driver.reference is None:
             return []
-        return self._appointments.marked(
-            self.connection, self._plan.reference, draft.reference, MOST_ALIKE
-        )
+        appointments = self._records("appointments")
+        return appointments.marked(self._driver.reference, draft.reference, MOST_ALIKE)
 
     async def left_behind(
         self, draft: Draft, interval: Interval, since: datetime
     ) -> Sequence[Record]:
-        if self._plan.reference is not None and draft.reference:
+        if self._driver.reference is not None and draft.reference:
             return await self.carrying(draft, interval)
-        reader = self._appointments
         wanted = [
             Filter("equals", ("vetId",), draft.vet_id),
             Filter("around", ("scheduledAt",), draft.scheduled_at),
             Filter("equals", ("patientId",), draft.patient_id),
         ]
-        if "createdAt" in reader.filterable:
+        if "createdAt" in self._appointments.filterable:
             wanted.append(Filter("written since", ("createdAt",), since))
-        return reader.pages.read(self.connection, wanted, MOST_ALIKE, None).records
+        return (await self._records("appointments").page(wanted, MOST_ALIKE, None)).records
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SqlDriver:
     """Runs what the core asks inside a database: a flow in one transaction of its own."""
 
+    engine: Engine
+    readers: Mapping[str, SqlReader]
+    diary: DiaryRows
+    writes: BookingWrites
+    reference: Expression | None
     # bookings and look-ups wait for one another in the database itself
-    excludes = True
-
-    def __init__(self, engine: Engine, plan: SqlPlan) -> None:
-        self.engine = engine
-        self.plan = plan
+    excludes: ClassVar[bool] = True
 
     def session(
         self, connection: Connection, progress: BookingProgress | None = None
     ) -> SqlSession:
         """A session on a connection that somebody else opened."""
-        return SqlSession(self.plan, self.engine, connection, progress)
+        return SqlSession(self, connection, progress)
 
     def work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
         """The flow as work for the engine."""
@@ -233,9 +207,11 @@ class SqlDriver:
 
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
         """By its statements alone: most calls are such reads."""
-        reader = self.plan.readers[resource]
+        reader = self.readers[resource]
         key = reader.key_of(public_id)
-        return await self.engine.read(lambda connection: reader.one(connection, key, only))
+        return await self.engine.read(
+            lambda connection: complete(reader.at(connection, key).one(public_id, only))
+        )
 
     async def read(self, flow: Callable[[SqlSession], Awaitable[T]], *, reads: int = 1) -> T:
         return await self.engine.read(self.work(flow))
@@ -247,7 +223,7 @@ class SqlDriver:
         return await self.engine.book(self.work(flow))
 
     async def find(self, flow: Callable[[SqlSession], Awaitable[T]], draft: Draft) -> T:
-        return await self.engine.book(self.work(flow))
+        return await self.book(flow)
 
     async def ping(self) -> None:
         await self.engine.ping()

@@ -5,10 +5,10 @@ wall clock shows is converted with the clinic's zone at that date.
 """
 
 import re
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from typing import Any, ClassVar
-from zoneinfo import ZoneInfo
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any, ClassVar, Protocol
 
 from adapters.values.convert import Unreadable, plain
 from adapters.values.numbers import decimal
@@ -20,29 +20,23 @@ _ZONED = re.compile(r"(.+?) ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2})?)?)").ful
 ROOM = timedelta(days=1, hours=2)
 
 
-class TimeConverter:
+class TimeConverter(Protocol):
     """A converter of times; `instant` reads one as an aware datetime in UTC.
 
     `as_text`: whether raw values are texts that sort as their times do, and not times, or numbers,
     of the database's own. `zero` are those that mean none. `compares` as for every converter.
     """
 
-    __slots__ = ()
+    @property
+    def zero(self) -> tuple[str, ...]: ...
 
     @property
-    def zero(self) -> tuple[str, ...]:
-        raise NotImplementedError
+    def as_text(self) -> bool: ...
 
     @property
-    def as_text(self) -> bool:
-        raise NotImplementedError
+    def compares(self) -> bool: ...
 
-    @property
-    def compares(self) -> bool:
-        raise NotImplementedError
-
-    def instant(self, raw: Any) -> datetime | None:
-        raise NotImplementedError
+    def instant(self, raw: Any) -> datetime | None: ...
 
     def instants(self, raw: Any) -> tuple[datetime, ...]:
         """All moments that a raw value may mean, the earliest first."""
@@ -53,8 +47,7 @@ class TimeConverter:
         """All moments that are written as this one is, the earliest first."""
         return (moment,)
 
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        raise NotImplementedError
+    def encode(self, value: Any) -> tuple[Any, ...]: ...
 
     def decode(self, raw: Any) -> str | None:
         moment = self.instant(raw)
@@ -77,7 +70,7 @@ class LocalTime(TimeConverter):
     (`readings` has both); one that does not exist is moved on by the gap.
     """
 
-    zone: ZoneInfo
+    zone: tzinfo
     zero: tuple[str, ...] = ZERO_DATES
     pattern: str = PATTERN
     as_text: bool = True
@@ -108,48 +101,35 @@ class LocalTime(TimeConverter):
         return (_raw(_moment(value).astimezone(self.zone), self.pattern, self.columns),)
 
     def since(self, moment: datetime) -> Any:
-        try:
-            shown = whole_second(moment).astimezone(self.zone)
-        except OverflowError:  # an end of the calendar, where no record is
-            shown = moment
-        while shown.fold:  # the second time round: all of that hour reads as the first
-            shown = (shown.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
-            shown = shown.replace(second=0)
-        return _raw(shown, self.pattern, self.columns)
+        # the second time round: all of that hour reads as the first
+        return self._raw_beyond(whole_second(moment), lambda shown: bool(shown.fold))
 
     def first_written(self, moment: datetime) -> Any:
+        # the clock will show all of that hour again
+        return self._raw_beyond(
+            moment,
+            lambda shown: (
+                not shown.fold and shown.utcoffset() > shown.replace(fold=1).utcoffset()  # type: ignore[operator]
+            ),
+        )
+
+    def _raw_beyond(self, moment: datetime, is_within: Callable[[datetime], bool]) -> Any:
+        """What the clock shows then, or in the first minute behind the hour that it is within."""
         try:
             shown = moment.astimezone(self.zone)
         except OverflowError:  # an end of the calendar, where no record is
             shown = moment
-        comes_again = shown.utcoffset() > shown.replace(fold=1).utcoffset()  # type: ignore[operator]
-        if comes_again and not shown.fold:  # the clock will show all of that hour again
-            minute = shown.replace(second=0, microsecond=0)
-            while not minute.fold:
-                minute = (minute.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
-            shown = minute
+        while is_within(shown):
+            shown = (shown.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
+            shown = shown.replace(second=0, microsecond=0)
         return _raw(shown, self.pattern, self.columns)
 
 
 @dataclass(frozen=True, slots=True)
-class UtcTime(TimeConverter):
+class UtcTime(LocalTime):
     """A time in UTC, without a zone."""
 
-    zero: tuple[str, ...] = ZERO_DATES
-    pattern: str = PATTERN
-    as_text: bool = True
-    columns: int = 1
-
-    @property
-    def compares(self) -> bool:
-        return sorts(self.pattern)
-
-    def instant(self, raw: Any) -> datetime | None:
-        shown = wall(raw, self.zero, self.pattern)
-        return None if shown is None else shown.replace(tzinfo=UTC)
-
-    def encode(self, value: Any) -> tuple[Any, ...]:
-        return (_raw(_moment(value).astimezone(UTC), self.pattern, self.columns),)
+    zone: tzinfo = field(default=UTC, init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +223,6 @@ class Later(TimeConverter):
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return ()
-
-    def since(self, moment: datetime) -> Any:
-        raise TypeError("a time that is worked out cannot be compared")
-
-    def first_written(self, moment: datetime) -> Any:
-        raise TypeError("a time that is worked out is not written")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from aiohttp import web
-
-from adapters.examination import Finding
 from gateway.background import ended
-from gateway.inquiries.verification import VerifyProgress
-from gateway.observe.logs import Events
+from gateway.events import Events
 from gateway.settings import StartRefused
 
 # Seconds that a page waits for news: where it has something older to show, and where it has not.
@@ -55,42 +51,36 @@ class Chore(Generic[T]):
             return False
         self.under_way = run
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._do(deed, work, begun), name="a chore of the panel")
+
+        async def do() -> None:
+            try:
+                async with deed as noted:
+                    if not begun.done():
+                        begun.set_result(None)
+                    try:
+                        await work(noted)
+                    except (OSError, StartRefused) as error:
+                        noted["why"] = str(error)
+                        raise
+            except Exception as error:  # noqa: BLE001 - it is said, and can be tried again
+                if begun.done():
+                    self._events.report("panel_chore_failed", error)
+                else:
+                    begun.set_exception(error)
 
         def over(_: object) -> None:
             # also where it was cut off before its first step, which no `finally` would see
             self.under_way = None
             begun.cancel()
 
+        self._task = asyncio.create_task(do(), name="a chore of the panel")
         self._task.add_done_callback(over)
         await begun
         return True
 
     async def aclose(self) -> None:
-        """Cuts off what goes on."""
         with contextlib.suppress(Exception):
             await ended(self._task)
-
-    async def _do(self, deed: NotedDeed, work: Work, begun: asyncio.Future[None]) -> None:
-        try:
-            async with deed as noted:
-                if not begun.done():
-                    begun.set_result(None)
-                try:
-                    await work(noted)
-                except (OSError, StartRefused) as error:
-                    noted["why"] = str(error)
-                    raise
-        except Exception as error:  # noqa: BLE001 - it is said, and can be tried again
-            if begun.done():
-                self._events.fault("a chore of the panel failed", error)
-            else:
-                begun.set_exception(error)
-
-
-# The audit, and the practice system, are looked through for one administrator at a time.
-VERIFYING = web.AppKey("verifying", Chore[VerifyProgress])
-EXAMINING = web.AppKey("examining", Chore[list[Finding]])
 
 
 class Question(Generic[T]):
@@ -122,7 +112,6 @@ class Question(Generic[T]):
             await asyncio.wait([self._task], timeout=patience)
 
     async def aclose(self) -> None:
-        """Asks no more."""
         await ended(self._task)
 
     async def _run(self) -> None:

@@ -15,9 +15,7 @@ from aiohttp_session import Session, get_session
 from multidict import MultiDictProxy
 
 from adapters.base import AdapterError
-from gateway.admin.context import CONTEXT
-from gateway.admin.session import CSRF
-from gateway.admin.visit import PanelPage, Visit
+from gateway.admin.visit import CSRF, PANEL, PanelPage, Visit
 from gateway.administrators.administrator import NoSuchAdministrator, PasswordChanged
 from gateway.audit.buffer import Unwritten
 from gateway.contract.errors import GatewayError, NotARequest
@@ -58,13 +56,12 @@ class Refusal(Exception):
 
 
 def answer(page: PanelPage) -> Handler:
-    """Returns what aiohttp calls for a page."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
         visit = Visit(request, await get_session(request))
         if page.needs is not None:
             if visit.signed_in is None:
-                return _to_sign_in(request)
+                return _to_sign_in(visit)
             if visit.who.one_time and not page.while_choosing:
                 return visit.go(CHOOSE)
             if not visit.may(page.needs):
@@ -90,13 +87,13 @@ def is_same(told: object, known: object) -> bool:
     )
 
 
-def _to_sign_in(request: web.Request) -> web.Response:
-    """A page that asks for a part of itself is told to go there as a whole."""
-    if request.headers.get("HX-Request") == "true":
+def _to_sign_in(visit: Visit) -> web.Response:
+    # a page that asks for a part of itself is told to go there as a whole
+    if visit.is_part:
         return web.Response(status=401, headers={"HX-Redirect": SIGN_IN})
+    request = visit.request
     wanted = request.path_qs if request.method == "GET" and request.path != "/" else ""
-    query = f"?next={quote(wanted, safe='')}" if wanted else ""
-    return web.Response(status=303, headers={"Location": SIGN_IN + query})
+    return visit.go(SIGN_IN + (f"?next={quote(wanted, safe='')}" if wanted else ""))
 
 
 async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
@@ -108,7 +105,7 @@ async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
     if request.can_read_body and (request.content_type, charset) != (KIND, LETTERS):
         raise web.HTTPBadRequest
     try:
-        async with asyncio.timeout(request.app[CONTEXT].settings.body_timeout):
+        async with asyncio.timeout(request.app[PANEL].context.settings.body_timeout):
             # nosemgrep: bodies-are-read-to-a-bound - the application's client_max_size is one
             form = await request.post()
     except TimeoutError as error:
@@ -121,34 +118,32 @@ async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
     return form
 
 
+def _check_origin(request: web.Request) -> None:
+    """Raises Refusal where the form comes from a page of anybody else."""
+    origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
+    is_ours = origin is None or origin.lower() in request.app[PANEL].context.origins
+    if not is_ours or site not in {None, "same-origin"} or (origin is None and site is None):
+        raise Refusal(403, "origin")
+
+
 def _check_place(request: web.Request) -> None:
     """Raises Refusal where it was not addressed to this panel, or comes past the proxy.
 
     A page elsewhere whose name was made to lead here (DNS rebinding) has another host.
     HTTPNotFound for a letter that no database takes.
     """
-    context = request.app[CONTEXT]
+    context, target = request.app[PANEL].context, request.raw_path.lower()
     if context.only_through_proxies and not context.trusts(request.remote or ""):
         raise Refusal(403, "proxy")
     hosts = {origin.partition("://")[2] for origin in context.origins}
     host = request.headers.get("Host", "").lower()
-    if host not in hosts and host.removesuffix(":443") not in hosts:
-        raise Refusal(421, "host")
-    target = request.raw_path.lower()
+    is_ours = host in hosts or host.removesuffix(":443") in hosts
     # a whole address (RFC 9112 3.2.2) counts for more than the Host
-    if target[:1] != "/" and not any(target.startswith(f"{each}/") for each in context.origins):
+    is_path = target[:1] == "/" or any(target.startswith(f"{own}/") for own in context.origins)
+    if not (is_ours and is_path):
         raise Refusal(421, "host")
-    if "%00" in request.raw_path:
+    if "%00" in target:
         raise web.HTTPNotFound
-
-
-def _check_origin(request: web.Request) -> None:
-    """Raises Refusal where the form comes from a page of anybody else."""
-    origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
-    if origin is not None and origin.lower() not in request.app[CONTEXT].origins:
-        raise Refusal(403, "origin")
-    if site not in {None, "same-origin"} or (origin is None and site is None):
-        raise Refusal(403, "origin")
 
 
 @web.middleware
@@ -157,48 +152,53 @@ async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         _check_place(request)
         response = await handler(request)
-    except Refusal as refusal:
-        response = await failure(request, refusal.status, refusal.reason)
-    except web.HTTPException as error:
-        response = await failure(request, error.status, _REASONS.get(error.status, "other"))
-        if allow := error.headers.get("Allow"):
-            response.headers["Allow"] = allow
-    except StoreError as error:
-        request.app[CONTEXT].events.fault("the panel cannot use the store", error, said=str(error))
-        response = await failure(request, 503, "store")
-    except tuple(_SAID) as error:
-        said = next(said for kind, said in _SAID.items() if isinstance(error, kind))
-        response = await failure(request, *said)
-    except GatewayError as error:
-        response = await failure(request, 502 if error.status < 500 else error.status, "practice")
     except Exception as error:  # noqa: BLE001 - whoever works here gets a page, and the log the fault
-        request.app[CONTEXT].events.fault("the panel failed", error)
-        response = await failure(request, 500, "fault")
-    response.headers.update({**HEADERS, **request.app[CONTEXT].more_headers})
+        response = await _failure(request, error)
+    response.headers.update({**HEADERS, **request.app[PANEL].context.more_headers})
     response.headers.setdefault("Cache-Control", "no-store")
     return response
 
 
 _REASONS = {400: "unread", 404: "missing", 405: "method", 408: "unread", 413: "large"}
-_SAID: dict[type[Exception], tuple[int, str]] = {
-    NotARequest: (400, "proxy"),  # it does not say who calls, or in a way that nobody can read
-    UnknownKey: (404, "missing"),
-    OddKey: (404, "missing"),
-    RevokedKey: (404, "missing"),
-    NoSuchAdministrator: (404, "missing"),
-    AdapterError: (502, "practice"),
-    PasswordChanged: (403, "form"),
-    Unended: (503, "unended"),
-    Unwritten: (503, "audit"),
-}
+# The first that fits counts.
+_FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
+    (StoreError, 503, "store"),
+    (NotARequest, 400, "proxy"),  # it does not say who calls, or in a way that nobody can read
+    (UnknownKey, 404, "missing"),
+    (OddKey, 404, "missing"),
+    (RevokedKey, 404, "missing"),
+    (NoSuchAdministrator, 404, "missing"),
+    (AdapterError, 502, "practice"),
+    (PasswordChanged, 403, "form"),
+    (Unended, 503, "unended"),
+    (Unwritten, 503, "audit"),
+    (Exception, 500, "fault"),
+)
 
 
-async def failure(request: web.Request, status: int, reason: str) -> web.Response:
+async def _failure(request: web.Request, error: Exception) -> web.Response:
     """Renders what is the matter and what to do, as a page; for a part of a page, as a line."""
+    events = request.app[PANEL].context.events
+    if isinstance(error, Refusal):
+        status, reason = error.status, error.reason
+    elif isinstance(error, web.HTTPException):
+        status, reason = error.status, _REASONS.get(error.status, "other")
+    elif isinstance(error, GatewayError) and not isinstance(error, NotARequest):
+        status, reason = (502 if error.status < 500 else error.status), "practice"
+    else:
+        found = ((code, text) for kind, code, text in _FAILURES if isinstance(error, kind))
+        status, reason = next(found)
+    if reason == "store":
+        events.report("panel_store_unusable", error)
+    elif reason == "fault":
+        events.report("panel_failed", error)
     try:
         session = await get_session(request)
     except (StoreError, RuntimeError):
         session = Session(None, data=None, new=True)
     visit = Visit(request, session)
     template = "failure-part.html" if visit.is_part else "failure.html"
-    return visit.page(template, status, reason=reason, code=status)
+    response = visit.page(template, status, reason=reason)
+    if isinstance(error, web.HTTPException) and (allow := error.headers.get("Allow")):
+        response.headers["Allow"] = allow
+    return response

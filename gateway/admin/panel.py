@@ -2,6 +2,7 @@
 
 import asyncio
 import warnings
+from collections.abc import AsyncIterator
 from functools import cache
 from pathlib import Path
 
@@ -10,17 +11,15 @@ import jinja2
 from aiohttp import hdrs, web
 from aiohttp_session import session_middleware
 
-from adapters.examination import Finding
-from gateway.admin.chores import EXAMINING, VERIFYING, Chore
-from gateway.admin.context import ADMINISTRATION, CONTEXT, KEYS, Administration, PanelContext
+from gateway.admin.context import PanelContext
 from gateway.admin.guard import always, answer
-from gateway.admin.sampler import SAMPLER, Sampler
-from gateway.admin.session import StoreStorage
 from gateway.admin.views import PAGES
+from gateway.admin.visit import PANEL, Panel, StoreStorage
+from gateway.administrators.administrator import Right, Role
 from gateway.assets import StaticFile, accepts_gzip, static_files
-from gateway.inquiries.keys import KeyBook
-from gateway.inquiries.verification import VerifyProgress
-from gateway.keys.store import KeyStore
+from gateway.contract.access import LEVELS, Permission
+from gateway.contract.resources import GOVERNED
+from gateway.policy.telling.preview import ABSENT
 
 STATIC = "/static/"
 # Bytes of a form: the longest holds a note of some lines.
@@ -31,34 +30,23 @@ warnings.filterwarnings("ignore", category=web.NotAppKeyWarning, module="aiohttp
 
 def panel(context: PanelContext) -> web.Application:
     """Returns the application, not started yet."""
-    administration = Administration(context)
-    polled = frozenset(page.path for page in PAGES if page.polled)
-    storage = StoreStorage(administration.sessions, context, polled)
-    app = web.Application(
-        middlewares=[always, session_middleware(storage)], client_max_size=LARGEST_FORM
-    )
-    app[CONTEXT], app[ADMINISTRATION] = context, administration
-    app[KEYS] = KeyBook(KeyStore(context.store))
-    app[VERIFYING] = Chore[VerifyProgress](context.events)
-    app[EXAMINING] = Chore[list[Finding]](context.events)
-    app[SAMPLER] = Sampler(context, app[KEYS])
-    app.on_startup.append(_start)
-    app.on_cleanup.append(_close)
-    app[aiohttp_jinja2.APP_KEY] = _templates()
+    parts = Panel(context)
+    sessions = session_middleware(StoreStorage(parts))
+    app = web.Application(middlewares=[always, sessions], client_max_size=LARGEST_FORM)
+    app[PANEL], app[aiohttp_jinja2.APP_KEY] = parts, _templates()
+    app.cleanup_ctx.append(_background)
     for page in PAGES:
         app.router.add_route(page.method, page.path, answer(page))
     app.router.add_get(f"{STATIC}{{name:.+}}", _serve)
     return app
 
 
-async def _start(app: web.Application) -> None:
-    app[SAMPLER].start()
-
-
-async def _close(app: web.Application) -> None:
-    await app[VERIFYING].aclose()
-    await app[EXAMINING].aclose()
-    await app[SAMPLER].aclose()
+async def _background(app: web.Application) -> AsyncIterator[None]:
+    parts = app[PANEL]
+    parts.sampler.start()
+    yield
+    for work in (parts.verifying, parts.examining, parts.sampler):
+        await work.aclose()
 
 
 @cache
@@ -71,7 +59,15 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(static=static)
+    made.globals.update(
+        static=static,
+        Right=Right,
+        roles=list(Role),
+        levels=LEVELS,
+        permissions=list(Permission),
+        governed=GOVERNED,
+        absent=ABSENT,
+    )
     return made
 
 

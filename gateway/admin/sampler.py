@@ -1,18 +1,15 @@
 """What the panel knows of the traffic: it follows the figures, so that it can tell of an hour."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from aiohttp import web
-
 from gateway.admin.chores import Question
 from gateway.admin.context import PanelContext
-from gateway.background import ended
+from gateway.background import Periodic
 from gateway.booking.lookup import ResolvedBooking, UnknownBooking, resolved, unknown
 from gateway.booking.rows import LedgerRows
 from gateway.inquiries.keys import KeyBook, KeyHours, key_hours
@@ -29,14 +26,6 @@ VETS_MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """All figures as they were at a moment."""
-
-    at: datetime
-    snapshot: Snapshot
-
-
-@dataclass(frozen=True, slots=True)
 class LedgerBookings:
     """Those of which nobody knows, and how those ended lately of which nobody knew.
 
@@ -48,7 +37,7 @@ class LedgerBookings:
     resolved: Sequence[ResolvedBooking]
 
 
-class Sampler:
+class Sampler(Periodic):
     """Begins with the panel; `clock` is steady, in seconds.
 
     `breaker_since` is when the practice system's breaker came into its state, None where it has
@@ -70,15 +59,10 @@ class Sampler:
         self._book = book
         self._clock = clock
         self._taken = clock() - EVERY
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Takes a sample every ten seconds, until `aclose`."""
-        self._task = asyncio.create_task(self._keep_looking(), name="follow the figures")
+        super().__init__(EVERY, self._look, name="follow the figures", first=self._look)
 
     async def aclose(self) -> None:
-        """Looks no more."""
-        await ended(self._task)
+        await super().aclose()
         for question in (self.figures, self.readiness, self.keys, self.bookings, self.vets):
             await question.aclose()
 
@@ -101,9 +85,9 @@ class Sampler:
     def gauge(self, name: str) -> int:
         """Returns the last value of a figure without labels, `gateway_` left out; 0 of none."""
         figures = self.figures.value
-        return 0 if figures is None else int(gauge(figures.snapshot, f"gateway_{name}"))
+        return 0 if figures is None else int(gauge(figures[1], f"gateway_{name}"))
 
-    async def _figures(self) -> Figures:
+    async def _figures(self) -> tuple[datetime, Snapshot]:
         snapshot = await self._context.snapshot()
         at, now = self._clock(), self._context.now()
         state = int(gauge(snapshot, "gateway_backend_breaker"))
@@ -112,7 +96,7 @@ class Sampler:
         if at > self._taken:
             self.samples.add(at, snapshot)
             self._taken = at
-        return Figures(now, snapshot)
+        return now, snapshot
 
     async def _keys(self) -> KeyHours:
         context = self._context
@@ -129,14 +113,8 @@ class Sampler:
         records = await first(self._context.adapter, "vets", VETS_MOST, self._context.now())
         return {str(record.get("id")): record.get("name") for record in records}
 
-    async def _keep_looking(self) -> None:
-        while True:
-            with contextlib.suppress(Exception):
-                await self.figures.fresh(EVERY / 2)
-                # only once somebody has watched: reading all keys for the first time takes long
-                if self.keys.value is not None:
-                    await self.keys.fresh(KEYS_EVERY)
-            await asyncio.sleep(EVERY)
-
-
-SAMPLER = web.AppKey("sampler", Sampler)
+    async def _look(self) -> None:
+        await self.figures.fresh(EVERY / 2)
+        # only once somebody has watched: reading all keys for the first time takes long
+        if self.keys.value is not None:
+            await self.keys.fresh(KEYS_EVERY)

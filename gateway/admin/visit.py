@@ -1,22 +1,117 @@
-"""One request to the panel: its page, who asks, in which language, with which form; its answers."""
+"""One request to the panel: its session, who asks, in which language, with which form; its answers.
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+A session is kept in the gateway's store: a cookie only names one.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import aiohttp_jinja2
 import orjson
 from aiohttp import web
-from aiohttp_session import Session
+from aiohttp_session import AbstractStorage, Session
 from multidict import MultiDict, MultiDictProxy
 
-from gateway.admin.context import ADMINISTRATION, CONTEXT, KEYS
-from gateway.admin.session import CSRF, SAID, SIGNED_IN
+from adapters.examination import Finding
+from gateway.admin.chores import Chore
+from gateway.admin.context import PanelContext
+from gateway.admin.sampler import Sampler
 from gateway.admin.words import PageClock, language_of, words
-from gateway.administrators.administrator import Administrator, Right
-from gateway.store import Store
+from gateway.administrators.administrator import Administrator, AdministratorStore, Right
+from gateway.administrators.passwords import AttemptLimiter, Passwords
+from gateway.administrators.sessions import SessionStore, SignedIn
+from gateway.inquiries.deeds import Deeds
+from gateway.inquiries.keys import KeyBook
+from gateway.inquiries.verification import VerifyProgress
+from gateway.keys.store import KeyStore
+from gateway.observe.lines import printable
+
+SIGNED_IN = web.RequestKey("signed in", SignedIn)
+# What is kept of the password that a new session is begun with.
+PROVED = web.RequestKey("proved", str)
+ADMINISTRATOR, CSRF, SAID = "administrator", "csrf", "said"
+
+
+class Panel:
+    """What outlives a request: the stores of a gateway, its audit, and work in the background."""
+
+    def __init__(self, context: PanelContext) -> None:
+        store = context.store
+        self.context = context
+        self.deeds = Deeds(store, context.audit, context.now)
+        self.administrators = AdministratorStore(store)
+        self.sessions = SessionStore(store)
+        self.attempts = AttemptLimiter(store)
+        self.passwords = Passwords()
+        self.keys = KeyStore(store)
+        self.book = KeyBook(self.keys)
+        self.sampler = Sampler(context, self.book)
+        # the audit, and the practice system, are looked through for one administrator at a time
+        self.verifying = Chore[VerifyProgress](context.events)
+        self.examining = Chore[list[Finding]](context.events)
+
+
+PANEL = web.AppKey("panel", Panel)
+
+
+class StoreStorage(AbstractStorage):
+    """Finds and keeps sessions; a path that is polled, which no person asks for, is no use."""
+
+    def __init__(self, panel: Panel) -> None:
+        is_secure = panel.context.is_secure
+        # a browser takes a cookie of that prefix only from this very host, over TLS
+        name = "__Host-clinic-gateway" if is_secure else "clinic-gateway"
+        super().__init__(cookie_name=name, secure=is_secure, httponly=True, samesite="Strict")
+        self._panel = panel
+        self._polled = {page.path for page in PAGES if page.polled}
+
+    async def load_session(self, request: web.Request) -> Session:
+        """Returns the session that the cookie names, unless it is over."""
+        token, found = self.load_cookie(request), None
+        # bytes that are no text come as halves of letters, which nothing can be made of
+        if token and token.isascii():
+            is_use, now = request.path not in self._polled, self._panel.context.now()
+            found = await self._panel.sessions.find(token, now, is_use=is_use)
+        if found is None:
+            return Session(None, data=None, new=True)
+        request[SIGNED_IN] = found
+        began = int(found.created_at.timestamp())
+        return Session(token, data={"created": began, "session": dict(found.data)}, new=False)
+
+    async def save_session(
+        self, request: web.Request, response: web.StreamResponse, session: Session
+    ) -> None:
+        """Begins it, keeps what has changed, or ends it where it is empty now."""
+        sessions, context, data = self._panel.sessions, self._panel.context, dict(session)
+        if session.empty:
+            if session.identity is not None:
+                await sessions.end(session.identity)
+            set_cookie(context, response, self.cookie_name, "", 0)
+        elif session.identity is None:
+            address, agent = context.address_of(request), request.headers.get("User-Agent", "")
+            who, now, agent = data[ADMINISTRATOR], context.now(), printable(agent)
+            token = await sessions.begin(who, request[PROVED], data, now, address, agent)
+            set_cookie(context, response, self.cookie_name, token)
+        else:
+            await sessions.save(session.identity, data)
+
+
+def set_cookie(
+    context: PanelContext,
+    response: web.StreamResponse,
+    name: str,
+    value: str,
+    max_age: int | None = None,
+) -> None:
+    """Sets a cookie of the browser's session; to take one away needs the same marks."""
+    secure = context.is_secure
+    response.set_cookie(
+        name, value, max_age=max_age, path="/", secure=secure, httponly=True, samesite="Strict"
+    )
 
 
 class Visit:
@@ -26,12 +121,14 @@ class Visit:
         self.request = request
         self.session = session
         self.form = MultiDictProxy(MultiDict[Any]())
+        self.panel = request.app[PANEL]
+        self.context = self.panel.context
+        self.store = self.context.store
         self.words = words(language_of(request.headers.get("Accept-Language", "")))
-        self.context = request.app[CONTEXT]
-        self.administration = request.app[ADMINISTRATION]
-        self.keys = request.app[KEYS]
         self.clock = PageClock(self.context.zone, self.words, self.context.now)
         self.signed_in = request[SIGNED_IN].administrator if SIGNED_IN in request else None
+        # whether a page that is open asks for a part of it
+        self.is_part = request.headers.get("HX-Request") == "true"
 
     @property
     def who(self) -> Administrator:
@@ -41,13 +138,7 @@ class Visit:
         return self.signed_in
 
     @property
-    def store(self) -> Store:
-        """The gateway's own."""
-        return self.context.store
-
-    @property
     def now(self) -> datetime:
-        """The time, in UTC."""
         return self.context.now()
 
     @property
@@ -55,26 +146,32 @@ class Visit:
         """The day on the clinic's wall."""
         return self.now.astimezone(self.context.zone).date()
 
-    @property
-    def is_part(self) -> bool:
-        """Whether a page that is open asks for a part of it."""
-        return self.request.headers.get("HX-Request") == "true"
-
     def text(self, name: str) -> str:
         """Returns one value of the form, without blanks around it; "" where it is not there."""
-        value = self.form.get(name, "")
-        return value.strip() if isinstance(value, str) else ""
+        return str(self.form.get(name, "")).strip()
 
     def asked(self, name: str) -> str:
         """Returns one value of the address's query, in the same way."""
         return self.request.query.get(name, "").strip()
 
     def may(self, right: Right) -> bool:
-        """Returns whether whoever is signed in has that right."""
         return self.signed_in is not None and self.signed_in.may(right)
 
-    def page(self, template: str, status: int = 200, **context: Any) -> web.Response:
-        """Renders a template; every one knows these beside its own context."""
+    def page(
+        self,
+        template: str,
+        status: int = 200,
+        *,
+        errors: Mapping[str, str] | None = None,
+        wait: int = 0,
+        **values: Any,
+    ) -> web.Response:
+        """Renders a template; every one knows these beside its own values.
+
+        `errors` are what is wrong with a form, by its fields: with some, a 200 becomes a 422.
+        `wait` are the seconds before the form may be sent again.
+        """
+        status = 422 if errors and status == 200 else status
         said = self.session.pop(SAID) if SAID in self.session and not self.is_part else None
         known: dict[str, Any] = {
             "t": self.words,
@@ -82,13 +179,18 @@ class Visit:
             "language": self.words.language,
             "who": self.signed_in,
             "may": self.may,
-            "Right": Right,
             "csrf": self.session.get(CSRF, ""),
             "path": self.request.path,
             "said": said,
+            "errors": errors or {},
+            "wait": wait,
+            "status": status,
         }
-        known |= context
-        return aiohttp_jinja2.render_template(template, self.request, known, status=status)
+        values = known | values
+        page = aiohttp_jinja2.render_template(template, self.request, values, status=status)
+        if wait:
+            page.headers["Retry-After"] = str(wait)
+        return page
 
     def go(self, path: str, said: str = "", **values: Any) -> web.Response:
         """Sends to another page, which begins with what was `said`: a text's name, its values."""
@@ -118,10 +220,11 @@ class Visit:
         self, deed: str, subject: str = "", **details: Any
     ) -> AbstractAsyncContextManager[dict[str, Any]]:
         """Goes around what is done here, so that the audit has it; see Deeds.deed."""
-        return self.administration.deed(self.who.name, deed, subject, **details)
+        return self.panel.deeds.deed(self.who.name, deed, subject, **details)
 
 
 View = Callable[[Visit], Awaitable[web.StreamResponse]]
+ViewT = TypeVar("ViewT", bound=View)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +243,24 @@ class PanelPage:
     while_choosing: bool = False
 
 
-def get(path: str, view: View, needs: Right | None = Right.READ, **more: bool) -> PanelPage:
-    """Returns a page that shows something."""
-    return PanelPage(method="GET", path=path, view=view, needs=needs, **more)
+# Every page there is, once the views are imported.
+PAGES: list[PanelPage] = []
 
 
-def post(path: str, view: View, needs: Right | None, **more: bool) -> PanelPage:
-    """Returns an action."""
-    return PanelPage(method="POST", path=path, view=view, needs=needs, **more)
+def get(
+    path: str, needs: Right | None = Right.READ, *, method: str = "GET", **more: bool
+) -> Callable[[ViewT], ViewT]:
+    """Makes a page, which shows something, of the view that it stands above."""
+
+    def made(view: ViewT) -> ViewT:
+        PAGES.append(PanelPage(method=method, path=path, view=view, needs=needs, **more))
+        return view
+
+    return made
+
+
+# an action: a form is posted to it
+post = partial(get, method="POST")
 
 
 def number_of(text: str) -> int | None:

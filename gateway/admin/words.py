@@ -11,14 +11,25 @@ from zoneinfo import ZoneInfo
 
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.administrators.administrator import Role
-from gateway.contract.access import LEVELS, Permission
-from gateway.contract.resources import RESOURCES
-from gateway.policy.masks import KINDS
-from gateway.policy.telling.wording import ENGLISH
+from gateway.contract.access import LEVELS, AccessLevel, Permission
+from gateway.contract.fields import Resource
+from gateway.contract.resources import GOVERNED, RESOURCES
+from gateway.policy.masks import KINDS, Mask
+from gateway.policy.rows import RowFilter
+from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight
+from gateway.policy.telling.wording import (
+    ENGLISH,
+    Phrases,
+    PolicyChange,
+    conditions,
+    joined,
+    kind_of,
+)
 
 LANGUAGES = ("en", "fr")
 _before_mark = re.compile(" (?=[:;?!])").sub
 FOLDER = Path(__file__).with_name("texts")
+_RESOURCES = {resource.name: resource for resource in GOVERNED}
 _MONTHS = {
     "en": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
     "fr": "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.",
@@ -48,29 +59,31 @@ def catalogue() -> Mapping[str, Mapping[str, Text]]:
 class Words:
     """The texts in one language; called with a text's name and what stands in its braces."""
 
+    # `whole`, `masked` or `hidden`, as style sheets and texts name it
+    kind = staticmethod(kind_of)
+
     def __init__(self, language: str) -> None:
         self.language = language
-        self.texts = {name: _set(texts[language], language) for name, texts in catalogue().items()}
+        self.texts: dict[str, Text] = {}
+        for name, texts in catalogue().items():
+            text = texts[language]
+            # in French no line begins with one of the marks that a blank precedes
+            if language == "fr":
+                forms = [_before_mark("\u00a0", form) for form in _forms(text)]
+                text = forms[0] if isinstance(text, str) else forms
+            self.texts[name] = text
+        self.phrases: Phrases = {name: str(self.texts[f"conditions.{name}"]) for name in ENGLISH}
 
     def __call__(self, name: str, n: int | None = None, /, **values: Any) -> str:
         """KeyError for a name that no text has; `n` chooses between one and several."""
-        text = self.texts[name]
-        if not isinstance(text, str):
-            is_one = n == 1 or (self.language == "fr" and not n)
-            text = text[0 if is_one else 1]
+        one, *several = _forms(self.texts[name])
+        is_one = n == 1 or (self.language == "fr" and not n)
+        text = one if is_one or not several else several[0]
         if n is not None:
             values["n"] = self.number(n)
         return text.format(**values) if values else text
 
-    def raw(self, name: str) -> str:
-        """Returns the text with its braces; KeyError, TypeError where it has one for several."""
-        text = self.texts[name]
-        if not isinstance(text, str):
-            raise TypeError(f"{name} has a form for one thing and one for several")
-        return text
-
     def has(self, name: str) -> bool:
-        """Returns whether there is a text of that name."""
         return name in self.texts
 
     def number(self, value: float, places: int = 0) -> str:
@@ -87,19 +100,73 @@ class Words:
         text = "<1" if 0 < hundredths < 1 else f"{hundredths:.0f}"
         return f"{text}\u202f%" if self.language == "fr" else f"{text}%"
 
+    def listed(self, names: Sequence[str], phrase: str) -> str:
+        """Returns `one, two and three`; `phrase` names how the last two are joined: and, or."""
+        *first, last = names
+        return joined([", ".join(first), last] if first else [last], self.phrases[phrase])
 
-def _set(text: Text, language: str) -> Text:
-    """In French no line begins with one of the marks that a blank precedes."""
-    if language != "fr":
-        return text
-    if isinstance(text, str):
-        return _before_mark("\u00a0", text)
-    return [_before_mark("\u00a0", each) for each in text]
+    def mark(self, sight: Sight) -> str:
+        return self(f"policy.mark_{kind_of(sight)}")
+
+    def mask(self, mask: Mask) -> str:
+        return self(f"masks.{mask.kind.name}", number=mask.argument)
+
+    def records(self, resource: Resource, rows: RowFilter) -> str:
+        if not rows:
+            return self("policy.all_records")
+        return self("policy.only_records", condition=self.condition(resource, rows))
+
+    def condition(self, resource: Resource, rows: RowFilter) -> str:
+        return conditions(resource, rows, self.phrases)
+
+    def change(self, change: PolicyChange, old: Rules, new: Rules) -> str:
+        """Returns a change of the policy as a sentence."""
+        names = [level.value for level in change.levels]
+        at = self("policy.at", len(names), levels=self.listed(names, "and"))
+        if not change.path:
+            resource, level = _RESOURCES[change.resource], change.levels[0]
+            return self(
+                f"policy.records_{change.effect}",
+                resource=self(f"resources.{resource.name}"),
+                at=at,
+                after=self.records(resource, new[resource.name].rows_of(level)),
+                before=self.records(resource, old[resource.name].rows_of(level)),
+            )
+        before, after = (
+            rules[change.resource].sight(change.path, change.levels[0]) for rules in (old, new)
+        )
+        masked = self("policy.in_part", mask=self.mask(before)) if isinstance(before, Mask) else ""
+        return self(
+            f"policy.becomes_{kind_of(after)}",
+            field=f"{change.resource}.{change.path}",
+            at=at,
+            before=masked or self.mark(before),
+            mask=self.mask(after) if isinstance(after, Mask) else "",
+        )
+
+    def why(self, rules: ResourceRules, path: str, level: AccessLevel) -> str:
+        """Returns which level decides what this one sees of a field."""
+        sight, opened = rules.sight(path, level), rules.opened_at(path)
+        if sight is WHOLE:
+            return self("policy.why_whole", level=opened)
+        if isinstance(sight, Mask):
+            first = rules.first(path, lambda other: other == sight)
+            if opened is None:
+                return self("policy.why_masked_only", level=first)
+            return self("policy.why_masked", level=first, opened=opened)
+        lowest = rules.first(path, lambda other: other is not HIDDEN)
+        if lowest is None:
+            return self("policy.why_never")
+        is_whole = rules.sight(path, lowest) is WHOLE
+        return self(f"policy.why_{'later' if is_whole else 'later_masked'}", level=lowest)
+
+
+def _forms(text: Text) -> Sequence[str]:
+    return [text] if isinstance(text, str) else text
 
 
 @cache
 def words(language: str) -> Words:
-    """Returns the texts, which are made once for each language."""
     return Words(language)
 
 
@@ -122,16 +189,21 @@ def language_of(accepted: str) -> str:
 def check_words() -> None:
     """Raises DocumentErrors with each text that is missing, or missing in a language."""
     texts = catalogue()
-    problems = [
-        _problem(file, f"there is no text for {name}; add a line {_line(name)}")
+    wrong = [
+        (file, name, f"there is no text for {name}; add a line")
         for file, name in needed()
         if f"{file}.{name}" not in texts
     ]
     for full_name, translations in texts.items():
         file, _, name = full_name.partition(".")
-        absent = ", ".join(each for each in LANGUAGES if each not in translations)
+        absent = ", ".join(language for language in LANGUAGES if language not in translations)
         if absent:
-            problems.append(_problem(file, f"{name} has no text in {absent}; write {_line(name)}"))
+            wrong.append((file, name, f"{name} has no text in {absent}; write"))
+    empty = ", ".join(f'{language} = "..."' for language in LANGUAGES)
+    problems = [
+        Problem(str(FOLDER / f"{file}.toml"), 0, 0, f'{text} "{name}" = {{ {empty} }}')
+        for file, name, text in wrong
+    ]
     if problems:
         raise DocumentErrors(problems)
 
@@ -150,15 +222,6 @@ def needed() -> Iterator[tuple[str, str]]:
     yield from (("conditions", phrase) for phrase in ENGLISH)
 
 
-def _line(name: str) -> str:
-    texts = ", ".join(f'{language} = "..."' for language in LANGUAGES)
-    return f'"{name}" = {{ {texts} }}'
-
-
-def _problem(file: str, text: str) -> Problem:
-    return Problem(str(FOLDER / f"{file}.toml"), 0, 0, text)
-
-
 class PageClock:
     """Writes times for one page: on the clinic's clock, in the words of the page's language."""
 
@@ -175,15 +238,12 @@ class PageClock:
         return f"{number} {month} {local.year}"
 
     def time(self, moment: datetime) -> str:
-        """Returns `09:14`, in each language."""
         return f"{moment.astimezone(self.zone):%H:%M}"
 
     def at(self, moment: datetime) -> str:
-        """Returns day and time."""
         return f"{self.day(moment)}, {self.time(moment)}"
 
     def exact(self, moment: datetime) -> str:
-        """Returns day and time to the second."""
         return f"{self.day(moment)}, {moment.astimezone(self.zone):%H:%M:%S}"
 
     def ago(self, moment: datetime) -> str:

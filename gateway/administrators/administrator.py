@@ -74,7 +74,6 @@ class Administrator:
     signed_in_at: datetime | None = None
 
     def may(self, right: Right) -> bool:
-        """Returns whether the role gives that right."""
         return right in RIGHTS[self.role]
 
 
@@ -108,13 +107,11 @@ class AdministratorStore:
         self._store = store
 
     async def list(self) -> Sequence[Administrator]:
-        """Returns all of them, by name."""
         async with self._store.begin() as connection:
             rows = await connection.execute(select(table).order_by(table.c.name_key))
             return [read(row) for row in rows]
 
     async def count(self) -> int:
-        """Returns how many there are."""
         async with self._store.glance() as connection:
             found = await connection.execute(select(func.count()).select_from(table))
             return int(found.scalar_one())
@@ -124,7 +121,6 @@ class AdministratorStore:
         return await self._one(table.c.name_key == name_key(name))
 
     async def get(self, administrator_id: str) -> Credential | None:
-        """Returns whoever has that id."""
         return await self._one(table.c.id == administrator_id)
 
     async def _one(self, condition: Any) -> Credential | None:
@@ -163,13 +159,11 @@ class AdministratorStore:
         PasswordChanged where another password than `instead_of` is in place; then changes nothing.
         """
         values = {"password": password, "one_time": int(one_time)}
-        if role is not None:
-            values["role"] = role.value
+        changed = update(table).values(values | ({} if role is None else {"role": role.value}))
 
         async def change(connection: AsyncConnection) -> None:
             if instead_of is not None:
                 await prove(connection, administrator_id, instead_of)
-            changed = update(table).values(values)
             await _alter(connection, administrator_id, changed, takes_role=role is not None)
             await _sign_out(connection, administrator_id)
 
@@ -228,7 +222,6 @@ async def _sign_out(connection: AsyncConnection, administrator_id: str) -> None:
 
 
 def read(row: Any) -> Administrator:
-    """Returns the administrator in a row of the table."""
     return Administrator(
         id=row.id,
         name=row.name,

@@ -53,7 +53,6 @@ class DeedLog:
         self._store = store
 
     async def add(self, deed: Deed) -> None:
-        """Adds one."""
         async with self._store.begin() as connection:
             await self.enter(connection, deed)
 

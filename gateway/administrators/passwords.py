@@ -43,7 +43,6 @@ FREE, LONGEST_PAUSE = 5, timedelta(minutes=15)
 _FORGOTTEN = timedelta(days=1)
 # Letters and digits that nobody mistakes for each other.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-_GROUPS, _LETTERS_EACH = 4, 5
 _ONE_TIME, _ARGON2 = "sha256$", "$argon2"
 # As long as the digest of a one-time password, and the digest of none.
 _NO_ONE_TIME = _ONE_TIME + "-" * 64
@@ -125,8 +124,7 @@ def check(password: str, name: str) -> None:
 
 def made_up() -> str:
     """Returns a one-time password, easy to read out: four groups of five letters and digits."""
-    letters = [secrets.choice(_LETTERS) for _ in range(_GROUPS * _LETTERS_EACH)]
-    return "-".join("".join(letters[group::_GROUPS]) for group in range(_GROUPS))
+    return "-".join("".join(secrets.choice(_LETTERS) for _ in range(5)) for _ in range(4))
 
 
 def one_time_digest(password: str) -> str:
@@ -153,7 +151,8 @@ def pause_after(times: int) -> timedelta:
 class AttemptLimiter:
     """Counts failed attempts in the store, so that a restart forgives nobody; raises StoreError.
 
-    Subjects are kept as digests: a name may be a password that was typed into the wrong field.
+    A subject is `of_name`, or names a device or a session. They are kept as digests: a name may be
+    a password that was typed into the wrong field.
     """
 
     def __init__(self, store: Store) -> None:
@@ -188,16 +187,6 @@ class AttemptLimiter:
 def of_name(name: str) -> str:
     """Returns the subject for all strangers who try somebody's name, however it is spelt."""
     return f"name {name_key(name)}"
-
-
-def of_device(device: str) -> str:
-    """Returns the subject for a browser that has signed in before."""
-    return f"device {device}"
-
-
-def of_session(session_id: str) -> str:
-    """Returns the subject for whoever holds a session, and is asked for the password again."""
-    return f"session {session_id}"
 
 
 async def _count(connection: AsyncConnection, subject: str, now: datetime, more: int) -> None:

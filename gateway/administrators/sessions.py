@@ -109,7 +109,6 @@ class SessionStore:
             await connection.execute(changed.values(data=json.dumps(data)))
 
     async def end(self, token: str) -> None:
-        """Ends the session of that token."""
         await self._delete(table.c.digest == _digest(token))
 
     async def end_one(self, session_id: str, *, of: str | None = None) -> bool:
@@ -118,7 +117,7 @@ class SessionStore:
         return await self._delete(table.c.id == session_id, *theirs) == 1
 
     async def end_all(self) -> int:
-        """Ends everybody's; returns how many there were."""
+        """Returns how many there were."""
         return await self._delete()
 
     async def _delete(self, *conditions: Any) -> int:
@@ -160,12 +159,10 @@ def _seal(administrator_id: str, password: str, device: str, made_at: str) -> st
 
 
 def _digest(token: str) -> bytes:
-    """Returns what is kept of the text that a browser holds."""
     return sha256(token.encode()).digest()
 
 
 def _lasting(now: datetime) -> Any:
-    """Selects the sessions that are not over, with their administrators."""
     return (
         select(administrators, table)
         .join(administrators, administrators.c.id == table.c.administrator_id)

@@ -21,13 +21,7 @@ from gateway.booking.takeover import Owners
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.keys.store import KeyStore
 from gateway.limits import Counters, Limiter, open_limiter, place_of
-from gateway.observe.callers import LoadTroubles
 from gateway.observe.process import Lag, watch_process
-from gateway.observe.troubles import (
-    KeyTroubles,
-    LimiterTroubles,
-    UsageTroubles,
-)
 from gateway.pipeline.cursor import CursorCipher
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shedder import AdaptiveLimit, LoadShedder
@@ -86,7 +80,7 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     Bookings have a store for themselves: those that wait for it must not hold up anybody else.
     """
     ring = await _open_ring(kit, store)
-    usage = Usage(store, UsageTroubles(kit.metrics, kit.events), kit.now)
+    usage = Usage(store, kit.events, kit.now)
     kit.closing(usage).start()
     ledger = open_ledger(kit, ledger_store, owners)
     journal = await open_logs(kit, store)
@@ -171,13 +165,11 @@ def _public_listener(
 def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
     """How many calls may be under way, and how late the event loop is, by which that changes."""
     settings, lag = kit.settings, Lag(kit.metrics)
-    troubles = LoadTroubles(kit.metrics, kit.events, settings.in_flight_per_key)
     shedder = LoadShedder(
         settings.in_flight,
         settings.in_flight_per_key,
         settings.in_flight_bytes,
-        on_refusal=troubles.turned_away,
-        on_change=troubles.places,
+        kit.events,
     )
     kit.closing(lag).start()
     lag.on_lag(shedder.on_lag)
@@ -186,7 +178,7 @@ def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
 
 
 async def _open_ring(kit: Kit, store: Store) -> KeyRing:
-    ring = KeyRing(KeyStore(store), KeyTroubles(kit.events), now=kit.now)
+    ring = KeyRing(KeyStore(store), kit.events, now=kit.now)
     kit.metrics.ask("gateway_keys_loaded", lambda: len(ring))
     kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
     await kit.closing(ring).start()
@@ -204,7 +196,7 @@ async def _open_limiter(kit: Kit, counters: Counters | None) -> Limiter:
     try:
         limiter = open_limiter(
             url,
-            LimiterTroubles(kit.metrics, kit.events),
+            kit.events,
             share=settings.nodes * settings.workers,
             patience=settings.limiter_timeout,
             counters=counters,

@@ -1,19 +1,18 @@
 """What the parts of a process are opened with, and the parts that every process has."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from adapters.base import Adapter, AdapterError
+from adapters.base import Adapter, AdapterError, Trouble
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.administrators.log import DeedLog
 from gateway.audit.journal import Journal, open_journal
-from gateway.audit.troubles import AuditTroubles
 from gateway.audit.upkeep import Upkeep
 from gateway.backend import (
     BackendProbe,
@@ -30,22 +29,15 @@ from gateway.booking.times import FreeTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
 from gateway.observe.lines import Lines
-from gateway.observe.logs import ACCESS, Events
+from gateway.observe.logs import ACCESS, EventLog
 from gateway.observe.metrics import Metrics
 from gateway.observe.traces import Traces, open_traces
-from gateway.observe.troubles import (
-    BackendTroubles,
-    BookingTroubles,
-    LogTroubles,
-    PolicyNews,
-    TraceTroubles,
-    Troubles,
-)
+from gateway.observe.troubles import BackendTroubles
 from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
 from gateway.policy.running.file import Examined, Examiner, Snapshot
 from gateway.policy.running.follower import Follower, hand_over, take
-from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.keeper import CURRENT, Keeper
 from gateway.policy.running.versions import RAN, Presence, Versions
 from gateway.settings import Settings, StartRefused
 from gateway.state import RUN
@@ -76,12 +68,14 @@ class Kit:
         self.settings = settings
         self.closers = closers
         self.now = now
-        self.events = Events()
         operations = [*(operation.id for operation in OPERATIONS), *NAMES.values()]
         self.metrics = Metrics(operations, process)
+        self.events = EventLog(metrics=self.metrics)
         self.backend = BackendTroubles(self.metrics, self.events)
-        self.bookings = BookingTroubles(self.events)
-        self.report = Troubles(self.metrics, self.events).report
+
+    def report(self, trouble: Trouble) -> None:
+        """A value or row of the practice system that could not be used; from any thread."""
+        self.events.report("value_unusable", **asdict(trouble))
 
     def closing(self, part: Part) -> Part:
         """The same, closed at the end: what was opened last goes first."""
@@ -100,7 +94,7 @@ def open_ledger(kit: Kit, store: Store, owners: Owners) -> Ledger:
     """The ledger of bookings."""
     lands, seen = _booking_traits(kit)
     patience, wait = Patience(lands=lands), kit.settings.booking_wait
-    ledger = Ledger(store, owners, kit.bookings, wait=wait, patience=patience, seen=seen)
+    ledger = Ledger(store, owners, kit.events, wait=wait, patience=patience, seen=seen)
     kit.closing(ledger).start(kit.now)
     kit.metrics.ask("gateway_ledger_unwritten", lambda: ledger.waiting)
     return ledger
@@ -112,13 +106,12 @@ async def look_after_bookings(kit: Kit, store: Store, adapter: Adapter, owners: 
     One process of a machine does that.
     """
     lands, seen = _booking_traits(kit)
-    reconciler = Reconciler(store, adapter, owners, kit.bookings, lands=lands, file=seen)
+    reconciler = Reconciler(store, adapter, owners, kit.events, lands=lands, file=seen)
     await kit.closing(reconciler).begin()
     reconciler.start()
-    listener = kit.bookings
-    watch = Watch(store, adapter, listener.overwritten, listener.unreadable, listener.watch_failed)
+    watch = Watch(store, adapter, kit.events, kit.now)
     kit.metrics.ask("gateway_bookings_overwritten", lambda: watch.overwritten)
-    kit.closing(watch).start(kit.now)
+    kit.closing(watch).start()
 
 
 def _booking_traits(kit: Kit) -> tuple[float, Path]:
@@ -142,14 +135,13 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
     """The access log and the audit, with a chain of this process's own."""
     state = kit.settings.state
     try:
-        access = Lines(state / ACCESS, LogTroubles(kit.metrics, kit.events))
+        access = Lines(state / ACCESS, kit.events)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(
             f"the logs in the state folder {state} cannot be written: {reason}"
         ) from error
-    troubles = AuditTroubles(kit.metrics, kit.events)
-    journal = await open_journal(kit.settings, store, access, troubles, kit.now)
+    journal = await open_journal(kit.settings, store, access, kit.events, kit.now)
     files = kit.closing(journal).files
     kit.metrics.ask_all(
         "gateway_log_lines_waiting",
@@ -164,16 +156,15 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
 
 def keep_audit(kit: Kit, store: Store) -> None:
     """The audit's index is kept, and what is old is dropped: for all processes of a machine."""
-    troubles = AuditTroubles(kit.metrics, kit.events)
     too = DeedLog(store).forget
-    kit.closing(Upkeep(kit.settings, store, troubles, kit.now, forget_too=too)).start()
+    kit.closing(Upkeep(kit.settings, store, kit.events, kit.now, forget_too=too)).start()
 
 
 def open_spans(kit: Kit) -> Traces:
     """Spans for a collector, where one is named."""
-    listener, tracing = TraceTroubles(kit.metrics, kit.events), kit.settings.tracing
+    tracing = kit.settings.tracing
     try:
-        traces = open_traces(tracing.endpoint, tracing.share, listener.lost, listener.failed)
+        traces = open_traces(tracing.endpoint, tracing.share, kit.events)
     except ImportError as error:
         raise StartRefused(
             f"tracing.endpoint needs {error.name}, which is not installed:"
@@ -218,7 +209,7 @@ async def open_practice(
         raise DocumentErrors([*problems, *error.problems]) from error
     window = booking_window(kit.settings)
     adapter = FreeTimes(adapter, store, window)
-    probe = BackendProbe(kit.closing(adapter), warn=kit.backend.mapping_warning)
+    probe = BackendProbe(kit.closing(adapter), warn=partial(kit.events.report, "mapping_doubtful"))
     problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
     examiner = replace(examiner, narrows=partial(unserved_rows, adapter))
     examined: Examined | None = None
@@ -268,9 +259,7 @@ async def open_keeper(
     `handed` is where other processes find what runs. Where something lies there already and the
     practice was opened without the file's policy, that goes on, whatever the file says.
     """
-    news = PolicyNews(kit.metrics, kit.events)
     kit.metrics.put("gateway_policy_behind", 0)
-    kit.metrics.put("gateway_policy_cases_failing", 0)
 
     async def approved(digest: str) -> bool:
         if any(version.event == RAN and version.hash != digest for version in keeper.unwritten):
@@ -278,14 +267,30 @@ async def open_keeper(
         return await versions.approved(digest)
 
     approve = kit.settings.policy_widening == "approve"
-    keeper = Keeper(practice.examiner, news, kit.now, approve=approve, approved=approved)
+    keeper = Keeper(practice.examiner, kit.events, kit.now, approve=approve, approved=approved)
     before = None if handed is None else take(handed)
     if practice.examined is not None:
         await keeper.begin(found, practice.examined, await versions.last())
     elif before is not None:
         await keeper.go_on(before.version, before.loaded_at)
+    _show_policy(kit.metrics, keeper)
     role = "" if handed is None else "operations"
     presence = Presence(versions, kit.now, role, sweeps=handed is not None)
     hand_on = None if handed is None else partial(hand_over, handed)
-    follower = Follower(keeper, kit.settings.policy, versions, presence, news, hand_on)
+    follower = Follower(keeper, kit.settings.policy, versions, presence, kit.events, hand_on)
     return keeper, kit.closing(follower)
+
+
+def _show_policy(metrics: Metrics, keeper: Keeper) -> None:
+    """The figures of what runs, and of what lies in its file."""
+
+    def info() -> Mapping[tuple[str, ...], float]:
+        return {(keeper.policy().short_hash, keeper.status.file_hash[:12]): 1.0}
+
+    def loaded() -> float:
+        return keeper.status.loaded_at.timestamp()
+
+    metrics.ask_all("gateway_policy_info", info)
+    metrics.ask("gateway_policy_stale", lambda: keeper.status.state != CURRENT)
+    metrics.ask("gateway_policy_cases_failing", lambda: len(keeper.status.failing))
+    metrics.ask("gateway_policy_loaded_timestamp_seconds", loaded)

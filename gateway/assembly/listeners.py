@@ -18,7 +18,6 @@ from gateway.assembly.kit import Kit
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
 from gateway.limits import LimiterDown, Peeker, Used
-from gateway.observe.callers import CertificateTroubles, ConnectionTroubles
 from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
 from gateway.serving import BoundListener
@@ -150,9 +149,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
         only_through_proxies=is_open and certificate is None,
         trusts=proxies.trusts,
         caller=proxies.caller,
-        policy=keeper.policy,
         standing=lambda: keeper.status,
-        running=lambda: keeper.status.version,
         adapter=adapter,
         readiness=readiness.report,
         snapshot=snapshot,
@@ -164,7 +161,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
     def refuse(error: BaseException | None, status: int) -> web.Response:
         refusal = refusal_of(error, status)
         if refusal.status >= 500 and error is not None:
-            kit.events.fault("the panel failed", error)
+            kit.events.report("panel_failed", error)
         text = f"{refusal.message}\n"
         response = web.Response(status=refusal.status, text=text, headers={**HEADERS, **headers})
         response.force_close()
@@ -195,9 +192,12 @@ async def _used(limiter: Peeker, key_ids: Sequence[str]) -> Mapping[str, Used] |
 
 def public_options(kit: Kit, proxies: Proxies) -> ListenerOptions:
     """Who lets partners' connections in, and how many."""
-    settings, troubles = kit.settings, ConnectionTroubles(kit.metrics, kit.events)
-    most, most_of_one = settings.connections, settings.connections_per_address
-    options = ListenerOptions(most, most_of_one, proxies, troubles.turned_away)
+    most, most_of_one = kit.settings.connections, kit.settings.connections_per_address
+
+    def on_refusal(reason: str) -> None:
+        kit.events.report("connections_turned_away", reason=reason)
+
+    options = ListenerOptions(most, most_of_one, proxies, on_refusal)
     kit.metrics.ask("gateway_connections", lambda: len(options.limiter))
     return options
 
@@ -219,8 +219,7 @@ def certificate_of(kit: Kit) -> Certificate | None:
     pair = _pair(kit.settings)
     if pair is None:
         return None
-    troubles = CertificateTroubles(kit.events)
-    return kit.closing(Certificate(*pair, on_renewal=troubles.renewed, on_refusal=troubles.refused))
+    return kit.closing(Certificate(*pair, kit.events))
 
 
 def check_tls(settings: Settings) -> None:

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Protocol
 
 from gateway.audit import entries
 from gateway.audit.chains import Tail
 from gateway.audit.entries import AuditSecret, ChainHead, DeedLine, Entry, Mark, seal
+from gateway.background import Periodic
 from gateway.contract.errors import Unavailable
+from gateway.events import Events
 from gateway.observe.lines import Outbox, texts
 
 # Seconds between two writes; a booking does not wait for the next.
@@ -105,22 +106,6 @@ class Unwritten(Exception):
     """An entry is not on disk, and why."""
 
 
-class Watcher(Protocol):
-    """Who is told how the audit fares."""
-
-    def failed(self, error: OSError, place: Path, reason: str) -> None:
-        """Nothing can be written to that folder, and why; said once until it can be."""
-
-    def back(self) -> None:
-        """It can be written again."""
-
-    def dropped(self, lines: int) -> None:
-        """So many entries have just been given up."""
-
-    def lost(self, lines: int) -> None:
-        """So many are missing: said when it can be written again, or is let go of."""
-
-
 class Buffer:
     """The entries of one process; every verb is for the event loop's thread.
 
@@ -131,18 +116,18 @@ class Buffer:
     def __init__(
         self,
         writer: Writer,
-        watcher: Watcher,
+        events: Events,
         written: Callable[[ChainHead], None],
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.broken = ""
         self._writer = writer
-        self._watcher = watcher
+        self._events = events
         self._written = written
         self._now = now
         self._clock = clock
-        self._outbox = Outbox(watcher.dropped)
+        self._outbox = Outbox(events)
         # texts on their way to the disk, how many bytes, and how many of them have come there
         self._moving: list[bytes] = []
         self._moving_size = 0
@@ -152,9 +137,9 @@ class Buffer:
         self._next: asyncio.Future[str] = asyncio.Future()
         self._writing = False
         self._failing_since: float | None = None
-        self._wanted = asyncio.Event()
-        self._closing = False
-        self._task: asyncio.Task[None] | None = None
+        self._writes = Periodic(
+            EVERY, self._flush, events, name="write the audit", failed="fault_outside_call"
+        )
 
     @property
     def place(self) -> Path:
@@ -168,7 +153,7 @@ class Buffer:
 
     def start(self) -> None:
         """Write what waits, again and again, until `aclose`."""
-        self._task = asyncio.create_task(self._keep_writing(), name="write the audit")
+        self._writes.start()
 
     def note(self, entry: Entry) -> None:
         """One more entry, on disk within a moment; missing where there is no room for it."""
@@ -226,7 +211,7 @@ class Buffer:
 
     async def commit(self) -> None:
         """All that was noted so far is on disk; Unwritten where it is not, in time."""
-        self._wanted.set()
+        self._writes.soon()
         try:
             async with asyncio.timeout(PATIENCE + EVERY):
                 reason = await asyncio.shield(self._next)
@@ -248,10 +233,7 @@ class Buffer:
 
     async def aclose(self) -> None:
         """Write the rest and the last line, where that is possible."""
-        self._closing = True
-        self._wanted.set()
-        if self._task is not None:
-            await self._task
+        await self._writes.finish()
         await self._flush()
         if not self.broken:
             with contextlib.suppress(OSError):
@@ -259,20 +241,8 @@ class Buffer:
         elif self.waiting:
             self._outbox.drop(self.waiting)
         if self._outbox.missing:
-            self._watcher.lost(self._outbox.missing)
+            self._events.report("audit_entries_lost", lines=self._outbox.missing)
         self._writer.close()
-
-    async def _keep_writing(self) -> None:
-        while not self._closing:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):
-                    await self._wanted.wait()
-            self._wanted.clear()
-            try:
-                await self._flush()
-            except Exception as fault:  # noqa: BLE001 - whatever it is, the audit is written on
-                told = {"message": "the audit's own fault", "exception": fault}
-                asyncio.get_running_loop().call_exception_handler(told)
 
     async def _flush(self) -> None:
         """One write of all that waits, for all who wait for it."""
@@ -337,14 +307,15 @@ class Buffer:
             del self._moving[-1]
         elif missing:
             self._outbox.missing -= missing
-            self._watcher.lost(missing)
+            self._events.report("audit_entries_lost", lines=missing)
 
     def _break(self, error: OSError, *, failing: bool = True) -> None:
         if failing and self._failing_since is None:
             self._failing_since = self._clock()
         if not self.broken:
             self._outbox.encode()  # its bytes count from now on
-            self._watcher.failed(error, self.place, reason_of(error))
+            said, kind = f"{self.place}: {reason_of(error)}", type(error).__name__
+            self._events.report("audit_unwritable", said=said, error=kind)
         self.broken = reason_of(error)
 
     def _recover(self, missing: int, *, room: bool) -> None:
@@ -352,9 +323,9 @@ class Buffer:
             self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), failing=False)
         elif self.broken:
             self.broken = ""
-            self._watcher.back()
+            self._events.report("audit_writable")
         if missing:
-            self._watcher.lost(missing)
+            self._events.report("audit_entries_lost", lines=missing)
 
 
 def _pieces(lines: Sequence[bytes], first: int) -> Iterator[Sequence[bytes]]:

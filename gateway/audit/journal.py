@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from datetime import datetime
-from typing import Protocol
 from uuid import uuid4
 
 from gateway.audit.buffer import Buffer, Writer, reason_of
@@ -23,8 +22,8 @@ from gateway.audit.entries import (
     key_file,
     secrets_at_start,
 )
-from gateway.audit.troubles import AuditTroubles
-from gateway.background import ended
+from gateway.background import Attempts, ended
+from gateway.events import Events
 from gateway.identity import META
 from gateway.observe.lines import Lines
 from gateway.observe.logs import Access
@@ -43,33 +42,26 @@ PAUSE = 0.05
 LAST = 2.0
 
 
-class Watcher(Protocol):
-    """Who is told how the recording of heads fares."""
-
-    def unrecorded(self, error: Exception) -> None:
-        """The store does not take a head; said once until it does."""
-
-    def recorded(self) -> None:
-        """It does again."""
-
-
 class Recorder:
     """Tells the store the newest head of this process's chain, beside the writing.
 
-    The head goes to `record`; what fails is tried again with the next. `failing` is whether the
-    store does not know the newest one.
+    The head goes to `record`; what fails is tried again with the next.
     """
 
     def __init__(
-        self, record: Callable[[ChainHead, bool], Awaitable[None]], watcher: Watcher
+        self, record: Callable[[ChainHead, bool], Awaitable[None]], events: Events
     ) -> None:
-        self.failing = False
         self._record = record
-        self._watcher = watcher
+        self._attempts = Attempts(events, "audit_head_unrecorded", "audit_head_recorded")
         self._head: ChainHead | None = None
         self._news = asyncio.Event()
         self._haste = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def failing(self) -> bool:
+        """Whether the store does not know the newest head."""
+        return self._attempts.failing
 
     def start(self) -> None:
         """Go on until `aclose`."""
@@ -98,28 +90,17 @@ class Recorder:
             await self._news.wait()
             self._news.clear()
             self._haste.clear()
-            await self._record_newest()
+            with self._attempts:
+                if self._head is not None:
+                    await self._record(self._head, False)
             if self.failing:
+                self._news.set()
                 await asyncio.sleep(RECORD_EVERY)
                 continue
             await asyncio.sleep(PAUSE)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RECORD_EVERY):
                     await self._haste.wait()
-
-    async def _record_newest(self) -> None:
-        try:
-            if self._head is not None:
-                await self._record(self._head, False)
-        except Exception as error:  # noqa: BLE001 - the next time, then
-            self._news.set()
-            if not self.failing:
-                self._watcher.unrecorded(error)
-            self.failing = True
-        else:
-            if self.failing:
-                self._watcher.recorded()
-            self.failing = False
 
 
 class Sparing:
@@ -207,7 +188,7 @@ async def open_journal(
     settings: Settings,
     store: Store,
     access: Lines,
-    troubles: AuditTroubles,
+    events: Events,
     now: Callable[[], datetime],
 ) -> Journal:
     """A journal with a chain of its own, which the store knows and which has its first line.
@@ -216,17 +197,17 @@ async def open_journal(
     """
     with ExitStack() as undone:
         undone.callback(access.close)
-        buffer, recorder = await _begun(settings, store, troubles, now)
+        buffer, recorder = await _begun(settings, store, events, now)
         undone.pop_all()
     return Journal(access, buffer, recorder, now)
 
 
 @asynccontextmanager
 async def open_chain(
-    settings: Settings, store: Store, troubles: AuditTroubles, now: Callable[[], datetime]
+    settings: Settings, store: Store, events: Events, now: Callable[[], datetime]
 ) -> AsyncIterator[Buffer]:
     """The audit alone, with a chain that ends with the block; else as `open_journal`."""
-    buffer, recorder = await _begun(settings, store, troubles, now)
+    buffer, recorder = await _begun(settings, store, events, now)
     try:
         yield buffer
     finally:
@@ -235,7 +216,7 @@ async def open_chain(
 
 
 async def _begun(
-    settings: Settings, store: Store, troubles: AuditTroubles, now: Callable[[], datetime]
+    settings: Settings, store: Store, events: Events, now: Callable[[], datetime]
 ) -> tuple[Buffer, Recorder]:
     """Both of a new chain, running."""
     chains, chain = Chains(store), str(uuid4())
@@ -255,11 +236,9 @@ async def _begun(
             reason = reason_of(error)
             raise StartRefused(f"the audit in {folder} cannot be written: {reason}") from error
         undone.pop_all()
-    recorder = Recorder(
-        lambda head, ended: chains.record(chain, head, now(), ended=ended), troubles
-    )
+    recorder = Recorder(lambda head, ended: chains.record(chain, head, now(), ended=ended), events)
     recorder.written(first)
     recorder.start()
-    buffer = Buffer(writer, troubles, recorder.written, now)
+    buffer = Buffer(writer, events, recorder.written, now)
     buffer.start()
     return buffer, recorder

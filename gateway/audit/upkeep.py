@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
-from typing import Protocol
 
 from gateway.audit.chains import (
     Chains,
@@ -25,7 +24,8 @@ from gateway.audit.entries import AuditSecret, key_file, read_line, read_secrets
 from gateway.audit.index import Index, forget
 from gateway.audit.search import last_lines
 from gateway.audit.verification import BrokenChain, Walk, head_of, is_begin_of, rest
-from gateway.background import WallClock, ended
+from gateway.background import Periodic, WallClock
+from gateway.events import Events
 from gateway.settings import Settings
 from gateway.store import Store
 
@@ -34,23 +34,7 @@ INDEX_EVERY = 60.0
 EXPIRE_EVERY = 3600.0
 
 
-class Watcher(Protocol):
-    """Who is told how that fares."""
-
-    def neglected(self, error: Exception) -> None:
-        """It cannot go on; said once until it does."""
-
-    def kept_again(self) -> None:
-        """It goes on again."""
-
-    def expired(self, files: int) -> None:
-        """So many day files were dropped."""
-
-    def kept(self, why: str) -> None:
-        """Old files of a chain stay, since they are not as they were written; said once."""
-
-
-class Upkeep:
+class Upkeep(Periodic):
     """The index and the retention of one folder; several at once do no harm.
 
     `forget_too` drops what others keep of the days before one, once the audit has dropped its own.
@@ -60,38 +44,34 @@ class Upkeep:
         self,
         settings: Settings,
         store: Store,
-        watcher: Watcher,
+        events: Events,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
         forget_too: Callable[[date], Awaitable[None]] | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
-        self._watcher = watcher
+        self._events = events
         self._now = now
         self._clock = clock
         self._forget_too = forget_too
         self._index = Index(store, audit_folder(settings))
         self._ends = Ends(Chains(store), audit_folder(settings), now)
-        self._retention = Retention(Chains(store), audit_folder(settings), watcher.kept)
+        self._retention = Retention(Chains(store), audit_folder(settings), events)
         self._expire_at = clock()
         self._wall_clock = WallClock(clock, now())
-        self._failing = False
-        self._task: asyncio.Task[None] | None = None
+        super().__init__(
+            INDEX_EVERY,
+            self._turn,
+            events,
+            name="keep up the audit",
+            first=self._record_ends,  # the process before this one may have been killed
+            failed="audit_upkeep_failed",
+            back="audit_upkeep_back",
+        )
 
-    def start(self) -> None:
-        """Go on until `aclose`."""
-        self._task = asyncio.create_task(self._keep(), name="keep up the audit")
-
-    async def aclose(self) -> None:
-        """Stop; what was not taken in is taken in the next time."""
-        await ended(self._task)
-
-    async def turn(self) -> None:
+    async def _turn(self) -> None:
         """Take in what is new, and now and then drop what is old."""
-        await self._try(self._all)
-
-    async def _all(self) -> None:
         await self._record_ends()
         await self._index.catch_up()
         clock = self._clock()
@@ -102,25 +82,6 @@ class Upkeep:
     async def _record_ends(self) -> None:
         await self._ends.record(lambda: read_secrets(key_file(self._settings)))
 
-    async def _try(self, work: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await work()
-        except Exception as error:  # noqa: BLE001 - the next time, then
-            if not self._failing:
-                self._watcher.neglected(error)
-            self._failing = True
-        else:
-            if self._failing:
-                self._watcher.kept_again()
-            self._failing = False
-
-    async def _keep(self) -> None:
-        # the process before this one may have been killed
-        await self._try(self._record_ends)
-        while True:
-            await asyncio.sleep(INDEX_EVERY)
-            await self.turn()
-
     async def _drop(self) -> None:
         before = (self._now() - timedelta(days=self._settings.audit.keep_days)).date()
         files = await self._retention.expire(read_secrets(key_file(self._settings)), before)
@@ -128,7 +89,7 @@ class Upkeep:
         if self._forget_too is not None:
             await self._forget_too(before)
         if files:
-            self._watcher.expired(files)
+            self._events.report("audit_days_dropped", files=files)
 
 
 class Ends:
@@ -187,13 +148,13 @@ class Retention:
     """Old days of one folder go: first the store is told up to where, as nobody deleted them.
 
     What is dropped is read before, line by line: a name says nothing about what a file holds.
-    `kept` hears, once for each chain, why its old days do not go.
+    It is said once for each chain why its old days do not go.
     """
 
-    def __init__(self, chains: Chains, folder: Path, kept: Callable[[str], None]) -> None:
+    def __init__(self, chains: Chains, folder: Path, events: Events) -> None:
         self._chains = chains
         self._folder = folder
-        self._kept = kept
+        self._events = events
         self._told: set[str] = set()
 
     async def expire(self, secrets: Sequence[AuditSecret], before: date) -> int:
@@ -242,7 +203,7 @@ class Retention:
         now = next((other for other in await self._chains.known() if other.id == chain), None)
         if (now and now.base) == (known and known.base) and chain not in self._told:
             self._told.add(chain)
-            self._kept(why)
+            self._events.report("audit_days_kept", said=why)
 
 
 def _check_begins(files: Sequence[DayFile]) -> None:

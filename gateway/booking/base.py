@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from math import ceil
 from secrets import token_hex
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
+import msgspec
 import orjson
 
 from adapters.base import Adapter, Draft, Record
@@ -18,12 +19,17 @@ BETWEEN = ("intended", "sent", "unknown")
 SETTLED = ("done", "refused")
 STATES = (*BETWEEN, *SETTLED)
 FOUND = "found"  # the outcome of a booking that was found when nobody asked
-# What is written of a row that nobody works on any more.
+# What is written of a row that nobody works on any more, and of one that is settled.
 LEFT = {"state": "unknown", "owner": None}
+_CLOSED = {"owner": None, "draft": None, "outcome": None}
 # Why a booking that was made is not told of.
 ANOTHERS = "another booking was given the same appointment"
-_TEXTS = ("client_id", "patient_id", "vet_id", "appointment_type_id", "reason", "is_urgent")
-_TIMES = ("scheduled_at", "now")
+# What is kept of a draft: neither its reference, which the row has, nor what it may name.
+_KEPT = (
+    *("client_id", "patient_id", "vet_id", "scheduled_at"),
+    *("appointment_type_id", "reason", "is_urgent", "now"),
+)
+_drafts = msgspec.json.Decoder(Draft)
 # What became of a row: the values to write, or None where it is to go.
 Outcome = Mapping[str, Any] | None
 
@@ -92,25 +98,6 @@ class LostClaim(Exception):
         self.outcome = outcome
 
 
-class LedgerListener(Protocol):
-    """Hears what the ledger cannot tell a caller; each is said once, each time that it happens."""
-
-    def outcome_waits(self, error: Exception) -> None:
-        """An outcome could not be written; it is kept and written later."""
-
-    def found(self, appointment: str) -> None:
-        """A booking whose outcome was not known was made."""
-
-    def released(self, reference: str) -> None:
-        """One was certainly not made: its time is free again."""
-
-    def illegible(self, reference: str) -> None:
-        """What the ledger has of one whose outcome is not known cannot be read."""
-
-    def made_twice(self, appointment: str) -> None:
-        """An appointment was made by a process that had been taken for dead, beside another."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
     """A row as it was read; `mine` where this call has just claimed it, `fresh` by writing it.
@@ -153,7 +140,7 @@ class LedgerRow:
             vet_id=draft.vet_id,
             starts_at=draft.scheduled_at,
             ends_at=draft.scheduled_at + request.lasts,
-            draft=_kept_draft(draft),
+            draft=msgspec.json.encode({name: getattr(draft, name) for name in _KEPT}),
             owner=owner,
             claim=claim,
         )
@@ -170,10 +157,8 @@ class LedgerRow:
     def read_draft(self) -> Draft | None:
         """Returns what was asked for; None where it cannot be read."""
         try:
-            kept: dict[str, Any] = orjson.loads(self.draft or b"")
-            times = {name: datetime.fromisoformat(kept[name]) for name in _TIMES}
-            return Draft(**kept | times, reference=self.reference)
-        except (ValueError, TypeError, KeyError):
+            return replace(_drafts.decode(self.draft or b""), reference=self.reference)
+        except (msgspec.MsgspecError, ValueError):
             return None
 
     def is_like(self, request: BookingRequest) -> bool:
@@ -196,44 +181,27 @@ def digest_of(idempotency_key: str | None) -> bytes | None:
     return None if idempotency_key is None else sha256(idempotency_key.encode()).digest()
 
 
-def done(record: Record) -> dict[str, Any]:
-    """What is written of a booking that was made."""
-    values = _closed("done") | {"record": _kept_record(record), "appointment_id": record.get("id")}
-    return values | {"ends_at": _end_of(record)}
+def done(record: Record, *, told: bool = True) -> dict[str, Any]:
+    """What is written of a booking that was made, and that a caller is told of or not.
+
+    It is over when the record says, or else begins; a value that is none of JSON's is as good as
+    no value.
+    """
+    values = _CLOSED | {"state": "done", "appointment_id": record.get("id"), "ends_at": None}
+    values["outcome"] = None if told else FOUND
+    with suppress(KeyError, TypeError, ValueError):
+        ends_at = record.get("endTime") or record["scheduledAt"]
+        values["ends_at"] = datetime.fromisoformat(ends_at)
+    try:
+        return values | {"record": orjson.dumps(record)}
+    except TypeError:
+        kept: dict[str, Any] = dict.fromkeys(record)
+        for name, value in record.items():
+            with suppress(TypeError):
+                kept[name] = orjson.Fragment(orjson.dumps(value))
+        return values | {"record": orjson.dumps(kept)}
 
 
 def refused(error: str) -> dict[str, Any]:
     """What is written of a no."""
-    return _closed("refused") | {"outcome": error, "ends_at": None}
-
-
-def _closed(state: str) -> dict[str, Any]:
-    return {"state": state, "owner": None, "draft": None, "outcome": None}
-
-
-def _kept_draft(draft: Draft) -> bytes:
-    """The draft as JSON, without its reference, which the row has, and what it may name."""
-    kept = {name: getattr(draft, name) for name in _TEXTS}
-    return orjson.dumps(kept | {name: getattr(draft, name).isoformat() for name in _TIMES})
-
-
-def _end_of(record: Record) -> datetime | None:
-    """When the appointment is over; where nobody says it, when it begins."""
-    with suppress(KeyError, TypeError, ValueError):
-        return datetime.fromisoformat(record.get("endTime") or record["scheduledAt"])
-    return None
-
-
-def _kept_record(record: Record) -> bytes:
-    """The record as JSON; a value that is none of JSON's is as good as no value."""
-    try:
-        return orjson.dumps(record)
-    except TypeError:
-        return orjson.dumps({name: _plain(value) for name, value in record.items()})
-
-
-def _plain(value: Any) -> Any:
-    try:
-        return orjson.Fragment(orjson.dumps(value))
-    except TypeError:
-        return None
+    return _CLOSED | {"state": "refused", "outcome": error, "ends_at": None}

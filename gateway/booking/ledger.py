@@ -13,21 +13,21 @@ old claim is in vain.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from math import ceil
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from gateway.background import WallClock, ended
+from gateway.background import Periodic, WallClock
 from gateway.booking.base import (
     LEFT,
     Allowance,
     Booked,
     BookingRequest,
-    LedgerListener,
     LedgerRow,
     Outcome,
 )
@@ -36,6 +36,7 @@ from gateway.booking.lookup import Deadlines, UnknownBookings
 from gateway.booking.rows import KEPT, LedgerRows
 from gateway.booking.takeover import Owners
 from gateway.contract.errors import GatewayError, KeyReused, Unavailable
+from gateway.events import Events
 from gateway.store.base import Store, StoreError, in_time
 
 TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
@@ -55,7 +56,7 @@ class Ledger:
         self,
         store: Store,
         owners: Owners,
-        listener: LedgerListener,
+        events: Events,
         *,
         wait: float = 10.0,
         patience: Patience = Patience(),  # noqa: B008 - it is frozen
@@ -66,17 +67,17 @@ class Ledger:
         self._wait = wait
         self._looks = max(1, ceil(patience.looks))
         self.rows = rows = LedgerRows(store)
-        self._outcomes = outcomes = Outcomes(rows, listener)
+        self._outcomes = outcomes = Outcomes(rows, events)
         deadlines = Deadlines(owners.me, patience.lands, clock, seen)
-        self._unknown = unknown = UnknownBookings(rows, deadlines, listener)
-        self._claims = Claims(rows, outcomes, owners.me, patience.looks, unknown, listener)
+        self._unknown = unknown = UnknownBookings(rows, deadlines, events)
+        self._claims = Claims(rows, outcomes, owners.me, patience.looks, unknown, events)
         self._wall_clock = WallClock(clock)
         # claims that this process is working on: of its own rows any other was left behind
         self._running: dict[str, asyncio.Future[None]] = {}
         self._tasks: set[asyncio.Task[Booked | None]] = set()
         self._purged = -PURGE_EVERY
         self._handed_in = -HAND_IN_EVERY
-        self._task: asyncio.Task[None] | None = None
+        self._tidying: Periodic | None = None
 
     @property
     def waiting(self) -> int:
@@ -84,12 +85,14 @@ class Ledger:
         return len(self._outcomes)
 
     def start(self, now: Callable[[], datetime]) -> None:
-        """Tidy now and then, until `aclose`."""
-        self._task = asyncio.create_task(self._keep_tidy(now), name="tidy the ledger")
+        """Tidy now and then, until `aclose`; where that fails the store's own probe says so."""
+        self._tidying = Periodic(TIDY_EVERY, lambda: self.tidy(now()), name="tidy the ledger")
+        self._tidying.start()
 
     async def aclose(self) -> None:
         """Write what is not written, where that is possible; what runs has ended before."""
-        await ended(self._task)
+        if self._tidying is not None:
+            await self._tidying.aclose()
         with contextlib.suppress(StoreError):
             await self._outcomes.flush()
 
@@ -120,9 +123,10 @@ class Ledger:
             if isinstance(row, Booked):
                 return row
             # shielded: a caller who goes away leaves a booking that is finished, and known
-            task = asyncio.create_task(self._finish(request, row))
+            task = asyncio.create_task(self._claims.finish(request, row))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(partial(self._release, row.claim))
             booked = await asyncio.shield(task)
             if booked is not None:
                 return booked
@@ -145,12 +149,6 @@ class Ledger:
         with contextlib.suppress(StoreError):
             await self.rows.mark_untold(key_id, appointment_id)
 
-    async def _finish(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
-        try:
-            return await self._claims.finish(request, row)
-        finally:
-            self._release(row.claim)
-
     async def _claim(self, request: BookingRequest, until: float) -> Booked | LedgerRow:
         """An earlier outcome, or the row that this call is to work on."""
         pause = 0.0
@@ -159,13 +157,22 @@ class Ledger:
             got = await (self._anew(request) if row is None else self._again(request, row))
             if isinstance(got, Booked) or (got is not None and got.mine):
                 return got
-            await self._pause(got, pause, until)
+            left = until - asyncio.get_running_loop().time()
+            if left <= 0:
+                raise Unavailable(1)
+            running = None if got is None else self._running.get(got.claim)
+            if running is None:
+                await asyncio.sleep(min(pause, left))
+            else:
+                await asyncio.wait([running], timeout=left)
             pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 1.5))
 
     async def _anew(self, request: BookingRequest) -> LedgerRow | None:
         """A row of its own; or one to wait for; or None, to look again."""
         request.check_time()
-        row = await self._insert(request)
+        new = LedgerRow.intended(request, self._owners.me, self._begin())
+        work = self.rows.insert(new, request, waits=not request.adapter.excludes)
+        row = await self._gained(work, new, None)
         if row is None or row.mine:
             return row
         if not await self._is_left(row):
@@ -187,31 +194,33 @@ class Ledger:
             # one without a key is told once
             is_told_here = row.idempotency_digest is not None or await self.rows.tell(row)
             return row.outcome_again() if is_told_here else None
-        return await self._take(row) if await self._is_left(row) else row
+        if not await self._is_left(row):
+            return row
+        if row.state == "intended":  # nothing was sent: it is as if it had never been
+            await self.rows.abandon(row)
+            return None
+        claim = self._begin()
+        work = self.rows.take(row, self._owners.me, claim)
+        return await self._gained(work, replace(row, claim=claim), LEFT)
 
     async def _present(self, request: BookingRequest) -> LedgerRow | None:
         """The row that counts for the request; one that is settled is forgotten after a day.
 
         For a day after the clock was set nothing is: it may have been only the clock that moved.
+        Without a key it is one of the same request whose outcome nobody was told.
         """
         trusted = self._wall_clock.is_trusted(request.now())
         found = await self.rows.find(request)
         if any(row in self._outcomes for row in found):
             await self._outcomes.flush()
             found = await self.rows.find(request)
-        if request.idempotency_key is None:
-            return await self._untold(found)
-        row = found[0] if found else None
-        is_old = row is not None and row.is_settled and row.created_at <= request.now() - KEPT
-        if is_old and trusted:
-            await self._purge(request.now())
-            return None
-        return row
-
-    async def _untold(self, found: Sequence[LedgerRow]) -> LedgerRow | None:
-        """Of the same requests without a key one whose outcome nobody was told."""
         for row in found:
-            if row.state in ("unknown", "done") or await self._is_left(row):
+            if request.idempotency_key is None:
+                if row.state in ("unknown", "done") or await self._is_left(row):
+                    return row
+            elif trusted and row.is_settled and row.created_at <= request.now() - KEPT:
+                await self._purge(request.now())
+            else:
                 return row
         return None
 
@@ -221,27 +230,12 @@ class Ledger:
             return row.claim not in self._running and row not in self._outcomes
         return row.owner is None or await self._owners.is_dead(row.owner)
 
-    async def _insert(self, request: BookingRequest) -> LedgerRow | None:
-        """A new row; or one that has to end first; None where another call was quicker."""
-        row = LedgerRow.intended(request, self._owners.me, self._begin())
-        work = self.rows.insert(row, request, waits=not request.adapter.excludes)
-        return await self._gained(work, row, None)
-
-    async def _take(self, row: LedgerRow) -> LedgerRow | None:
-        """The row as one to work on; None where it is another's meanwhile, or gone."""
-        if row.state == "intended":  # nothing was sent: it is as if it had never been
-            await self.rows.abandon(row)
-            return None
-        claim = self._begin()
-        work = self.rows.take(row, self._owners.me, claim)
-        return await self._gained(work, replace(row, claim=claim), LEFT)
-
     def _begin(self) -> str:
         claim = token_hex(16)
         self._running[claim] = asyncio.get_running_loop().create_future()
         return claim
 
-    def _release(self, claim: str) -> None:
+    def _release(self, claim: str, _: object = None) -> None:
         self._running.pop(claim).set_result(None)
 
     async def _gained(
@@ -251,31 +245,19 @@ class Ledger:
 
         What may have been written all the same, unheard or too late, is `undone` then.
         """
-        task = asyncio.ensure_future(work)
+        task, got = asyncio.ensure_future(work), None
         try:
             got = await in_time(task)
         except GatewayError:  # nothing was written
-            self._release(perhaps.claim)
             raise
         except BaseException:
             self._outcomes.keep(perhaps, undone)
-            self._release(perhaps.claim)
             task.add_done_callback(lambda _: self._outcomes.keep(perhaps, undone))
             raise
-        if got is None or not got.mine:
-            self._release(perhaps.claim)
+        finally:
+            if got is None or not got.mine:
+                self._release(perhaps.claim)
         return got
-
-    async def _pause(self, row: LedgerRow | None, pause: float, until: float) -> None:
-        """Wait for whoever works on the row, where there is one; Unavailable after too long."""
-        left = until - asyncio.get_running_loop().time()
-        if left <= 0:
-            raise Unavailable(1)
-        running = None if row is None else self._running.get(row.claim)
-        if running is None:
-            await asyncio.sleep(min(pause, left))
-        else:
-            await asyncio.wait([running], timeout=left)
 
     async def _hand_in(self) -> None:
         """Leave rows of its own whose work ended, by whatever fault, to whoever looks them up."""
@@ -287,9 +269,3 @@ class Ledger:
     async def _purge(self, now: datetime) -> None:
         await self.rows.purge(now)
         self._purged = asyncio.get_running_loop().time()
-
-    async def _keep_tidy(self, now: Callable[[], datetime]) -> None:
-        while True:
-            await asyncio.sleep(TIDY_EVERY)
-            with contextlib.suppress(Exception):  # the store's own probe says so
-                await self.tidy(now())

@@ -6,13 +6,11 @@ its booking may still come, and so would two machines whose clocks differ.
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from math import ceil
 from pathlib import Path
 
@@ -20,10 +18,12 @@ from msgspec import DecodeError, Struct, json
 from sqlalchemy import select
 
 from adapters.base import Adapter, AdapterError, BackendUnavailable, Draft, OutcomeUnknown, Record
-from gateway.booking.base import LedgerListener, LedgerRow, LostClaim
+from gateway.booking.base import LedgerRow, LostClaim, done
 from gateway.booking.rows import LedgerRows
 from gateway.booking.takeover import boot
 from gateway.contract.errors import Unavailable
+from gateway.events import Events
+from gateway.identity import replace_text
 from gateway.store.base import Store, StoreError, in_time
 from gateway.store.tables import bookings, resolved_bookings
 
@@ -50,10 +50,7 @@ async def look(
     except Exception as error:
         raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
     for record in found:
-        held = await rows.hold(row, record, told=told)
-        if held is None:
-            raise LostClaim
-        if held:
+        if await rows.write(row, done(record, told=told)):
             return record
     return None
 
@@ -85,7 +82,7 @@ class Deadlines:
             return 0.0
         now = self._clock()
         if row.sending not in self._since:
-            self._since[row.sending] = self._earlier(now).get(row.sending, now)
+            self._since[row.sending] = read_first_seen(self._file, now).get(row.sending, now)
             if len(self._since) > MOST:
                 del self._since[next(iter(self._since))]
         return max(0.0, self._since[row.sending] + self._lands + adapter.settle - now)
@@ -98,14 +95,10 @@ class Deadlines:
         if self._since.keys() == sendings:
             return
         now = self._clock()
-        known = self._earlier(now) | self._since
+        known = read_first_seen(self._file, now) | self._since
         self._since = {sending: known.get(sending, now) for sending in sendings}
         if self._file is not None:
-            writing = asyncio.to_thread(write_first_seen, self._file, dict(self._since))
-            await in_time(writing)
-
-    def _earlier(self, now: float) -> dict[str, float]:
-        return {} if self._file is None else read_first_seen(self._file, now)
+            await in_time(asyncio.to_thread(write_first_seen, self._file, dict(self._since)))
 
 
 class _FirstSeen(Struct):
@@ -113,13 +106,13 @@ class _FirstSeen(Struct):
     since: dict[str, float]
 
 
-def read_first_seen(file: Path, now: float) -> dict[str, float]:
+def read_first_seen(file: Path | None, now: float) -> dict[str, float]:
     """What was sent -> the second at which an earlier process saw first that it is not known.
 
     What is of another boot, cannot be read or was not written counts for nothing.
     """
     try:
-        kept = json.decode(file.read_bytes(), type=_FirstSeen)
+        kept = json.decode(file.read_bytes() if file else b"", type=_FirstSeen)
     except (OSError, DecodeError):
         return {}
     if kept.boot != boot():
@@ -129,11 +122,8 @@ def read_first_seen(file: Path, now: float) -> dict[str, float]:
 
 def write_first_seen(file: Path, since: Mapping[str, float]) -> None:
     """The same for whoever comes next; where it cannot be written nothing is left that is old."""
-    new = file.with_suffix(".new")
     try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
-            opened.write(json.encode(_FirstSeen(boot(), dict(since))))
-        new.replace(file)
+        replace_text(file, json.encode(_FirstSeen(boot(), dict(since))).decode())
     except OSError:
         with suppress(OSError):
             file.unlink(missing_ok=True)
@@ -142,10 +132,10 @@ def write_first_seen(file: Path, since: Mapping[str, float]) -> None:
 class UnknownBookings:
     """Looks rows up in the practice system, and writes and tells what came of them."""
 
-    def __init__(self, rows: LedgerRows, deadlines: Deadlines, listener: LedgerListener) -> None:
+    def __init__(self, rows: LedgerRows, deadlines: Deadlines, events: Events) -> None:
         self._rows = rows
         self.deadlines = deadlines
-        self._listener = listener
+        self._events = events
         self._looks: dict[str, asyncio.Task[float]] = {}
 
     async def settle(self, row: LedgerRow, adapter: Adapter) -> None:
@@ -156,7 +146,7 @@ class UnknownBookings:
         looking = self._looks.get(row.sending)
         if looking is None:
             looking = self._looks[row.sending] = asyncio.create_task(self.look(row, adapter))
-            looking.add_done_callback(partial(self._looked, row.sending))
+            looking.add_done_callback(lambda _: self._looks.pop(row.sending))
         seconds = await asyncio.shield(looking)
         if seconds > 0:
             raise Unavailable(ceil(seconds))
@@ -173,26 +163,20 @@ class UnknownBookings:
         try:
             found = await look(self._rows, adapter, draft, row, told=False)
             if found is not None:
-                self._listener.found(str(found.get("id")))
+                self._events.report("booking_made", appointment=str(found.get("id")))
                 return 0.0
-            if left == 0 and await self._rows.write(row, None):
-                self._listener.released(row.reference)
+            if left == 0:
+                await self._rows.write(row, None)
+                self._events.report("booking_not_made", reference=row.reference)
         except LostClaim:
             return 0.0
         except OutcomeUnknown as error:
-            return max(left, _pause(error) or AGAIN)
+            cause = error.__cause__
+            pause = cause.retry_after if isinstance(cause, BackendUnavailable) else 0.0
+            return max(left, pause or AGAIN)
         except StoreError as error:
             return max(left, error.retry_after or AGAIN)
         return left
-
-    def _looked(self, sending: str, _: object) -> None:
-        del self._looks[sending]
-
-
-def _pause(error: OutcomeUnknown) -> float:
-    """Seconds for which the practice system is not asked; 0 where nothing keeps it from that."""
-    cause = error.__cause__
-    return cause.retry_after if isinstance(cause, BackendUnavailable) else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,20 +7,19 @@ less and less often, until it is found, or so late that nothing can come of it a
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from sqlalchemy import select
 
 from adapters.base import WATCHED_AT_ONCE, Adapter, AdapterError
-from gateway.background import ended
-from gateway.booking.base import STATES, LedgerListener, LedgerRow
+from gateway.background import Periodic, ended
+from gateway.booking.base import STATES, LedgerRow
 from gateway.booking.lookup import Deadlines, UnknownBookings
 from gateway.booking.rows import LedgerRows
 from gateway.booking.takeover import Owners
+from gateway.events import Events
 from gateway.store.base import Store, StoreError, in_time
 from gateway.store.tables import bookings
 
@@ -32,14 +31,6 @@ AT_ONCE = 4
 WATCH_EVERY, MOST_WATCHED = 60.0, 5_000
 # Seconds between two counts of the rows, and that one may take.
 COUNT_EVERY, COUNT_PATIENCE = 5.0, 1.0
-
-
-@dataclass(slots=True)
-class _Watched:
-    """When a booking that nobody knows of is looked up next, and the pause after that."""
-
-    due: float
-    pause: float
 
 
 class Reconciler:
@@ -54,7 +45,7 @@ class Reconciler:
         store: Store,
         adapter: Adapter,
         owners: Owners,
-        listener: LedgerListener,
+        events: Events,
         *,
         lands: float = 15.0,
         file: Path | None = None,
@@ -63,143 +54,118 @@ class Reconciler:
         self._rows = LedgerRows(store)
         self._adapter = adapter
         self._owners = owners
-        self._listener = listener
+        self._events = events
         self._deadlines = Deadlines("", lands, clock, file)
-        self._unknown = UnknownBookings(self._rows, self._deadlines, listener)
+        self._unknown = UnknownBookings(self._rows, self._deadlines, events)
         self._clock = clock
-        self._watched: dict[str, _Watched] = {}
+        # of each sending, when it is looked up next, and the pause after that
+        self._due: dict[str, tuple[float, float]] = {}
         self._looks: dict[str, asyncio.Task[None]] = {}
         self._illegible: set[str] = set()
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._rounds = Periodic(EVERY, self.round, name="reconcile the ledger")
 
     async def begin(self, patience: float = 5.0) -> None:
         """Before anything is served: as far as one look at each booking gets in that time."""
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(patience):
-                await self.round()
-                if self._wake.is_set():
+                if await self.round():
                     await self.round()
                 if self._looks:
                     await asyncio.wait(list(self._looks.values()))
 
     def start(self) -> None:
-        """Go on in the background, until `aclose`."""
-        self._task = asyncio.create_task(self._keep_on(), name="reconcile the ledger")
-
-    def died(self, owner: str) -> None:
-        """A process of this node has ended, by whatever: look at what it left, now."""
-        self._wake.set()
+        """Go on in the background, until `aclose`; what fails the store's own probe tells."""
+        self._rounds.start()
 
     async def aclose(self) -> None:
         """Stop; what is being looked up stays unknown."""
+        await self._rounds.aclose()
         with contextlib.suppress(Exception):  # what they met was told
-            await ended(self._task, *self._looks.values())
+            await ended(*self._looks.values())
 
-    async def round(self) -> None:
-        """Take rows from the dead, and begin the look-ups that are due. StoreError."""
+    async def round(self) -> bool:
+        """Take rows from the dead, and begin the look-ups that are due. StoreError.
+
+        Whether any were taken: the next round, at once, sees these as they are now.
+        """
         rows = await self._rows.between()
-        await self._bury(rows)
-        unknown: dict[str, LedgerRow] = {row.sending: row for row in rows if row.state == "unknown"}
+        has_taken = await self._bury(rows)
+        unknown = {row.sending: row for row in rows if row.state == "unknown"}
         now = self._clock()
-        self._watched = {
-            sending: self._watched.get(sending) or _Watched(now, FIRST_PAUSE) for sending in unknown
-        }
+        self._due = {sending: self._due.get(sending, (now, FIRST_PAUSE)) for sending in unknown}
         await self._deadlines.count_only(unknown.keys())
         for sending, row in unknown.items():
-            watched = self._watched[sending]
-            if row.owner is None and watched.due <= now and sending not in self._looks:
-                task = asyncio.create_task(self._look(row, watched))
-                self._looks[sending] = task
-                task.add_done_callback(partial(self._looked, sending))
+            due, pause = self._due[sending]
+            if row.owner is None and due <= now and sending not in self._looks:
+                self._looks[sending] = asyncio.create_task(self._look(row, pause))
+        if has_taken:
+            self._rounds.soon()
+        return has_taken
 
-    def _looked(self, sending: str, task: asyncio.Task[None]) -> None:
-        del self._looks[sending]
-
-    async def _bury(self, rows: Sequence[LedgerRow]) -> None:
+    async def _bury(self, rows: Sequence[LedgerRow]) -> bool:
         """Let go of what the dead worked on; forget who said that it lives, and does not."""
         others = await in_time(self._owners.others())
         owners = {row.owner for row in rows if row.owner is not None}.union(others)
         dead = {owner for owner in owners if await self._owners.is_dead(owner)}
-        for row in rows:
-            if row.owner in dead:
-                await self._rows.abandon(row)
-                self._wake.set()  # the next round, at once, sees it as it is now
+        left = [row for row in rows if row.owner in dead]
+        for row in left:
+            await self._rows.abandon(row)
         for owner in dead:
             await in_time(self._owners.forget(owner))
+        return bool(left)
 
-    async def _look(self, row: LedgerRow, watched: _Watched) -> None:
-        """Settle the row, or look it up again later."""
+    async def _look(self, row: LedgerRow, pause: float) -> None:
+        """Settle the row, or look it up again later; say once that its draft cannot be read."""
+        sending = row.sending
         try:
             async with self._room:
-                self._tell_illegible(row)
+                if sending not in self._illegible and row.read_draft() is None:
+                    self._illegible.add(sending)
+                    self._events.report("booking_illegible", reference=row.reference)
                 await self._unknown.look(row, self._adapter)
         finally:
             # not past the moment from which a look-up is certain
             left = self._deadlines.left(self._adapter, row)
-            watched.due = self._clock() + (min(left, watched.pause) or watched.pause)
-            watched.pause = min(LONGEST_PAUSE, watched.pause * 1.5)
-
-    def _tell_illegible(self, row: LedgerRow) -> None:
-        """Say once of each row that what was asked for cannot be read."""
-        if row.sending in self._illegible or row.read_draft() is not None:
-            return
-        self._illegible.add(row.sending)
-        self._listener.illegible(row.reference)
-
-    async def _keep_on(self) -> None:
-        while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), EVERY)
-            self._wake.clear()
-            with contextlib.suppress(Exception):  # the store's own probe says so
-                await self.round()
+            due = self._clock() + (min(left, pause) or pause)
+            self._due[sending] = due, min(LONGEST_PAUSE, pause * 1.5)
+            del self._looks[sending]
 
 
-class Watch:
+class Watch(Periodic):
     """Asks the adapter about the coming bookings, which the practice's desk may write over.
 
     It takes no lock of ours, and nothing forbids it.
 
-    `found` is called with each appointment's public id once, when it is first seen written over;
-    `unreadable` likewise with one that is there and cannot be read; `failed` with what kept it from
-    looking.
+    Each appointment is told of once, when it is first seen written over, or there and unreadable.
     """
 
     def __init__(
-        self,
-        store: Store,
-        adapter: Adapter,
-        found: Callable[[str], None],
-        unreadable: Callable[[str], None],
-        failed: Callable[[Exception], None],
+        self, store: Store, adapter: Adapter, events: Events, now: Callable[[], datetime]
     ) -> None:
         self._store = store
         self._adapter = adapter
-        self._found = found
-        self._unreadable = unreadable
-        self._failed = failed
+        self._events = events
+        self._now = now
         self._known: frozenset[str] = frozenset()
         self._unread: frozenset[str] = frozenset()
-        self._task: asyncio.Task[None] | None = None
+        super().__init__(
+            WATCH_EVERY,
+            self.look,
+            events,
+            name="watch the bookings",
+            first=self.look,
+            failed="bookings_unwatched",
+        )
 
     @property
     def overwritten(self) -> int:
         """How many coming bookings something else is written over, as of the last look."""
         return len(self._known)
 
-    def start(self, now: Callable[[], datetime]) -> None:
-        """Look now and then, until `aclose`."""
-        self._task = asyncio.create_task(self._keep_looking(now), name="watch the bookings")
-
-    async def aclose(self) -> None:
-        """Stop looking."""
-        await ended(self._task)
-
-    async def look(self, now: datetime) -> None:
+    async def look(self) -> None:
         """Ask about every booking that is not over. StoreError."""
-        coming = await self._coming(now)
+        coming = await self._coming()
         seen: set[str] = set()
         unread: set[str] = set()
         for start in range(0, len(coming), WATCHED_AT_ONCE):
@@ -207,40 +173,29 @@ class Watch:
             try:
                 watched = await self._adapter.find_overwritten(some)
             except AdapterError as error:  # what is known of these stays known
-                self._failed(error)
+                self._events.report("bookings_unwatched", error)
                 seen.update(self._known.intersection(some))
                 unread.update(self._unread.intersection(some))
                 continue
             # of what cannot be read now, what was seen before stays known too
             seen.update(watched.overwritten, self._known.intersection(watched.unreadable))
             unread.update(watched.unreadable)
-        _tell(self._found, seen - self._known)
-        _tell(self._unreadable, unread - self._unread)
+        for appointment in sorted(seen - self._known):
+            self._events.report("booking_overwritten", appointment=appointment)
+        for appointment in sorted(unread - self._unread):
+            self._events.report("booking_unreadable", appointment=appointment)
         self._known, self._unread = frozenset(seen), frozenset(unread)
 
-    async def _coming(self, now: datetime) -> list[str]:
+    async def _coming(self) -> list[str]:
         wanted = (
             select(bookings.c.appointment_id)
-            .where(bookings.c.state == "done", bookings.c.ends_at > now)
+            .where(bookings.c.state == "done", bookings.c.ends_at > self._now())
             .order_by(bookings.c.ends_at)
             .limit(MOST_WATCHED)
         )
         async with self._store.begin() as connection:
             found = (await connection.execute(wanted)).scalars()
             return [each for each in found if each is not None]
-
-    async def _keep_looking(self, now: Callable[[], datetime]) -> None:
-        while True:
-            try:
-                await self.look(now())
-            except Exception as error:  # noqa: BLE001 - the watch must outlive an adapter's fault
-                self._failed(error)
-            await asyncio.sleep(WATCH_EVERY)
-
-
-def _tell(tell: Callable[[str], None], new: Iterable[str]) -> None:
-    for each in sorted(new):
-        tell(each)
 
 
 class LedgerStatus:

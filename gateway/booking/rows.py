@@ -7,23 +7,10 @@ from hashlib import sha256
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    CursorResult,
-    and_,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import CursorResult, and_, delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from adapters.base import Record
 from gateway.booking.base import (
     BETWEEN,
     FOUND,
@@ -33,9 +20,9 @@ from gateway.booking.base import (
     Allowance,
     BookingRequest,
     LedgerRow,
+    LostClaim,
     Outcome,
     digest_of,
-    done,
 )
 from gateway.store.base import BoundedStore, Store
 from gateway.store.tables import adding, bookings, resolved_bookings
@@ -49,16 +36,17 @@ _TURN = text(
     "INSERT INTO turns (number, taken) VALUES (:number, 1)"
     " ON CONFLICT (number) DO UPDATE SET taken = (turns.taken + 1) % 1000000"
 )
+_row = bookings.c
+_IS_BETWEEN, _IS_SETTLED = _row.state.in_(BETWEEN), _row.state.in_(SETTLED)
 # The rows that a request without an Idempotency-Key may find: undecided, or made and never told.
-_MADE_UNTOLD = and_(
-    bookings.c.state == "done", bookings.c.outcome == FOUND, bookings.c.record.is_not(None)
+_UNTOLD = _row.idempotency_digest.is_(None) & or_(
+    _IS_BETWEEN,
+    and_(_row.state == "done", _row.outcome == FOUND, _row.record.is_not(None)),
 )
-_UNTOLD = bookings.c.idempotency_digest.is_(None) & or_(bookings.c.state.in_(BETWEEN), _MADE_UNTOLD)
 _KEPT_WHEN_GONE = (
     *("key_id", "idempotency_digest", "fingerprint", "created_at", "reference"),
     *("vet_id", "starts_at", "ends_at", "draft", "sent_at"),
 )
-_LAST_WORD = ("resolved_at", "appointment_id", "told")
 
 
 class LedgerRows:
@@ -78,57 +66,45 @@ class LedgerRows:
 
         Of the latter only what is not settled, or was found and never told.
         """
-        wanted = select(bookings).where(bookings.c.key_id == request.key_id)
-        if request.idempotency_key is None:
-            wanted = wanted.where(_UNTOLD, bookings.c.fingerprint == request.fingerprint)
-        else:
-            digest = digest_of(request.idempotency_key)
-            wanted = wanted.where(bookings.c.idempotency_digest == digest)
-        return await self._read(wanted)
+        is_own, digest = _row.key_id == request.key_id, digest_of(request.idempotency_key)
+        if digest is None:
+            return await self._read(is_own, _UNTOLD, _row.fingerprint == request.fingerprint)
+        # nosemgrep: digests-are-compared-in-constant-time - the database compares, in a statement
+        return await self._read(is_own, _row.idempotency_digest == digest)
 
     async def read(self, row: LedgerRow) -> LedgerRow | None:
         """The same as it is now; None where it is gone."""
-        same = and_(bookings.c.id == row.id, bookings.c.reference == row.reference)
-        found = await self._read(select(bookings).where(same))
+        found = await self._read(_row.id == row.id, _row.reference == row.reference)
         return found[0] if found else None
 
     async def between(self, owner: str | None = None) -> Sequence[LedgerRow]:
         """All that is under way or not known, or what one process is at work on; oldest first."""
-        wanted = select(bookings).where(bookings.c.state.in_(BETWEEN))
-        return await self._read(
-            wanted if owner is None else wanted.where(bookings.c.owner == owner)
-        )
+        return await self._read(_IS_BETWEEN, *([] if owner is None else [_row.owner == owner]))
 
     async def in_doubt(self, row: LedgerRow) -> Sequence[LedgerRow]:
         """The others that nobody works on and nobody knows of, for its vet at its time."""
-        others = await self._read(_overlapping(row))
-        return [
-            other
-            for other in others
-            if other.state == "unknown" and other.owner is None and other.id != row.id
-        ]
+        is_left = and_(_row.state == "unknown", _row.owner.is_(None))
+        return await self._read(_overlaps(row), is_left, _row.id != row.id)
 
     async def made(self, key_id: str, allowance: Allowance) -> int:
         """How many bookings a key has certainly made of its allowance."""
-        return await self._store.glance(lambda connection: _made(connection, key_id, allowance))
+        return int((await self._select(_made(key_id, allowance)))[0][0])
 
     async def has_untold(self, key_id: str) -> bool:
         """Whether a request without an Idempotency-Key may find a booking nobody was told of."""
-        untold = select(exists().where(bookings.c.key_id == key_id, _UNTOLD))
-        return await self._store.glance(lambda connection: _scalar(connection, untold))
+        untold = exists().where(_row.key_id == key_id, _UNTOLD)
+        return bool((await self._select(select(untold)))[0][0])
 
     async def unknown(self) -> Sequence[tuple[str, datetime, datetime]]:
         """Vet, start and end of all that may or may not have been booked."""
-        columns = (bookings.c.vet_id, bookings.c.starts_at, bookings.c.ends_at)
-        found = await self._all(select(*columns).where(bookings.c.state == "unknown"))
-        return [(vet, start, end) for vet, start, end in found]
+        columns = select(_row.vet_id, _row.starts_at, _row.ends_at)
+        return [(*found,) for found in await self._select(columns.where(_row.state == "unknown"))]
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
         """How many rows are in each state, and since when the oldest is unknown."""
-        state = bookings.c.state
-        counted = select(state, func.count(), func.min(bookings.c.created_at)).group_by(state)
-        found = {name: (count, since) for name, count, since in await self._all(counted)}
-        counts = {name: found.get(name, (0, None))[0] for name in STATES}
+        columns = select(_row.state, func.count(), func.min(_row.created_at))
+        found = {state: told for state, *told in await self._select(columns.group_by(_row.state))}
+        counts = {state: found.get(state, (0,))[0] for state in STATES}
         return counts, found.get("unknown", (0, None))[1]
 
     async def insert(
@@ -141,7 +117,7 @@ class LedgerRows:
         use up the caller's allowance. None where another call with the same Idempotency-Key was
         quicker. LimitExceeded where the allowance is used up.
         """
-        columns = {name: value for name, value in asdict(row).items() if name in bookings.c}
+        columns = {name: value for name, value in asdict(row).items() if name in _row}
         del columns["id"]
 
         async def inserted(connection: AsyncConnection) -> LedgerRow:
@@ -149,7 +125,7 @@ class LedgerRows:
             undecided = await _check_allowance(connection, request)
             if undecided is not None:
                 return undecided
-            for other in await _rows(connection, _overlapping(row)):
+            for other in await _rows(connection, _overlaps(row)):
                 if waits or other.state == "unknown" or other.is_like(request):
                     return other
             result = await connection.execute(insert(bookings).values(columns))
@@ -164,99 +140,81 @@ class LedgerRows:
     async def take(self, row: LedgerRow, owner: str, claim: str) -> LedgerRow | None:
         """The row, if it is still as it was read: from now on it is the owner's, and not known."""
         values = {"owner": owner, "claim": claim, "state": "unknown"}
-        same = _unchanged(row) & (bookings.c.state == row.state)
-        is_taken = await self._store.transact(
-            lambda connection: _is_changed(connection, update(bookings).where(same).values(values))
-        )
+        change = update(bookings).where(_is_as_read(row)).values(values)
+        is_taken = await self._store.transact(lambda connection: _is_changed(connection, change))
         return replace(row, **values, mine=True) if is_taken else None  # type: ignore[arg-type]
 
-    async def restore(self, row: LedgerRow, outcome: Mapping[str, Any]) -> bool | None:
-        """Write what came of a row that is gone; False where its key has another row by now.
+    async def restore(self, row: LedgerRow, outcome: Mapping[str, Any]) -> bool:
+        """Write what came of a row that is gone; False where its appointment is another row's.
 
-        None where its appointment is another row's.
-        Its claim is a new one, and its sender nobody: since when the old one is not known says
-        nothing about it.
+        LostClaim where its key has another row by now. Its claim is a new one, and its sender
+        nobody: since when the old one is not known says nothing about it.
         """
         values = {name: getattr(row, name) for name in _KEPT_WHEN_GONE}
         values |= {"claim": token_hex(16), "sender": token_hex(16)}
         made = outcome.get("appointment_id")
 
-        async def restored(connection: AsyncConnection) -> bool | None:
+        async def restored(connection: AsyncConnection) -> bool:
             await _take_turn(connection, row.vet_id)
             if await _is_held(connection, made):
-                return None
+                return False
             await connection.execute(insert(bookings).values(values | dict(outcome)))
             # whoever let it go may have said that it was not made
             if made is None:
-                said = resolved_bookings.c.reference == row.reference
-                await connection.execute(delete(resolved_bookings).where(said))
+                told = resolved_bookings.c.reference == row.reference
+                await connection.execute(delete(resolved_bookings).where(told))
             else:
-                await _note(connection, row, self._now(), made, told=True)
+                await _note(connection, row, self._now(), outcome)
             return True
 
         try:
             return await self._store.run(restored)
-        except IntegrityError:
-            return False
+        except IntegrityError as error:
+            raise LostClaim from error
 
     async def write(self, row: LedgerRow, outcome: Outcome) -> bool:
-        """Whether the row was still its claim's, and is now as told; what is settled stays."""
-        this = _unchanged(row) & bookings.c.state.not_in(SETTLED)
+        """Leave the row as the outcome says; False where its appointment is another row's.
+
+        LostClaim where the row is its claim's no longer, or settled: what is settled stays.
+        """
+        this = _is_claimed(row) & ~_IS_SETTLED
         change: Any = delete(bookings).where(this)
         if outcome is not None:
             change = update(bookings).where(this).values(outcome)
 
         async def written(connection: AsyncConnection) -> bool:
+            if outcome is not None and "appointment_id" in outcome:
+                await _take_turn(connection, row.vet_id)
+                if await _is_held(connection, outcome["appointment_id"], but=row.id):
+                    return False
             if not await _is_changed(connection, change):
-                return False
+                raise LostClaim
             if row.state == "unknown" and (outcome is None or outcome["state"] in SETTLED):
-                made = None if outcome is None else outcome.get("appointment_id")
-                await _note(connection, row, self._now(), made, told=bool(outcome))
+                await _note(connection, row, self._now(), outcome)
             return True
 
         return await self._store.run(written)
 
-    async def hold(self, row: LedgerRow, record: Record, *, told: bool) -> bool | None:
-        """Settle the row with this record; False where the appointment is another row's.
-
-        None where the row is no longer its claim's.
-        """
-        this = _unchanged(row) & bookings.c.state.not_in(SETTLED)
-        values = done(record) | ({} if told else {"outcome": FOUND})
-        made = values["appointment_id"]
-
-        async def held(connection: AsyncConnection) -> bool | None:
-            await _take_turn(connection, row.vet_id)
-            if await _is_held(connection, made, but=row.id):
-                return False
-            if not await _is_changed(connection, update(bookings).where(this).values(values)):
-                return None
-            if row.state == "unknown":
-                await _note(connection, row, self._now(), made, told=told)
-            return True
-
-        return await self._store.run(held)
-
     async def tell(self, row: LedgerRow) -> bool:
         """Whether it is this call that tells of a booking that was found."""
-        this = and_(bookings.c.id == row.id, bookings.c.outcome == FOUND)
+        this = and_(_row.id == row.id, _row.outcome == FOUND)
         return await self._change(update(bookings).where(this).values(outcome=None))
 
     async def mark_untold(self, key_id: str, appointment_id: str) -> None:
         """A booking without an Idempotency-Key that was not told after all: as if it was found."""
-        made = and_(bookings.c.key_id == key_id, bookings.c.appointment_id == appointment_id)
-        this = made & bookings.c.idempotency_digest.is_(None) & (bookings.c.state == "done")
+        made = and_(_row.key_id == key_id, _row.appointment_id == appointment_id)
+        this = made & _row.idempotency_digest.is_(None) & (_row.state == "done")
         await self._change(update(bookings).where(this).values(outcome=FOUND))
 
-    async def abandon(self, row: LedgerRow) -> bool:
+    async def abandon(self, row: LedgerRow) -> None:
         """What becomes of a row that nobody works on: what was intended goes, all else is unknown.
 
-        False where it has changed since it was read.
+        Nothing where it has changed since it was read.
         """
-        same = _unchanged(row) & (bookings.c.state == row.state)
-        if row.state == "intended":
-            return await self._change(delete(bookings).where(same))
-        return await self._change(update(bookings).where(same).values(LEFT))
+        same = _is_as_read(row)
+        is_intended = row.state == "intended"
+        change = delete(bookings) if is_intended else update(bookings).values(LEFT)
+        await self._change(change.where(same))
 
     async def purge(self, now: datetime) -> None:
         """Forget what is older than a day.
@@ -264,10 +222,10 @@ class LedgerRows:
         Whose an appointment is stays known for as long as an unknown outcome may be looked up, and
         until it is over.
         """
-        settled = bookings.c.state.in_(SETTLED) & (bookings.c.created_at <= now - KEPT)
-        gone = settled & bookings.c.appointment_id.is_(None)
-        is_over = or_(bookings.c.ends_at.is_(None), bookings.c.ends_at <= now)
-        stale = (bookings.c.created_at <= now - UNKNOWN_KEPT) & is_over
+        settled = _IS_SETTLED & (_row.created_at <= now - KEPT)
+        gone = settled & _row.appointment_id.is_(None)
+        is_over = or_(_row.ends_at.is_(None), _row.ends_at <= now)
+        stale = (_row.created_at <= now - UNKNOWN_KEPT) & is_over
         forgotten = {"idempotency_digest": None, "record": None}
         old = resolved_bookings.c.resolved_at <= now - RESOLVED_KEPT
 
@@ -281,40 +239,56 @@ class LedgerRows:
     async def _change(self, change: Any) -> bool:
         return await self._store.run(lambda connection: _is_changed(connection, change))
 
-    async def _all(self, wanted: Any) -> Sequence[Any]:
+    async def _select(self, wanted: Any) -> Sequence[Any]:
         async def read(connection: AsyncConnection) -> Sequence[Any]:
             return (await connection.execute(wanted)).all()
 
         return await self._store.glance(read)
 
-    async def _read(self, wanted: Any) -> Sequence[LedgerRow]:
-        return await self._store.glance(lambda connection: _rows(connection, wanted))
+    async def _read(self, *which: Any) -> Sequence[LedgerRow]:
+        return await self._store.glance(lambda connection: _rows(connection, *which))
 
 
-async def _scalar(connection: AsyncConnection, wanted: Any) -> Any:
-    return (await connection.execute(wanted)).scalar_one()
-
-
-async def _rows(connection: AsyncConnection, wanted: Any) -> Sequence[LedgerRow]:
-    found = await connection.execute(wanted.order_by(bookings.c.id))
+async def _rows(connection: AsyncConnection, *which: Any) -> Sequence[LedgerRow]:
+    found = await connection.execute(select(bookings).where(*which).order_by(_row.id))
     return [LedgerRow(**row) for row in found.mappings()]
 
 
-def _unchanged(row: LedgerRow) -> ColumnElement[bool]:
+def _is_claimed(row: LedgerRow) -> Any:
     """An id may be given again; a claim never is."""
-    is_claimed = bookings.c.claim == row.claim
+    is_claimed = _row.claim == row.claim
     if row.id is None:  # it may have been written, or not
-        of_request = bookings.c.fingerprint == row.fingerprint
-        return and_(is_claimed, bookings.c.key_id == row.key_id, of_request)
-    return and_(is_claimed, bookings.c.id == row.id)
+        of_request = _row.fingerprint == row.fingerprint
+        return and_(is_claimed, _row.key_id == row.key_id, of_request)
+    return and_(is_claimed, _row.id == row.id)
 
 
-async def _take_turn(connection: AsyncConnection, vet_id: str | None) -> None:
+def _is_as_read(row: LedgerRow) -> Any:
+    return _is_claimed(row) & (_row.state == row.state)
+
+
+def _overlaps(row: LedgerRow) -> Any:
+    """What is under way or not known for the same vet at that time."""
+    is_at_once = and_(_row.starts_at < row.ends_at, _row.ends_at > row.starts_at)
+    return and_(_row.vet_id == row.vet_id, _IS_BETWEEN, is_at_once)
+
+
+def _of_day(key_id: str, allowance: Allowance) -> Any:
+    is_asked_then = and_(_row.created_at >= allowance.since, _row.created_at < allowance.until)
+    return and_(_row.key_id == key_id, is_asked_then)
+
+
+def _made(key_id: str, allowance: Allowance) -> Any:
+    return select(func.count()).where(_of_day(key_id, allowance), _row.state == "done")
+
+
+async def _take_turn(connection: AsyncConnection, vet_id: str | None, first: int = 0) -> None:
     """Let nobody else look or write for this vet until the transaction ends.
 
     It is the first statement of its transaction, so that what is read after it is not older.
     """
-    await connection.execute(_TURN, {"number": _number(vet_id or "")})
+    number = int.from_bytes(sha256((vet_id or "").encode()).digest()[:4]) % TURNS
+    await connection.execute(_TURN, {"number": first + number})
 
 
 async def _check_allowance(
@@ -328,33 +302,17 @@ async def _check_allowance(
     Each key takes its turn. The turns of keys are others than those of vets, and each is taken
     after a vet's, so that no two transactions wait for each other.
     """
-    allowance = request.allowance
+    key_id, allowance = request.key_id, request.allowance
     if allowance is None:
         return None
-    await connection.execute(_TURN, {"number": TURNS + _number(request.key_id)})
-    undecided = _of_day(request.key_id, allowance) & bookings.c.state.in_(BETWEEN)
-    ordered = select(bookings).where(undecided).order_by(bookings.c.state == "unknown")
+    await _take_turn(connection, key_id, first=TURNS)
     # before those made: one that is settled between the two statements counts in both, not in none
-    found = await _rows(connection, ordered.limit(allowance.most))
-    made = await _made(connection, request.key_id, allowance)
+    undecided = await _rows(connection, _of_day(key_id, allowance), _IS_BETWEEN)
+    made = int((await connection.execute(_made(key_id, allowance))).scalar_one())
     allowance.check(made, request.now())
-    return found[0] if made + len(found) >= allowance.most else None
-
-
-async def _made(connection: AsyncConnection, key_id: str, allowance: Allowance) -> int:
-    made = _of_day(key_id, allowance) & (bookings.c.state == "done")
-    return int(await _scalar(connection, select(func.count()).where(made)))
-
-
-def _of_day(key_id: str, allowance: Allowance) -> ColumnElement[bool]:
-    asked_at = bookings.c.created_at
-    return and_(
-        bookings.c.key_id == key_id, asked_at >= allowance.since, asked_at < allowance.until
-    )
-
-
-def _number(name: str) -> int:
-    return int.from_bytes(sha256(name.encode()).digest()[:4]) % TURNS
+    if made + len(undecided) < allowance.most:
+        return None
+    return min(undecided, key=lambda row: row.state == "unknown")
 
 
 async def _is_changed(connection: AsyncConnection, change: Any) -> bool:
@@ -363,39 +321,25 @@ async def _is_changed(connection: AsyncConnection, change: Any) -> bool:
     return result.rowcount == 1
 
 
-def _overlapping(row: LedgerRow) -> Any:
-    """What is under way or not known for the same vet at that time."""
-    return select(bookings).where(
-        bookings.c.vet_id == row.vet_id,
-        bookings.c.state.in_(BETWEEN),
-        bookings.c.starts_at < row.ends_at,
-        bookings.c.ends_at > row.starts_at,
-    )
-
-
 async def _is_held(
     connection: AsyncConnection, appointment: str | None, but: int | None = -1
 ) -> bool:
     """Whether a row, but that one, has the appointment; one without an id is nobody's."""
-    taken = exists().where(bookings.c.appointment_id == (appointment or ""), bookings.c.id != but)
-    return bool(await _scalar(connection, select(taken)))
+    taken = exists().where(_row.appointment_id == (appointment or ""), _row.id != but)
+    return bool((await connection.execute(select(taken))).scalar_one())
 
 
 async def _note(
-    connection: AsyncConnection, row: LedgerRow, at: datetime, made: str | None, *, told: bool
+    connection: AsyncConnection, row: LedgerRow, at: datetime, outcome: Outcome
 ) -> None:
     """How one of unknown outcome ended; where that was said before, this is the last word."""
-    statement = adding(connection, resolved_bookings).values(
-        reference=row.reference,
-        key_id=row.key_id,
-        vet_id=row.vet_id,
-        starts_at=row.starts_at,
-        created_at=row.created_at,
-        resolved_at=at,
-        appointment_id=made,
-        told=int(told),
-    )
-    last = {name: statement.excluded[name] for name in _LAST_WORD}
+    last: dict[str, Any] = {"resolved_at": at, "appointment_id": None, "told": 0}
+    if outcome is not None:
+        told = int(outcome["outcome"] != FOUND)
+        last |= {"appointment_id": outcome.get("appointment_id"), "told": told}
+    kept = ("reference", "key_id", "vet_id", "starts_at", "created_at")
+    new = last | {name: getattr(row, name) for name in kept}
+    statement = adding(connection, resolved_bookings).values(new)
     await connection.execute(
         statement.on_conflict_do_update(index_elements=["reference"], set_=last)
     )

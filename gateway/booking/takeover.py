@@ -6,7 +6,6 @@ other machine's there is a counter in the store, which a living process moves on
 machine is compared with another's.
 """
 
-import asyncio
 import contextlib
 import fcntl
 import os
@@ -19,7 +18,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import CursorResult, delete, insert, select, update
 
-from gateway.background import ended
+from gateway.background import Periodic
 from gateway.store.base import Store, StoreError
 from gateway.store.tables import presence
 
@@ -54,18 +53,22 @@ class Owners:
         self._clock = clock
         self._lock: int | None = None
         self._seen: dict[str, _Seen] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._beats = Periodic(
+            lambda: BEAT_AGAIN if self._beats.failing else BEAT,
+            self._beat,
+            name="say that this process lives",
+        )
 
     async def start(self) -> None:
         """Be known as alive, before anything is booked. StoreError."""
         with contextlib.suppress(OSError):  # where nothing can be locked the counter must do
             self._lock = _locked(self._run, self.me)
         await self._beat()
-        self._task = asyncio.create_task(self._keep_beating(), name="say that this process lives")
+        self._beats.start()  # where it fails the store's own probe says so
 
     async def aclose(self) -> None:
         """Be known as ended."""
-        await ended(self._task)
+        await self._beats.aclose()
         with contextlib.suppress(StoreError):
             await self.forget(self.me)
         if self._lock is not None:
@@ -106,19 +109,16 @@ class Owners:
     async def _is_silent(self, owner: str) -> bool:
         seen = self._seen.get(owner)
         if seen is None or self._clock() - seen.looked >= LOOK:
-            seen = self._seen[owner] = await self._look(owner, seen)
+            # until it has been read again nothing is known: the other could not write then, either
+            self._seen.pop(owner, None)
+            async with self._store.glance() as connection:
+                wanted = select(presence.c.counter).where(presence.c.id == owner)
+                counter = (await connection.execute(wanted)).scalar_one_or_none()
+            now = since = self._clock()
+            if seen is not None and seen.counter == counter and now - seen.looked <= GAP:
+                since = seen.since
+            seen = self._seen[owner] = _Seen(counter, since, now)
         return seen.looked - seen.since >= SILENCE
-
-    async def _look(self, owner: str, before: _Seen | None) -> _Seen:
-        # until it has been read again nothing is known: the other could not write then, either
-        self._seen.pop(owner, None)
-        async with self._store.glance() as connection:
-            wanted = select(presence.c.counter).where(presence.c.id == owner)
-            counter = (await connection.execute(wanted)).scalar_one_or_none()
-        now = self._clock()
-        if before is None or before.counter != counter or now - before.looked > GAP:
-            return _Seen(counter, now, now)
-        return _Seen(counter, before.since, now)
 
     async def _beat(self) -> None:
         this = update(presence).where(presence.c.id == self.me)
@@ -129,15 +129,6 @@ class Owners:
             if not done.rowcount:
                 new = {"id": self.me, "host": platform.node(), "pid": os.getpid(), "counter": 0}
                 await connection.execute(insert(presence).values(new))
-
-    async def _keep_beating(self) -> None:
-        pause = BEAT
-        while True:
-            await asyncio.sleep(pause)
-            pause = BEAT_AGAIN
-            with contextlib.suppress(Exception):  # the store's own probe says so
-                await self._beat()
-                pause = BEAT
 
 
 def _locked(run: Path, name: str) -> int:

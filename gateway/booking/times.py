@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from math import inf
 from typing import Any
 
 from sqlalchemy import select
@@ -105,7 +106,7 @@ class Lengths:
         self._adapter = adapter
         self._clock = clock
         self._known: dict[str, timedelta] = {}
-        self._read_at: float | None = None
+        self._read_at = -inf
         self._turn = asyncio.Lock()
 
     async def of(self, type_id: str | None, now: datetime) -> timedelta:
@@ -115,21 +116,15 @@ class Lengths:
         """
         if type_id is None:
             return self._adapter.default_length or IN_DOUBT
-        if type_id in self._known:
-            if self._is_due(type_id):
-                await self._read(now)
-        else:  # who asks meanwhile waits for the same answer
-            async with self._turn:
+        if type_id not in self._known or self._is_due(type_id):
+            async with self._turn:  # who asks meanwhile waits for the same answer
                 if self._is_due(type_id):
                     await self._read(now)
         return self._known.get(type_id) or max([IN_DOUBT, *self._known.values()])
 
     def _is_due(self, type_id: str) -> bool:
-        if self._read_at is None:
-            return True
-        return self._clock() - self._read_at >= (
-            TYPES_KEPT if type_id in self._known else TYPES_AGAIN
-        )
+        kept = TYPES_KEPT if type_id in self._known else TYPES_AGAIN
+        return self._clock() - self._read_at >= kept
 
     async def _read(self, now: datetime) -> None:
         """All types; where they cannot be read, what is known stays."""

@@ -1,11 +1,9 @@
 """The operator's side: `clinic-gateway`, one file per group of commands, loaded when used."""
 
-from typing import Any
-
 import click
 
 import gateway
-from gateway.cli.options import CommandGroup, config_option, said_plainly
+from gateway.cli.options import CommandGroup, config_option
 
 COMMANDS = {
     "demo": "gateway.cli.demo:demo",
@@ -24,21 +22,13 @@ COMMANDS = {
 }
 
 
-class Commands(CommandGroup):
-    """Says refusals plainly."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with said_plainly():
-            return super().invoke(ctx)
-
-
 @click.group(
-    cls=Commands,
+    cls=CommandGroup,
     loads=COMMANDS,
     name="clinic-gateway",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @config_option
 @click.version_option(gateway.__version__, prog_name="clinic-gateway")
-def main(config: object) -> None:
+def main() -> None:
     """A gateway for partners in front of a veterinary practice system."""

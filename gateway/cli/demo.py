@@ -1,31 +1,31 @@
 """`clinic-gateway demo`: the sample clinic, two keys, and lines to paste into another shell."""
 
 import asyncio
-import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
-from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from shlex import quote
 from signal import SIGHUP, SIGINT, SIGTERM
+from typing import Any
 
 import click
 
 from adapters.base import Adapter, NotFound, Query
 from gateway.administrators.administrator import AdministratorStore, Role
 from gateway.administrators.passwords import made_up, one_time_digest
-from gateway.cli.deeds import RecordDeed, now, recording
 from gateway.cli.options import shared_options
+from gateway.cli.output import reason_of
+from gateway.cli.run import RecordDeed, Run, now, recording
 from gateway.cli.serve import serve_until_stopped
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
 from gateway.inquiries.keys import settings_told
-from gateway.keys.key import Key, new_key
+from gateway.keys.key import new_key
 from gateway.policy.cases.run import cases_beside
 from gateway.serving import Gateway
 from gateway.settings import StartRefused, load_settings, shipped_policy
@@ -43,16 +43,17 @@ OPTIONS = {
     "state": "--state DIR",
 }
 NOBODY = "00000000-0000-0000-0000-000000000000"
-
 CONFIGURATION = Path(__file__).with_name("demo.yaml")
+SCHEMA = "policies.schema.json"
+PORT = click.IntRange(0, 65535)
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
-@click.option("--operations-port", type=click.IntRange(0, 65535), default=8081, show_default=True)
+@click.option("--port", type=PORT, default=8080, show_default=True)
+@click.option("--operations-port", type=PORT, default=8081, show_default=True)
 @click.option(
     "--admin-port",
-    type=click.IntRange(0, 65535),
+    type=PORT,
     help="The panel's; the one after the operations port where it is left out.",
 )
 @click.option(
@@ -63,19 +64,14 @@ CONFIGURATION = Path(__file__).with_name("demo.yaml")
     help="Where the clinic, its configuration and the keys are kept.",
 )
 @shared_options
-def demo(
-    port: int,
-    operations_port: int,
-    admin_port: int | None,
-    state: Path,
-    config: Path | None,
-    as_json: bool,
+async def demo(
+    run: Run, port: int, operations_port: int, admin_port: int | None, state: Path
 ) -> None:
     """Serve the sample clinic, and show how to call it.
 
     With --json the first line is an object with the addresses, the secrets and some ids.
     """
-    configuration = config or prepare(state)
+    configuration = run.config or prepare(state)
     if admin_port is None:  # any free one beside another free one
         admin_port = operations_port and min(operations_port + 1, 65535)
     settings = load_settings(configuration).model_copy(
@@ -87,16 +83,20 @@ def demo(
             "public_url": None,
         }
     )
-    introduce = partial(_introduce, configuration=configuration.absolute())
-    # a demo ends with its terminal
-    ends = (SIGTERM, SIGINT, SIGHUP)
+
+    async def introduce(gateway: Gateway) -> None:
+        data = await _introduction(gateway)
+        lines = () if run.as_json else await _lines(gateway, data, configuration.absolute())
+        run.say(data, lines)
+
     try:
-        asyncio.run(serve_until_stopped(settings, _hand_over if as_json else introduce, ends=ends))
+        # a demo ends with its terminal
+        await serve_until_stopped(settings, introduce, ends=(SIGTERM, SIGINT, SIGHUP))
     except StartRefused as error:
         if error.setting not in OPTIONS:
             raise
         option = OPTIONS[error.setting]
-        made = "" if config else f' (make demo ARGS="{option}")'
+        made = "" if run.config else f' (make demo ARGS="{option}")'
         raise StartRefused(f"{error}, with {option}{made}") from error
 
 
@@ -114,22 +114,15 @@ def prepare(state: Path) -> Path:
             if not mapping.exists():
                 shutil.copyfile(MAPPING, mapping)
             if not configuration.exists():  # an older one may name no policy
-                _copy_policy(state)
+                policy = shipped_policy()
+                for file in (policy, cases_beside(policy), policy.with_name(SCHEMA)):
+                    if file.exists() and not (state / file.name).exists():
+                        shutil.copyfile(file, state / file.name)
                 shutil.copyfile(CONFIGURATION, configuration)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise StartRefused(
-            f"the demo's folder {state} cannot be written: {reason}; choose one with --state"
-        ) from error
+        text = f"the demo's folder {state} cannot be written: {reason_of(error)}"
+        raise StartRefused(f"{text}; choose one with --state") from error
     return configuration
-
-
-def _copy_policy(state: Path) -> None:
-    """The shipped policy with its cases and its schema, to be changed there."""
-    policy = shipped_policy()
-    for file in (policy, cases_beside(policy), policy.with_name("policies.schema.json")):
-        if file.exists() and not (state / file.name).exists():
-            shutil.copyfile(file, state / file.name)
 
 
 @contextmanager
@@ -142,91 +135,87 @@ def _for_the_owner_alone() -> Iterator[None]:
         os.umask(before)
 
 
-async def _hand_over(gateway: Gateway) -> None:
-    """One line for another program."""
-    data = {
+async def _introduction(gateway: Gateway) -> dict[str, Any]:
+    """The addresses, fresh secrets and some ids, for another program."""
+    data: dict[str, Any] = {
         "base": gateway.base,
         "operations": f"http://127.0.0.1:{gateway.operations_port}",
-        "admin": await _panel(gateway),
-        "keys": await _fresh_secrets(gateway),
-        "ids": await _ids(gateway),
     }
-    click.echo(json.dumps(data))
+    async with recording(gateway.settings, gateway.store) as deed:
+        data["admin"] = await _panel(gateway, deed)
+        data["keys"] = await _fresh_secrets(gateway, deed)
+    return data | {"ids": await _ids(gateway)}
 
 
-async def _introduce(gateway: Gateway, configuration: Path) -> None:
+async def _lines(gateway: Gateway, data: Mapping[str, Any], configuration: Path) -> Sequence[str]:
     """The same client with both keys, and what to paste into another shell."""
-    secrets, ids = await _fresh_secrets(gateway), await _ids(gateway)
+    secrets, ids, panel, base = data["keys"], data["ids"], data["admin"], data["base"]
     path = f"{BASE_PATH}/clients/{ids.get('CLIENT', NOBODY)}"
-    address = gateway.base.removesuffix(BASE_PATH) + path
-    records = {
-        name: await asyncio.to_thread(_get, gateway.port, path, secret)
-        for name, secret in secrets.items()
-    }
-    panel = await _panel(gateway)
-    lines = (
-        "The same client, as two keys see it:\n",
-        *(f"{name}: {record}" for name, record in records.items()),
-        "\nAsk for it yourself:\n",
-        *(f"curl -s -w '\\n' -H \"X-API-Key: {secret}\" {address}" for secret in secrets.values()),
-        "\nTo go on in another shell, paste this into it:\n",
-        *(
-            f"export {name}={value}"
-            for name, value in {**secrets, "BASE": gateway.base, **ids}.items()
-        ),
-        f"\nIts keys, and more keys: {_program()} --config {quote(str(configuration))} keys list",
-        f"\nThe interface: {gateway.base}/docs"
-        f"   The figures: http://127.0.0.1:{gateway.operations_port}/metrics",
-        f"\nThe clinic's side, in the browser: {panel['url']}",
-        f"Sign in as {panel['name']} with {panel['password']} (it lets in once)\n",
-        "Ctrl-C ends the demo.",
-    )
-    click.echo("\n".join(lines))
-
-
-def _program() -> str:
-    """How this program was called, so that it can be called again from anywhere."""
+    address = base.removesuffix(BASE_PATH) + path
+    # as this program was called, so that it can be called again from anywhere
     called, beside = Path(sys.argv[0]), Path(sys.executable).with_name("clinic-gateway")
     known = called.absolute() if called.name == beside.name else beside
-    return quote(str(known)) if known.exists() else beside.name
+    program = quote(str(known)) if known.exists() else beside.name
+    exports = {**secrets, "BASE": base, **ids}
+    return (
+        "The same client, as two keys see it:",
+        "",
+        *[
+            f"{name}: {await asyncio.to_thread(_get, gateway.port, path, secret)}"
+            for name, secret in secrets.items()
+        ],
+        "",
+        "Ask for it yourself:",
+        "",
+        *(f"curl -s -w '\\n' -H \"X-API-Key: {secret}\" {address}" for secret in secrets.values()),
+        "",
+        "To go on in another shell, paste this into it:",
+        "",
+        *(f"export {name}={value}" for name, value in exports.items()),
+        "",
+        f"Its keys, and more keys: {program} --config {quote(str(configuration))} keys list",
+        "",
+        f"The interface: {base}/docs   The figures: {data['operations']}/metrics",
+        "",
+        f"The clinic's side, in the browser: {panel['url']}",
+        f"Sign in as {panel['name']} with {panel['password']} (it lets in once)",
+        "",
+        "Ctrl-C ends the demo.",
+    )
 
 
-async def _panel(gateway: Gateway) -> dict[str, str]:
+async def _panel(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:
     """The panel's address, and a fresh password that lets its administrator in once."""
     if gateway.panel is None:
         return {}
     administrators, password = AdministratorStore(gateway.store), made_up()
     digest, known = one_time_digest(password), await administrators.find(ADMINISTRATOR)
-    async with recording(gateway.settings, gateway.store) as deed:
-        if known is None:
-            async with deed("administrator added", ADMINISTRATOR, role=Role.ADMIN):
-                await administrators.add(ADMINISTRATOR, Role.ADMIN, digest, now(), one_time=True)
-        else:
-            owner = known.administrator
-            async with deed("password reset", owner.id, name=owner.name):
-                await administrators.set_password(owner.id, digest, one_time=True)
+    if known is None:
+        async with deed("administrator added", ADMINISTRATOR, role=Role.ADMIN):
+            await administrators.add(ADMINISTRATOR, Role.ADMIN, digest, now(), one_time=True)
+    else:
+        owner = known.administrator
+        async with deed("password reset", owner.id, name=owner.name):
+            await administrators.set_password(owner.id, digest, one_time=True)
     return {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": password}
 
 
-async def _fresh_secrets(gateway: Gateway) -> dict[str, str]:
+async def _fresh_secrets(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:
     """A new secret for each demo key: none is kept anywhere, so a later start needs others."""
     listing = await gateway.keys.list()
     known = {key.name: key for key, _ in listing.keys if key.revoked_at is None}
     secrets = {}
-    async with recording(gateway.settings, gateway.store) as deed:
-        for name, level in NAMES.items():
-            secrets[level.value] = await _fresh_secret(gateway, deed, name, known.get(name))
+    for name, level in NAMES.items():
+        if key := known.get(name):
+            async with deed("key rotated", key.id, name=name, overlap="24h"):
+                secret = (await gateway.keys.rotate(key.id, OVERLAP, now())).secret
+        else:
+            key = new_key(name=name, permissions=Permission, level=level, now=now())
+            async with deed("key made", key.id, **settings_told(key)):
+                secret = await gateway.keys.add(key)
+        secrets[level.value] = secret
     await gateway.ring.refresh()
     return secrets
-
-
-async def _fresh_secret(gateway: Gateway, deed: RecordDeed, name: str, known: Key | None) -> str:
-    if known is not None:
-        async with deed("key rotated", known.id, name=name, overlap="24h"):
-            return (await gateway.keys.rotate(known.id, OVERLAP, now())).secret
-    key = new_key(name=name, permissions=Permission, level=NAMES[name], now=now())
-    async with deed("key made", key.id, **settings_told(key)):
-        return await gateway.keys.add(key)
 
 
 async def _ids(gateway: Gateway) -> dict[str, str]:
@@ -261,9 +250,6 @@ async def _free_time(adapter: Adapter, at: datetime) -> dict[str, str]:
 
 def _get(port: int, path: str, secret: str) -> str:
     """An answer of the gateway itself, as a partner gets it."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
         connection.request("GET", path, headers={"X-API-Key": secret})
         return connection.getresponse().read().decode()
-    finally:
-        connection.close()

@@ -1,8 +1,7 @@
 """`clinic-gateway openapi`, `settings` and `proxy`: what follows from the configuration."""
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,16 @@ import click
 from pydantic import SecretStr
 
 from gateway.backend import booking_window
-from gateway.cli.options import (
-    CommandGroup,
-    CommandT,
-    OneOf,
-    TextValue,
-    fail,
-    shared_options,
-)
+from gateway.cli.options import CommandGroup, CommandT, TextValue, one_of, shared_options
+from gateway.cli.output import fail, say, say_json
+from gateway.cli.run import Run
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
 from gateway.edge.obstacles import obstacles, site_obstacles, warnings
-from gateway.edge.site import Site, named_node, node_here, render, site_of
+from gateway.edge.site import named_node, node_here, render, site_of
 from gateway.policy.reading.document import load_policy
-from gateway.settings import Settings, load_settings, names, sources, split_address, variable
+from gateway.settings import Settings, names, sources, split_address, variable
 from gateway.state import store_place
 
 MASKED = "********"
@@ -36,29 +30,24 @@ _plain_path = re.compile(r"/[\w./@+-]+", re.ASCII).fullmatch
 @click.command()
 @click.option(
     "--level",
-    type=OneOf("LEVEL", LEVELS, AccessLevel),
+    type=one_of("LEVEL", LEVELS, AccessLevel),
     help="Only the fields that this level sees; all of them where it is left out.",
 )
 @click.option(
     "--permission",
     "permissions",
-    type=OneOf("PERMISSION", Permission, Permission),
+    type=one_of("PERMISSION", Permission, Permission),
     multiple=True,
     help="Only the operations that this permission grants (repeatable).",
 )
 @shared_options
-def openapi(
-    level: AccessLevel | None,
-    permissions: tuple[Permission, ...],
-    config: Path | None,
-    as_json: bool,
-) -> None:
+def openapi(run: Run, level: AccessLevel | None, permissions: tuple[Permission, ...]) -> None:
     """Print the OpenAPI 3.1 document, as JSON.
 
     It is the whole interface, or what a key with a level and permissions sees of it. A running
     gateway also leaves out the filters that its practice system can't serve.
     """
-    settings = load_settings(config)
+    settings = run.settings
     policy = load_policy(settings.policy, lambda trouble: None)
 
     def visible(resource: Resource) -> View | None:
@@ -70,37 +59,32 @@ def openapi(
         permissions=frozenset(permissions) or None,
         window=booking_window(settings),
     )
-    click.echo(json.dumps(described, indent=2))
+    say_json(described, indent=2)
 
 
 @click.command("settings")
 @shared_options
-def print_settings(config: Path | None, as_json: bool) -> None:
+def print_settings(run: Run) -> None:
     """Print every setting with its value in force; secrets are masked.
 
     A value comes from the environment, from the file, or is the default.
     """
-    rows = list(_settings_rows(load_settings(config), sources(config)))
-    if as_json:
-        click.echo(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        click.echo(f"{row['name']}: {'' if row['value'] is None else row['value']}")
-        click.echo(f"    {row['help']}\n    {row['variable']} (now: {row['source']})")
-
-
-def _settings_rows(settings: Settings, source: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    source, rows, lines = sources(run.config), [], []
     for name, summary in names():
-        value: Any = settings
+        value: Any = run.settings
         for part in name.split("."):
             value = getattr(value, part)
-        yield {
+        row = {
             "name": name,
-            "value": store_shown(settings) if name == "store" else _shown(value),
+            "value": store_shown(run.settings) if name == "store" else _shown(value),
             "source": source[name],
             "help": summary,
             "variable": variable(name),
         }
+        rows.append(row)
+        lines.append(f"{name}: {'' if row['value'] is None else row['value']}")
+        lines += [f"    {summary}", f"    {row['variable']} (now: {row['source']})"]
+    run.say(rows, lines, indent=2)
 
 
 def store_shown(settings: Settings) -> Any:
@@ -138,11 +122,8 @@ def _address(text: str) -> str:
 
 
 def _file_option(name: str, ending: str, what: str) -> Callable[[CommandT], CommandT]:
-    return click.option(
-        name,
-        type=TextValue("FILE", _path),
-        help=f"{what}, if public_url begins with https://; by default {_FILES}.{ending}.",
-    )
+    text = f"{what}, if public_url begins with https://; by default {_FILES}.{ending}."
+    return click.option(f"--{name}", type=TextValue("FILE", _path), help=text)
 
 
 def _proxy_options(command: CommandT) -> CommandT:
@@ -159,66 +140,58 @@ def _proxy_options(command: CommandT) -> CommandT:
         metavar="NAME=HOST[:PORT[/OPERATIONS_PORT]]",
         help="A gateway behind the proxy (repeatable); by default the one on this machine.",
     )
-    return shared_options(node(listen(command)))
+    return node(listen(command))
 
 
 @proxy.command()
 @_proxy_options
-@_file_option("--certificate", "pem", "The certificate, its chain and its key, in one file")
-def haproxy(certificate: str | None, **options: Any) -> None:
+@_file_option("certificate", "pem", "The certificate, its chain and its key, in one file")
+@shared_options
+def haproxy(run: Run, **options: Any) -> None:
     """Print a haproxy.cfg."""
-    _print_proxy("haproxy", {"certificate": (certificate, f"{_FILES}.pem")}, **options)
+    _print_proxy(run, "haproxy", {"certificate": f"{_FILES}.pem"}, **options)
 
 
 @proxy.command()
 @_proxy_options
-@_file_option("--key", "key", "The key of the certificate")
-@_file_option("--certificate", "crt", "The certificate and its chain")
-def nginx(certificate: str | None, key: str | None, **options: Any) -> None:
+@_file_option("key", "key", "The key of the certificate")
+@_file_option("certificate", "crt", "The certificate and its chain")
+@shared_options
+def nginx(run: Run, **options: Any) -> None:
     """Print an nginx.conf."""
-    tls = {"certificate": (certificate, f"{_FILES}.crt"), "key": (key, f"{_FILES}.key")}
-    _print_proxy("nginx", tls, **options)
+    files = {"certificate": f"{_FILES}.crt", "key": f"{_FILES}.key"}
+    _print_proxy(run, "nginx", files, **options)
 
 
 def _print_proxy(
+    run: Run,
     program: str,
-    tls: Mapping[str, tuple[str | None, str]],
-    *,
-    config: Path | None,
-    as_json: bool,
+    defaults: Mapping[str, str],
     named: tuple[str, ...],
     listen: str | None,
+    **files: str | None,
 ) -> None:
     """Prints the file, and warnings on stderr; exit 1 if the settings cannot work behind a proxy.
 
-    `tls` has the files of TLS, as they were given and by default.
+    `files` are those of TLS that are given, by the names of their defaults.
     """
-    settings = load_settings(config)
-    files = {name: path or default for name, (path, default) in tls.items()}
-    site = _site(settings, named, listen, files)
-    if given := [f"--{name}" for name, (path, _) in tls.items() if path and not site.certificate]:
-        raise click.UsageError(f"{given[0]} needs a public_url that begins with https://")
-    said = list(warnings(settings, site))
-    for warning in said:
-        click.echo(f"warning: {warning}", err=True)
-    text = render(program, site)
-    data = {"program": program, "warnings": said, "configuration": text}
-    click.echo(json.dumps(data, indent=2) if as_json else text, nl=as_json)
-
-
-def _site(
-    settings: Settings, named: tuple[str, ...], listen: str | None, files: Mapping[str, str]
-) -> Site:
-    """What the file is made of; exit 1 with everything that is in the way."""
+    settings = run.settings
     try:
         nodes = [named_node(text, settings) for text in named] or [node_here(settings)]
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--node") from error
     if found := list(obstacles(settings, nodes)):
         fail("\n".join(found))
-    site = site_of(
-        settings, nodes, listen, certificate=files["certificate"], key=files.get("key", "")
-    )
+    tls = {name: path or defaults[name] for name, path in files.items()}
+    site = site_of(settings, nodes, listen, **tls)
     if found := list(site_obstacles(site)):
         fail("\n".join(found))
-    return site
+    if given := [name for name in defaults if files[name] and not site.certificate]:
+        raise click.UsageError(f"--{given[0]} needs a public_url that begins with https://")
+    notes = list(warnings(settings, site))
+    say(*(f"warning: {note}" for note in notes), err=True)
+    text = render(program, site)
+    if run.as_json:
+        say_json({"program": program, "warnings": notes, "configuration": text}, indent=2)
+    else:
+        click.echo(text, nl=False)

@@ -1,14 +1,14 @@
 """The options of the commands on keys: their values, and the settings of a key that they name."""
 
 import re
-from calendar import monthrange
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import click
 
-from gateway.cli.options import LEVEL, CommandT, OneLine, OneOf, Scope, TextValue
+from gateway.cli.options import LEVEL, ONE_LINE, CommandT, TextValue, one_of, scopes_option
 from gateway.contract.access import Permission
 from gateway.contract.fields import read_instant
 from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, read_network
@@ -45,51 +45,34 @@ def write_overlap(overlap: timedelta) -> str:
     raise ValueError(overlap)
 
 
-def _moment(*, new: bool) -> click.ParamType[Any]:
+def _read_end(remedy: str, text: str) -> datetime | str:
     """A date-time with its offset that is still to come; `never` and "" as they are."""
-
-    def read(text: str) -> datetime | str:
-        if text in ("", "never"):
-            return text
-        _check_day(text)
+    if text in ("", "never"):
+        return text
+    if found := _day(text):
+        year, month, day = map(int, found.groups())
+        if not 1 <= month <= 12:
+            raise ValueError(f"there is no month {found[2]}")
         try:
-            moment = read_instant(text)
+            date(year or 1, month, day)
         except ValueError:
-            raise ValueError("write it with its offset, such as 2027-01-31T00:00:00Z") from None
-        if moment <= datetime.now(UTC):
-            raise ValueError(f"that time is past{'' if new else '; to end a key, revoke it'}")
-        return moment
-
-    return TextValue("DATE-TIME", read)
-
-
-def _check_day(text: str) -> None:
-    """ValueError where a text begins with a day that does not exist."""
-    found = _day(text)
-    if found is None:
-        return
-    year, month, day = map(int, found.groups())
-    if not 1 <= month <= 12:
-        raise ValueError(f"there is no month {found[2]}")
-    if year and not 1 <= day <= monthrange(year, month)[1]:
-        raise ValueError(f"there is no day {found[3]} in {found[1]}-{found[2]}")
+            raise ValueError(f"there is no day {found[3]} in {found[1]}-{found[2]}") from None
+    try:
+        moment = read_instant(text)
+    except ValueError:
+        raise ValueError("write it with its offset, such as 2027-01-31T00:00:00Z") from None
+    if moment <= datetime.now(UTC):
+        raise ValueError(f"that time is past{remedy}")
+    return moment
 
 
-def _named(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
-    if name is not None and (not name.strip() or len(name) > 200):
-        raise click.BadParameter("write 1 to 200 characters")
-    return name and name.strip()
+def _read_name(text: str) -> str:
+    if not text.strip() or len(text) > 200:
+        raise ValueError("write 1 to 200 characters")
+    return str(ONE_LINE.read(text)).strip()
 
 
-def _each_once(_: click.Context, __: click.Parameter, scopes: Any) -> dict[str, Any]:
-    """The level by resource; wrong use where two are about one resource."""
-    named = [resource for resource, _ in scopes]
-    if doubled := sorted({each for each in named if named.count(each) > 1}):
-        raise click.BadParameter(f"{', '.join(doubled)} is named twice; give it one level")
-    return dict(scopes)
-
-
-def _not_too_many(_: click.Context, __: click.Parameter, networks: tuple[str, ...]) -> Any:
+def _few_networks(_: click.Context, __: click.Parameter, networks: tuple[str, ...]) -> Any:
     """The networks, each once; wrong use for more than a key takes."""
     found = tuple(dict.fromkeys(networks))
     if len(found) > MOST_NETWORKS:
@@ -99,50 +82,57 @@ def _not_too_many(_: click.Context, __: click.Parameter, networks: tuple[str, ..
 
 def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
     """The options that `create` and `update` share, in the words of one of them."""
-    what = "What it may call" if new else "All that it may call from now on"
-    limit = f"; {DEFAULT_LIMIT} where it is not given" if new else ""
-    unbounded = "; any number where it is not given" if new else ""
-    networks = (
-        "A network that it may be used from, such as 192.0.2.0/24; repeatable; any where none is"
-        " given."
-        if new
-        else "All networks that it may be used from, from now on; repeatable."
-    )
-    scopes = "Level of a resource" if new else "All its levels of resources from now on"
-    never = "" if new else "; `never` takes it away"
+
+    def words(of_create: str, of_update: str) -> str:
+        return of_create if new else of_update
+
+    option, permissions = click.option, ", ".join(Permission)
+    read_end = partial(_read_end, words("", "; to end a key, revoke it"))
     options = (
-        click.option("--contact", type=OneLine(), help="Whom to call about this key."),
-        click.option(
-            "--expires", "expires_at", type=_moment(new=new),
-            help=f"When it ends, such as 2027-01-31T00:00:00Z{never}.",
+        option("--contact", type=ONE_LINE, help="Whom to call about this key."),
+        option(
+            "--expires", "expires_at", type=TextValue("DATE-TIME", read_end),
+            help="When it ends, such as 2027-01-31T00:00:00Z"
+            f"{words('', '; `never` takes it away')}.",
         ),
-        click.option("--limit", type=_NUMBER, help=f"Requests an hour{limit}."),
-        click.option(
+        option(
+            "--limit", type=_NUMBER,
+            help=f"Requests an hour{words(f'; {DEFAULT_LIMIT} where it is not given', '')}.",
+        ),
+        option(
             "--bookings-per-day", type=_NUMBER,
-            help=f"Bookings a day, by the clinic's calendar{unbounded}.",
+            help="Bookings a day, by the clinic's calendar"
+            f"{words('; any number where it is not given', '')}.",
         ),
-        click.option(
+        option(
             "--network", "networks", type=TextValue("NETWORK", read_network), multiple=True,
-            callback=_not_too_many, help=networks,
+            callback=_few_networks,
+            help=words(
+                "A network that it may be used from, such as 192.0.2.0/24; repeatable; any where"
+                " none is given.",
+                "All networks that it may be used from, from now on; repeatable.",
+            ),
         ),
-        click.option(
-            "--scope", "scopes", type=Scope(), multiple=True, callback=_each_once,
-            help=f"{scopes}, each named once; repeatable.",
+        scopes_option(
+            words("Level of a resource", "All its levels of resources from now on")
+            + ", each named once; repeatable."
         ),
-        click.option("--level", type=LEVEL, required=new, help="BASIC, STANDARD or FULL."),
-        click.option(
-            "--permission", "permissions", type=OneOf("PERMISSION", Permission, Permission),
-            multiple=True, required=new, help=f"{what}; repeatable: {', '.join(Permission)}.",
+        option("--level", type=LEVEL, required=new, help="BASIC, STANDARD or FULL."),
+        option(
+            "--permission", "permissions", type=one_of("PERMISSION", Permission, Permission),
+            multiple=True, required=new,
+            help=f"{words('What it may call', 'All that it may call from now on')}; repeatable:"
+            f" {permissions}.",
         ),
-        click.option(
-            "--name", type=OneLine(), callback=_named, required=new,
-            help="Who gets it." if new else "Who has it.",
+        option(
+            "--name", type=TextValue("TEXT", _read_name), required=new,
+            help=words("Who gets it.", "Who has it."),
         ),
     )  # fmt: skip
 
     def with_options(command: CommandT) -> CommandT:
-        for option in options:
-            command = option(command)
+        for add in options:
+            command = add(command)
         return command
 
     return with_options

@@ -1,100 +1,98 @@
 """`clinic-gateway keys`: make, show, change, rotate and revoke the partners' keys."""
 
+import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gateway.cli.deeds import RecordDeed, now, with_deeds, with_store
 from gateway.cli.key_options import (
     read_overlap,
     settings_named,
     settings_of_a_key,
     write_overlap,
 )
-from gateway.cli.key_views import key_data, print_key, print_keys, when
-from gateway.cli.lines import legible, legible_json
-from gateway.cli.options import CommandGroup, TextValue, config_option, fail, shared_options
+from gateway.cli.options import CommandGroup, TextValue, config_option, shared_options
+from gateway.cli.output import fail, legible, say, say_json
+from gateway.cli.run import Run, now, recording
+from gateway.contract.fields import write_instant
 from gateway.inquiries.keys import changes_told, settings_told
 from gateway.keys.key import Key, new_key
 
-if TYPE_CHECKING:  # to import it takes long: a command does, where it opens a store
+if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
     from gateway.keys.store import KeyStore
+    from gateway.store import Store
 
-T = TypeVar("T")
-# A key, the time by which it ends or not, and what may be told of its secrets.
-KeyView = tuple[Key, datetime, Sequence[Any]]
 LONGEST_LINE = 1024
+SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
+COLUMNS = (
+    *("id", "name", "hint", "level", "permissions", "limit", "state", "last used"),
+    *("bookings per day", "networks"),
+)
+# In a terminal.
+ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31")
 key_argument = click.argument("wanted", metavar="KEY")
 
 
 @click.group(cls=CommandGroup)
 @config_option
-def keys(config: Path | None) -> None:
+def keys() -> None:
     """Make, show, change, rotate and revoke the partners' keys."""
 
 
 @keys.command()
 @settings_of_a_key(new=True)
 @shared_options
-def create(config: Path | None, as_json: bool, **options: Any) -> None:
+async def create(run: Run, **options: Any) -> None:
     """Make a key, and show its secret this once."""
     at = now()
     key = new_key(**settings_named(options), now=at)
-
-    async def made(store: "KeyStore", deed: RecordDeed) -> tuple[str, datetime]:
+    async with (
+        _opened(run, may_begin=True) as (store, kept),
+        recording(run.settings, store) as deed,
+    ):
         # read before the key is made: where it cannot be read, no new secret is lost
-        latest = await store.key_time(at)
+        latest = await kept.key_time(at)
         async with deed("key made", key.id, **settings_told(key)):
-            secret = await store.add(key)
-        return secret, latest
-
-    secret, latest = _change_keys(config, made, may_begin=True)
-    print_key(key, as_json, latest, secret=secret)
+            secret = await kept.add(key)
+    _print_key(run, key, latest, secret=secret)
 
 
 @keys.command("list")
 @shared_options
-def list_keys(config: Path | None, as_json: bool) -> None:
+async def list_keys(run: Run) -> None:
     """All keys."""
-
-    async def listed(store: "KeyStore") -> tuple[Any, datetime]:
-        return await store.list(), await store.key_time(now())
-
-    listing, at = _with_keys(config, listed)
+    async with _opened(run) as (_, kept):
+        listing, at = await kept.list(), await kept.key_time(now())
     for key_id in listing.odd:
-        click.echo(_odd(key_id), err=True)
-    if as_json:
-        click.echo(legible_json([key_data(key, hints) for key, hints in listing.keys]))
+        say(_odd(key_id), err=True)
+    if run.as_json:
+        say_json([_key_data(key, hints) for key, hints in listing.keys])
     elif listing.keys:
-        print_keys(listing.keys, at)
+        _print_keys([_row(key, hints, at) for key, hints in listing.keys])
     else:
         from gateway.cli.description import store_shown
-        from gateway.settings import load_settings
 
-        place = store_shown(load_settings(config))
-        click.echo(f"no keys yet in {place}; `clinic-gateway keys create` makes one")
+        place = store_shown(run.settings)
+        say(f"no keys yet in {place}; `clinic-gateway keys create` makes one")
 
 
 @keys.command()
 @key_argument
 @shared_options
-def show(config: Path | None, as_json: bool, wanted: str) -> None:
+async def show(run: Run, wanted: str) -> None:
     """One key.
 
     KEY is its id, or its name where no other key has that.
     """
-
-    async def found(store: "KeyStore") -> KeyView:
-        return await _view(store, await _id_of(store, wanted))
-
-    key, at, hints = _with_keys(config, found)
-    print_key(key, as_json, at, hints=hints)
+    async with _opened(run) as (_, kept):
+        key, hints = await kept.show(await _id_of(kept, wanted))
+        at = await kept.key_time(now())
+    _print_key(run, key, at, hints=hints)
 
 
 @keys.command("update")
@@ -104,7 +102,7 @@ def show(config: Path | None, as_json: bool, wanted: str) -> None:
 @click.option("--no-bookings-per-day", is_flag=True, help="Let it book any number a day.")
 @click.option("--no-networks", is_flag=True, help="Let it be used from anywhere.")
 @shared_options
-def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) -> None:
+async def update_key(run: Run, wanted: str, **options: Any) -> None:
     """Change a key; what is not named stays.
 
     KEY is its id, or its name where no other key has that.
@@ -112,18 +110,19 @@ def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) 
     changes = settings_named(options)
     if not changes:
         raise click.UsageError("nothing to change: name at least one setting")
-    key_id = _with_keys(config, lambda store: _id_of(store, wanted))
-
-    async def updated(store: "KeyStore", deed: RecordDeed) -> KeyView:
+    async with _opened(run) as (store, kept):
         # all that is told afterwards: where it cannot be read, nothing is changed
-        before, *_ = await _view(store, key_id)
+        before, _ = await kept.show(await _id_of(kept, wanted))
+        await kept.key_time(now())
         news = changes_told(before, replace(before, **changes))
-        async with deed("key changed", key_id, **{"name": before.name, **news}):
-            await store.update(key_id, **changes)
-        return await _view(store, key_id)
-
-    key, at, hints = _change_keys(config, updated)
-    print_key(key, as_json, at, hints=hints)
+        async with (
+            recording(run.settings, store) as deed,
+            deed("key changed", before.id, **{"name": before.name, **news}),
+        ):
+            await kept.update(before.id, **changes)
+        key, hints = await kept.show(before.id)
+        at = await kept.key_time(now())
+    _print_key(run, key, at, hints=hints)
 
 
 @keys.command()
@@ -133,30 +132,29 @@ def update_key(config: Path | None, as_json: bool, wanted: str, **options: Any) 
     help="How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
 )  # fmt: skip
 @shared_options
-def rotate(config: Path | None, as_json: bool, wanted: str, overlap: timedelta) -> None:
+async def rotate(run: Run, wanted: str, overlap: timedelta) -> None:
     """Give a key a new secret, and show it this once.
 
     KEY is its id, or its name where no other key has that.
     """
     at = now()
-    key_id = _with_keys(config, lambda store: _id_of(store, wanted))
-
-    async def rotated(store: "KeyStore", deed: RecordDeed) -> tuple[Any, datetime]:
+    async with _opened(run) as (store, kept):
         # both are read before: where one cannot be read, no new secret is lost
-        name, latest = (await store.get(key_id)).name, await store.key_time(at)
-        async with deed("key rotated", key_id, name=name, overlap=write_overlap(overlap)):
-            made = await store.rotate(key_id, overlap, at)
-        return made, latest
-
-    made, latest = _change_keys(config, rotated)
-    print_key(made.key, as_json, latest, secret=made.secret, hints=made.secrets)
+        key = await kept.get(await _id_of(kept, wanted))
+        latest = await kept.key_time(at)
+        async with (
+            recording(run.settings, store) as deed,
+            deed("key rotated", key.id, name=key.name, overlap=write_overlap(overlap)),
+        ):
+            made = await kept.rotate(key.id, overlap, at)
+    _print_key(run, made.key, latest, secret=made.secret, hints=made.secrets)
 
 
 @keys.command()
 @key_argument
 @click.option("--yes", is_flag=True, help="Do not ask. Without a terminal it is required.")
 @shared_options
-def revoke(config: Path | None, as_json: bool, wanted: str, yes: bool) -> None:
+def revoke(run: Run, wanted: str, yes: bool) -> None:
     """Take a key away, for good.
 
     KEY is its id, or its name where no other key has that. On a terminal the command asks first.
@@ -166,39 +164,41 @@ def revoke(config: Path | None, as_json: bool, wanted: str, yes: bool) -> None:
             "without a terminal this needs --yes: a revoked key never works again"
         )
 
-    async def found(store: "KeyStore") -> tuple[Key, Sequence[Any]]:
-        return await store.show(await _id_of(store, wanted))
+    async def found() -> tuple[Key, Sequence[Any]]:
+        async with _opened(run) as (_, kept):
+            return await kept.show(await _id_of(kept, wanted))
 
-    async def revoked(store: "KeyStore", deed: RecordDeed) -> tuple[Key, Sequence[Any]]:
-        async with deed("key revoked", key.id, name=key.name):
-            await store.revoke(key.id, now())
-        return await store.show(key.id)
+    async def revoked() -> tuple[Key, Sequence[Any]]:
+        async with _opened(run) as (store, kept):
+            async with (
+                recording(run.settings, store) as deed,
+                deed("key revoked", key.id, name=key.name),
+            ):
+                await kept.revoke(key.id, now())
+            return await kept.show(key.id)
 
-    key, hints = _with_keys(config, found)
+    key, hints = asyncio.run(found())
     if key.revoked_at is not None:
-        print_key(key, as_json, now(), hints=hints)
-        click.echo(f"this key was revoked already, at {when(key.revoked_at)}", err=True)
+        _print_key(run, key, now(), hints=hints)
+        say(f"this key was revoked already, at {write_instant(key.revoked_at)}", err=True)
         return
-    if not yes and not click.confirm(_question(key), err=True):
-        fail("nothing was revoked")
+    if not yes:
+        contact = f" ({key.contact})" if key.contact else ""
+        used = f"last used {_when(key.last_used_at)}" if key.last_used_at else "never used"
+        question = f"Revoke {key.name}{contact}, {key.id}, {used}? It never works again."
+        # outside of any event loop, which would hold an interrupt back
+        if not click.confirm(legible(question), err=True):
+            fail("nothing was revoked")
     # what is printed is this machine's time: a latest time that is unreadable is no matter
-    key, hints = _change_keys(config, revoked)
-    print_key(key, as_json, now(), hints=hints)
-    if not as_json:
-        name = legible(key.name)
-        click.echo(f"\n{name} is revoked: within a second every call with it is refused, for good")
-
-
-def _question(key: Key) -> str:
-    """Which key it is, whose, and when it was last used."""
-    contact = f" ({key.contact})" if key.contact else ""
-    used = f"last used {when(key.last_used_at)}" if key.last_used_at else "never used"
-    return legible(f"Revoke {key.name}{contact}, {key.id}, {used}? It never works again.")
+    key, hints = asyncio.run(revoked())
+    _print_key(run, key, now(), hints=hints)
+    if not run.as_json:
+        say("", f"{key.name} is revoked: within a second every call with it is refused, for good")
 
 
 @keys.command()
 @shared_options
-def verify(config: Path | None, as_json: bool) -> None:
+def verify(run: Run) -> None:
     """Say of a secret on stdin whether it is well formed, or mistyped.
 
     Nothing is asked of any store: whether a key has the secret, a call to the gateway tells.
@@ -210,43 +210,23 @@ def verify(config: Path | None, as_json: bool) -> None:
     else:
         secret = sys.stdin.buffer.readline(LONGEST_LINE).decode("utf-8", "replace")
     sound = well_formed(secret.strip())
-    if as_json:
-        click.echo(legible_json({"wellFormed": sound}))
-    elif sound:
-        click.echo("well formed: it can be a secret of a gateway")
+    line = ["well formed: it can be a secret of a gateway"] if sound else []
+    run.say({"wellFormed": sound}, line)
     if not sound:
         fail("mistyped or cut off: no gateway has made this secret")
 
 
-def _with_keys(config: Path | None, work: Callable[["KeyStore"], Awaitable[T]]) -> T:
-    """Runs work that reads the configured store's keys."""
-    from gateway.keys.store import KeyStore
-
-    with _refusals():
-        return with_store(config, lambda store: work(KeyStore(store)))
-
-
-def _change_keys(
-    config: Path | None,
-    work: Callable[["KeyStore", RecordDeed], Awaitable[T]],
-    *,
-    may_begin: bool = False,
-) -> T:
-    """Runs work that changes the keys, as `with_deeds`."""
-    from gateway.keys.store import KeyStore
-
-    with _refusals():
-        return with_deeds(
-            config, lambda store, deed: work(KeyStore(store), deed), may_begin=may_begin
-        )
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
+@asynccontextmanager
+async def _opened(
+    run: Run, *, may_begin: bool = False
+) -> AsyncIterator[tuple["Store", "KeyStore"]]:
+    """The configured store and its keys; what they refuse ends the command with a sentence."""
     from gateway.keys.base import OddKey, RevokedKey, UnknownKey
+    from gateway.keys.store import KeyStore
 
     try:
-        yield
+        async with run.store(may_begin=may_begin) as store:
+            yield store, KeyStore(store)
     except UnknownKey as error:
         fail(f"no key has the id {error}; `clinic-gateway keys list` shows them")
     except OddKey as error:
@@ -262,14 +242,9 @@ def _odd(key_id: str) -> str:
     )
 
 
-async def _view(store: "KeyStore", key_id: str) -> KeyView:
-    key, hints = await store.show(key_id)
-    return key, await store.key_time(now()), hints
-
-
-async def _id_of(store: "KeyStore", wanted: str) -> str:
+async def _id_of(kept: "KeyStore", wanted: str) -> str:
     """The id of the key with that id or name; else the end of the command, with nothing done."""
-    listing = await store.list()
+    listing = await kept.list()
     if wanted in listing.odd:
         return wanted
     return one_named([key for key, _ in listing.keys], wanted).id
@@ -279,10 +254,122 @@ def one_named(among: Sequence[Key], name: str) -> Key:
     """The key with that id, or the only one with that name; else the end of the command."""
     found = [key for key in among if key.id == name] or [key for key in among if key.name == name]
     if not found:
-        fail(
-            f"no key has the id or the name {legible(name)}; `clinic-gateway keys list` shows them"
-        )
+        fail(f"no key has the id or the name {name}; `clinic-gateway keys list` shows them")
     if len(found) > 1:
         ids = ", ".join(key.id for key in found)
-        fail(f"{len(found)} keys have the name {legible(name)}; name one by its id: {ids}")
+        fail(f"{len(found)} keys have the name {name}; name one by its id: {ids}")
     return found[0]
+
+
+def _when(moment: datetime | None) -> str | None:
+    return None if moment is None else write_instant(moment)
+
+
+def _key_data(key: Key, hints: Sequence[Any]) -> dict[str, Any]:
+    """A key as JSON members: everything but its secret."""
+    secrets = [{"hint": hint.hint, "expiresAt": _when(hint.expires_at)} for hint in hints]
+    return {
+        "id": key.id,
+        "name": key.name,
+        "contact": key.contact,
+        "permissions": sorted(key.permissions),
+        "level": key.level,
+        "scopes": dict(key.scopes),
+        "limit": key.limit,
+        "bookingsPerDay": key.bookings_per_day,
+        "networks": list(key.networks),
+        "expiresAt": _when(key.expires_at),
+        "createdAt": _when(key.created_at),
+        "lastUsedAt": _when(key.last_used_at),
+        "revokedAt": _when(key.revoked_at),
+    } | ({"secrets": secrets} if secrets else {})
+
+
+def _print_key(
+    run: Run, key: Key, at: datetime, *, secret: str = "", hints: Sequence[Any] = ()
+) -> None:
+    """Prints a key as it is at that time, and its new secret where there is one."""
+    data = _key_data(key, hints)
+    if run.as_json:
+        say_json({"id": key.id, "key": secret} | data if secret else data)
+        return
+    texts = {name: value for name, value in data.items() if value not in (None, {}, [])}
+    texts["permissions"] = ", ".join(data["permissions"])
+    if key.scopes:
+        texts["scopes"] = ", ".join(f"{name}={level}" for name, level in key.scopes.items())
+    if key.networks:
+        texts["networks"] = ", ".join(key.networks)
+    if hints:
+        texts["secrets"] = ", ".join(
+            f"{hint.hint}..." + (f" until {_when(hint.expires_at)}" if hint.expires_at else "")
+            for hint in hints
+        )
+    width = max(map(len, data))
+    say(*(f"{name:{width}}  {text}" for name, text in (texts | {"state": _state(key, at)}).items()))
+    if secret:
+        say("", secret, "", SHOWN_ONCE)
+
+
+def _state(key: Key, at: datetime) -> str:
+    if key.revoked_at:
+        return "revoked"
+    if not key.active(at):
+        return "expired"
+    return f"until {_when(key.expires_at)}" if key.expires_at else "active"
+
+
+def _row(key: Key, hints: Sequence[Any], at: datetime) -> dict[str, str]:
+    cells = (
+        key.id,
+        " ".join(legible(key.name).split()),
+        hints[-1].hint if hints else "",
+        " ".join([key.level, *(f"{name}={level}" for name, level in key.scopes.items())]),
+        " ".join(sorted(key.permissions)),
+        str(key.limit),
+        _state(key, at),
+        _when(key.last_used_at) or "never",
+        "" if key.bookings_per_day is None else str(key.bookings_per_day),
+        " ".join(key.networks),
+    )
+    return dict(zip(COLUMNS, cells, strict=True))
+
+
+def _print_keys(rows: Sequence[dict[str, str]]) -> None:
+    """One line a key for other programs; for people two, and one more for its bounds."""
+    if not sys.stdout.isatty():
+        for row in (COLUMNS, *(row.values() for row in rows)):
+            click.echo("\t".join(row))
+        return
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    wide = max(Console().width, 80)
+    longest = max(cell_len(row["name"]) for row in rows)
+    first = max(ID_WIDTH, min(longest, ID_WIDTH + (wide - 80) // 2))
+    room = wide - first - STATE_WIDTH - DAY_WIDTH - 4  # a blank behind each column
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    table.add_column("name\nid", width=first, no_wrap=True, overflow="ellipsis")
+    table.add_column("level\nhint", no_wrap=True)
+    table.add_column("limit\nstate", width=STATE_WIDTH, no_wrap=True)
+    table.add_column("last used\n", width=DAY_WIDTH, no_wrap=True)
+    for row in rows:
+        level, *scopes = row["level"].split()
+        # scopes are counted where they have no room
+        shown = row["level"] if len(row["level"]) <= room else f"{level} +{len(scopes)}"
+        table.add_row(
+            escape(f"{row['name']}\n{row['id']}{_bounds(row)}"),
+            f"{shown}\n{row['hint']}",
+            f"{row['limit']}\n{row['state'][:STATE_WIDTH]}",
+            row["last used"][:DAY_WIDTH],
+        )
+    Console(width=wide).print(table)
+
+
+def _bounds(row: dict[str, str]) -> str:
+    """What bounds the key beside its limit, as a line of its own; "" where nothing does."""
+    bookings, (first, *more) = row["bookings per day"], row["networks"].split() or [""]
+    bounds = [f"{bookings} bookings/day"] if bookings else []
+    bounds += [f"{first} +{len(more)}" if more else first] if first else []
+    return f"\n{', '.join(bounds)}" if bounds else ""

@@ -1,15 +1,19 @@
-"""The words of the command line: options that commands share, groups, what a value may be."""
+"""The words of the command line: groups, what a value may be, options that commands share."""
 
+import asyncio
 import gc
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from gateway.cli.lines import has_controls, legible
+from gateway.cli.output import fail, has_controls
+from gateway.cli.run import Run
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import GOVERNED
 
@@ -17,39 +21,44 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 _CONFIG = "gateway.config"
 
 
-def _kept(context: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
-    """The path given here, else the one given further left on the command line."""
-    if value is not None:
-        context.meta[_CONFIG] = value
-    kept: Path | None = context.meta.get(_CONFIG)
-    return kept
-
-
 def config_option(command: CommandT) -> CommandT:
-    """`--config FILE`, for the group and for every command: the parameter `config`."""
+    """`--config FILE`, for groups and commands: what stands further right counts."""
+
+    def keep(context: click.Context, _: click.Parameter, value: Path | None) -> None:
+        if value is not None:
+            context.meta[_CONFIG] = value
+
     return click.option(
         "--config",
         type=click.Path(dir_okay=False, path_type=Path),
-        callback=_kept,
+        callback=keep,
+        expose_value=False,
         metavar="FILE",
         help="The configuration; gateway.yaml in this folder where there is one.",
     )(command)
 
 
-def json_option(command: CommandT) -> CommandT:
-    """`--json`: the parameter `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+def with_run(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--config FILE`; the command, which may be a coroutine function, is given its Run.
+
+    What refuses it becomes a sentence on stderr and exit 1.
+    """
+
+    @wraps(command)
+    def begin(as_json: bool = False, **options: Any) -> None:
+        run = Run(click.get_current_context().meta.get(_CONFIG), as_json)
+        with said_plainly():
+            begun = command(run, **options)
+            if inspect.iscoroutine(begun):
+                asyncio.run(begun)
+
+    return config_option(begin)
 
 
-def shared_options(command: CommandT) -> CommandT:
-    """`--config FILE` and `--json`."""
-    return config_option(json_option(command))
-
-
-def fail(text: str, code: int = 1) -> NoReturn:
-    """Says why not on stderr, in as many lines as the text has, and exits with that code."""
-    click.echo("\n".join(map(legible, text.split("\n"))), err=True)
-    raise click.exceptions.Exit(code)
+def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--config FILE` and `--json`, as `with_run`."""
+    json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return with_run(json_option(command))
 
 
 @contextmanager
@@ -87,9 +96,18 @@ class CommandGroup(click.Group):
         return [*self.loads, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in self.loads and cmd_name not in self.commands:
-            return _loaded(self.loads[cmd_name])
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in self.loads or cmd_name in self.commands:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self.loads[cmd_name].partition(":")
+        # nothing that is imported is garbage: to look for some in between would cost a seventh
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            command: click.Command = getattr(import_module(module), name)
+        finally:
+            if collects:
+                gc.enable()
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -98,19 +116,6 @@ class CommandGroup(click.Group):
         if args[0] not in known and not args[0].startswith("-"):
             ctx.fail(f"{args[0]} is {unknown('command', args[0], known)}")
         return super().resolve_command(ctx, args)
-
-
-def _loaded(place: str) -> click.Command:
-    module, _, name = place.partition(":")
-    # nothing that is imported is garbage: to look for some in between would cost a seventh
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        command: click.Command = getattr(import_module(module), name)
-    finally:
-        if collects:
-            gc.enable()
-    return command
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:
@@ -122,73 +127,69 @@ def unknown(kind: str, word: str, known: Iterable[str]) -> str:
     return f"no {kind}" + (did_you_mean(word, known) or f"; it can be {', '.join(known)}")
 
 
-class OneOf(click.ParamType[Any]):
-    """One of a few words; `make` turns it into what the command takes."""
-
-    def __init__(
-        self, name: str, known: Iterable[str], make: Callable[[str], Any] | None = None
-    ) -> None:
-        self.name = name
-        self.known = list(map(str, known))
-        self._make = make or str
-
-    def get_missing_message(self, param: Any, ctx: Any) -> str:
-        """What stands behind `Missing option ...`."""
-        return f"It can be {', '.join(self.known)}"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        _check_one_at_a_time(self, value, param, ctx)
-        if str(value) not in self.known:
-            kind = self.name.lower()
-            self.fail(f"{value} is {unknown(kind, str(value), self.known)}", param, ctx)
-        return self._make(value)
-
-
-def _check_one_at_a_time(kind: click.ParamType[Any], value: Any, param: Any, ctx: Any) -> None:
-    """Wrong use where a repeatable option is given several words at once."""
-    words = str(value).replace(",", " ").split()
-    if len(words) > 1 and getattr(param, "multiple", False):
-        repeated = " ".join(f"{param.opts[0]} {word}" for word in words)
-        kind.fail(f"repeat the option, one word each: {repeated}", param, ctx)
-
-
-LEVEL = OneOf("LEVEL", AccessLevel, AccessLevel)
-RESOURCE = OneOf("RESOURCE", [resource.name for resource in GOVERNED])
-
-
-class Scope(click.ParamType[Any]):
-    """`resource=LEVEL`."""
-
-    name = "RESOURCE=LEVEL"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, AccessLevel]:
-        _check_one_at_a_time(self, value, param, ctx)
-        resource, _, level = str(value).partition("=")
-        if not resource or not level:
-            self.fail(f"{value} must be RESOURCE=LEVEL, such as patients=STANDARD", param, ctx)
-        return RESOURCE.convert(resource, param, ctx), LEVEL.convert(level, param, ctx)
-
-
 class TextValue(click.ParamType[Any]):
-    """What `read` makes of a text; its ValueError is wrong use."""
+    """What `read` makes of a text; its ValueError is wrong use. `known` are all that it takes."""
 
-    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+    def __init__(self, name: str, read: Callable[[str], Any], known: Iterable[str] = ()) -> None:
         self.name = name
-        self._read = read
+        self.known = tuple(known)
+        self.read = read
+
+    def get_missing_message(self, param: Any, ctx: Any) -> str | None:
+        """What stands behind `Missing option ...`."""
+        return f"It can be {', '.join(self.known)}" if self.known else None
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         try:
-            return self._read(str(value))
+            return self.read(str(value))
         except ValueError as error:
-            return self.fail(str(error), param, ctx)
+            words = str(value).replace(",", " ").split()
+            if len(words) > 1 and getattr(param, "multiple", False):
+                repeated = " ".join(f"{param.opts[0]} {word}" for word in words)
+                self.fail(f"repeat the option, one word each: {repeated}", param, ctx)
+            self.fail(str(error), param, ctx)
 
 
-class OneLine(click.ParamType[Any]):
-    """A text that can be shown in one line."""
+def one_of(name: str, known: Iterable[str], make: Callable[[str], Any] = str) -> TextValue:
+    """One of a few words; `make` turns it into what the command takes."""
+    words = list(map(str, known))
 
-    name = "TEXT"
+    def read(text: str) -> Any:
+        if text not in words:
+            raise ValueError(f"{text} is {unknown(name.lower(), text, words)}")
+        return make(text)
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        if has_controls(str(value)):
-            self.fail("write it without control characters, in one line", param, ctx)
-        return str(value)
+    return TextValue(name, read, words)
+
+
+LEVEL = one_of("LEVEL", AccessLevel, AccessLevel)
+RESOURCES = {resource.name: resource for resource in GOVERNED}
+RESOURCE = one_of("RESOURCE", RESOURCES, RESOURCES.__getitem__)
+
+
+def scopes_option(text: str) -> Callable[[CommandT], CommandT]:
+    """`--scope RESOURCE=LEVEL`, repeatable: the level by the resource's name, each named once."""
+
+    def read(word: str) -> tuple[str, AccessLevel]:
+        resource, _, level = word.partition("=")
+        if not resource or not level:
+            raise ValueError(f"{word} must be RESOURCE=LEVEL, such as patients=STANDARD")
+        return RESOURCE.read(resource).name, LEVEL.read(level)
+
+    def each_once(_: click.Context, __: click.Parameter, scopes: Any) -> dict[str, AccessLevel]:
+        names = [resource for resource, _ in scopes]
+        if doubled := sorted({name for name in names if names.count(name) > 1}):
+            raise click.BadParameter(f"{', '.join(doubled)} is named twice; give it one level")
+        return dict(scopes)
+
+    kind: Any = {"type": TextValue("RESOURCE=LEVEL", read), "callback": each_once}
+    return click.option("--scope", "scopes", multiple=True, help=text, **kind)
+
+
+def _one_line(text: str) -> str:
+    if has_controls(text):
+        raise ValueError("write it without control characters, in one line")
+    return text
+
+
+ONE_LINE = TextValue("TEXT", _one_line)

@@ -1,43 +1,61 @@
-"""`clinic-gateway serve`: serves until it is told to stop, and ends what runs."""
+"""`clinic-gateway serve`: serves until it is told to stop, in one process or in several."""
 
 import asyncio
 import gc
+import ipaddress
 import signal
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from socket import SHUT_RDWR, socket
+from typing import Any, TypeVar
 
 import click
 
-from adapters.base import Trouble
+from adapters.base import AdapterError, Trouble
 from adapters.documents.problems import DocumentErrors, Problem
-from gateway.app import build
-from gateway.backend import bare_adapter_of
-from gateway.cli.options import config_option
-from gateway.cli.processes import log_tasks, serve_in_processes, unless, warn
-from gateway.observe.logs import Events
+from gateway.app import Shared, build, build_operations, build_worker
+from gateway.assembly.listeners import Sockets, bind_all, check_tls
+from gateway.backend import bare_adapter_of, check_configured
+from gateway.cli.options import said_plainly, with_run
+from gateway.cli.run import Run
+from gateway.events import Events
+from gateway.limits import Counters
+from gateway.observe.logs import EventLog
 from gateway.policy.reading.document import load_policy
-from gateway.processes.parent import HAS_ENDED, TOLD_TO_END
-from gateway.serving import Gateway, forbid_core_dumps
+from gateway.processes.child import Inherited
+from gateway.processes.parent import Parent, Plan
+from gateway.processes.reports import socket_in
+from gateway.serving import Gateway, Operations, Worker, forbid_core_dumps
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
+from gateway.state import make_folder, make_run, open_to_others, sole_use
+from gateway.store import StoreError
+from gateway.web.limiter import reserve_files
+from gateway.web.server import check_runtime
 
-NO_ROLL = "one process cannot replace itself"
+BEAT_EVERY = 1.0
+# What a roll cannot change, since the parent has it.
+_FIXED = ("listen", "operations_listen", "admin_listen", "state", "workers")
+Built = TypeVar("Built")
+Serving = Callable[[Inherited, asyncio.Event], Awaitable[None]]
 
 
 @click.command()
-@config_option
-def serve(config: Path | None) -> None:
+@with_run
+def serve(run: Run) -> None:
     """Serve the partners, and the operations listener.
 
     SIGTERM and SIGINT end it once running calls have ended; SIGHUP has the policy looked at. With
     several workers SIGUSR2 replaces them one by one, by ones with the configuration as it is now.
     """
     try:
-        settings = load_settings(config)
+        settings = run.settings
     except ConfigurationErrors as error:
         raise asyncio.run(_all_problems(error)) from error
     if settings.workers > 1:
-        raise click.exceptions.Exit(serve_in_processes(settings, config))
+        raise click.exceptions.Exit(serve_in_processes(settings, run.config))
     asyncio.run(serve_until_stopped(settings))
 
 
@@ -56,7 +74,7 @@ async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
         try:
             await bare_adapter_of(settings, bytes(32), ignore).aclose()
         except DocumentErrors as more:
-            problems += [each for each in more.problems if each.file not in error.left_out]
+            problems += [found for found in more.problems if found.file not in error.left_out]
         except StartRefused as more:
             problems.append(Problem("backend", 0, 0, str(more)))
     return DocumentErrors(problems)
@@ -74,44 +92,266 @@ async def serve_until_stopped(
     policy looked at. That it ends and has ended is said, but not by a demo, which has `begun`.
     """
     forbid_core_dumps()
-    stop, events, loop = asyncio.Event(), Events(), asyncio.get_running_loop()
-
-    def say(event: str, **details: Any) -> None:
-        if begun is None:
-            events.info(event, **details)
+    stop, events, loop = asyncio.Event(), EventLog(), asyncio.get_running_loop()
 
     def end(number: signal.Signals) -> None:
-        if not stop.is_set():
-            say(TOLD_TO_END, signal=number.name)
+        if begun is None and not stop.is_set():
+            events.report("told_to_end", signal=number.name)
         stop.set()
 
     # until there is a gateway, its files are still to be read
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
     for number in ends:
         loop.add_signal_handler(number, end, number)
-    remedy = "restart the gateway, or set workers to 2 or more"
-    loop.add_signal_handler(signal.SIGQUIT, log_tasks, events)
-    loop.add_signal_handler(signal.SIGUSR2, lambda: events.warn(NO_ROLL, remedy=remedy))
-    gateway = await unless(stop, build(settings))
+    loop.add_signal_handler(signal.SIGQUIT, _log_tasks, events)
+    loop.add_signal_handler(signal.SIGUSR2, events.report, "roll_impossible")
+    gateway = await _unless(stop, build(settings))
     if gateway is not None:
         if signal.SIGHUP not in ends:
             loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
-        await _serve(gateway, stop, begun)
-    say(HAS_ENDED)
+        try:
+            # what was made for the start stays: to look through it again would cost each call
+            gc.freeze()
+            await gateway.start()
+            _warn(settings, gateway.public.socket, gateway.events)
+            if begun is not None:
+                await begun(gateway)
+            await stop.wait()
+            await gateway.drain()
+        finally:
+            await gateway.aclose()
+    if begun is None:
+        events.report("has_ended")
 
 
-async def _serve(
-    gateway: Gateway, stop: asyncio.Event, begun: Callable[[Gateway], Awaitable[None]] | None
-) -> None:
-    """From the start to the end; nothing is left open."""
-    try:
-        # what was made for the start stays: looking through it again and again would cost each call
+def serve_in_processes(settings: Settings, config: Path | None) -> int:
+    """Serves with several workers until a signal ends it; the exit code.
+
+    StartRefused where the parent itself cannot begin; what refuses a child's start that one says.
+    """
+    forbid_core_dumps()
+    check_runtime()
+    _check_settings(settings)
+    events = EventLog()
+    with ExitStack() as stack:
+        sockets = bind_all(settings)
+        stack.callback(sockets.close)
+        folder = make_folder(settings.state)
+        stack.enter_context(sole_use(settings.state))
+        shared = stack.enter_context(_shared(make_run(folder), sockets))
+        processes = Processes(settings, config, shared)
+
+        def begun() -> None:
+            processes.have_begun = True
+            events.report("serving", **sockets.ports, workers=settings.workers)
+            _warn(settings, sockets.public, events)
+
+        parent = Parent(processes.plan(settings), events, processes.replan, begun)
+        # what was made for the start stays, and is shared as long as nobody touches it
         gc.freeze()
-        await gateway.start()
-        warn(gateway.settings, gateway.public.socket, gateway.events)
-        if begun is not None:
-            await begun(gateway)
-        await stop.wait()
-        await gateway.drain()
+        return parent.run()
+
+
+def _check_settings(settings: Settings) -> None:
+    check_configured(settings)
+    check_tls(settings)
+    reserve_files(settings.connections)
+
+
+@contextmanager
+def _shared(run: Path, sockets: Sockets) -> Iterator[Shared]:
+    """What the processes have in common; what a former life has left of it goes."""
+    handed, sums = run / "policy.json", run / "sums.json"
+    for file in (handed, sums):
+        file.unlink(missing_ok=True)
+    # for a limiter in memory: made here, so that all who are forked count together
+    counters = Counters()
+    with socket_in(run) as reports:
+        try:
+            yield Shared(
+                sockets=sockets, handed=handed, reports=reports, sums=sums, counters=counters
+            )
+        finally:
+            counters.close()
+            for file in (handed, sums, reports):
+                file.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class Processes:
+    """What the processes of one gateway do; `have_begun` as a child finds it that is forked."""
+
+    settings: Settings
+    config: Path | None
+    shared: Shared
+    have_begun: bool = False
+
+    def plan(self, settings: Settings) -> Plan:
+        """What the parent is to run."""
+
+        def worker(number: int, *, is_first: bool = False) -> partial[int]:
+            serving = partial(_work, settings, self.shared, number, is_first=is_first)
+            return partial(self._live, serving)
+
+        def unlisten() -> None:
+            # for every process that has it; where the system knows no such thing, closing it does
+            with suppress(OSError):
+                self.shared.sockets.public.shutdown(SHUT_RDWR)
+
+        return Plan(
+            operations=partial(self._live, partial(_operate, settings, self.shared)),
+            worker=worker,
+            first=partial(worker, is_first=True),
+            workers=settings.workers,
+            patience=settings.shutdown_delay + 2 * settings.drain,
+            delay=settings.shutdown_delay,
+            unlisten=unlisten,
+        )
+
+    def replan(self) -> Plan | None:
+        """A plan by the configuration as it is now; None, and why, where that is no good."""
+        events = EventLog()
+        try:
+            settings = load_settings(self.config)
+            _check_settings(settings)
+        except (DocumentErrors, StartRefused) as error:
+            problems = error.problems if isinstance(error, DocumentErrors) else (error,)
+            first, count = str(problems[0]), len(problems)
+            events.report("configuration_wrong", problem=first, problems=count)
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever it is, the processes that run go on
+            events.report("configuration_unreadable", error)
+            return None
+        kept = {name: getattr(self.settings, name) for name in _FIXED}
+        changed = [name for name, value in kept.items() if getattr(settings, name) != value]
+        if changed:
+            events.report("restart_needed", settings=changed)
+        return self.plan(settings.model_copy(update=kept))
+
+    def _live(self, serving: Serving, inherited: Inherited) -> int:
+        """A child's life: its exit code, which is 0 where it was told to end."""
+        try:
+            with _said_in_the_log() if self.have_begun else said_plainly():
+                asyncio.run(_until_told(serving, inherited))
+        except click.exceptions.Exit as refused:
+            return refused.exit_code
+        return 0
+
+
+@contextmanager
+def _said_in_the_log() -> Iterator[None]:
+    """Once the gateway serves, its log is read by programs: there too a refusal is one line."""
+    try:
+        yield
+    except (AdapterError, DocumentErrors, StartRefused, StoreError) as error:
+        first, *more = str(error).splitlines()
+        EventLog().report("process_cannot_begin", problem=first, problems=1 + len(more))
+        raise click.exceptions.Exit(1) from error
+
+
+async def _until_told(serving: Serving, inherited: Inherited) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def orphaned() -> None:
+        loop.remove_reader(inherited.life)  # it would be ready for ever
+        stop.set()
+
+    async def beat() -> None:
+        while True:
+            inherited.beat()
+            await asyncio.sleep(BEAT_EVERY)
+
+    loop.add_reader(inherited.life, orphaned)
+    loop.add_signal_handler(signal.SIGQUIT, _log_tasks, EventLog())
+    beating = asyncio.create_task(beat())
+    try:
+        await serving(inherited, stop)
     finally:
-        await gateway.aclose()
+        beating.cancel()
+
+
+async def _operate(
+    settings: Settings, shared: Shared, inherited: Inherited, stop: asyncio.Event
+) -> None:
+    """Operations: at the end it goes on to answer until every worker has ended."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        loop.add_signal_handler(number, stop.set)
+    operations = await _unless(stop, build_operations(settings, shared))
+    if operations is None:
+        return
+    loop.add_signal_handler(signal.SIGHUP, operations.follower.ask)
+    loop.add_signal_handler(signal.SIGTERM, operations.leave)
+    async with _begun(operations, inherited):
+        await stop.wait()
+
+
+async def _work(
+    settings: Settings,
+    shared: Shared,
+    number: int,
+    inherited: Inherited,
+    stop: asyncio.Event,
+    *,
+    is_first: bool = False,
+) -> None:
+    """A worker, or the first of a roll: SIGTERM ends it with all the others, SIGUSR1 alone."""
+    loop = asyncio.get_running_loop()
+    replaced = asyncio.Event()
+
+    def replace() -> None:
+        replaced.set()
+        stop.set()
+
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGUSR1, replace)
+    worker = await _unless(stop, build_worker(settings, shared, number, is_first=is_first))
+    if worker is None:
+        return
+    async with _begun(worker, inherited):
+        await stop.wait()
+        await worker.drain(alone=not replaced.is_set())
+
+
+@asynccontextmanager
+async def _begun(process: Operations | Worker, inherited: Inherited) -> AsyncIterator[None]:
+    """Starts the process, and lets go of everything at the end."""
+    try:
+        gc.freeze()
+        await process.start()
+        inherited.well()
+        yield
+    finally:
+        await process.aclose()
+
+
+async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Built]) -> Built | None:
+    """What is built; None where it is to stop before: a look at a far database takes its time."""
+    built, stopped = asyncio.create_task(building), asyncio.create_task(stop.wait())
+    await asyncio.wait([built, stopped], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not built.done():
+        built.cancel()
+        with suppress(asyncio.CancelledError):
+            await built
+    return None if built.cancelled() else built.result()
+
+
+def _log_tasks(events: Events) -> None:
+    """Every task of this process, and where it waits: places in the code, no values."""
+    for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
+        frames = task.get_stack(limit=12)
+        places = [f"{frame.f_code.co_filename}:{frame.f_lineno}" for frame in frames]
+        events.report("task_running", task=task.get_name(), at=places)
+
+
+def _warn(settings: Settings, listening: socket, events: Events) -> None:
+    """Says what does not keep a gateway from serving, but is better mended."""
+    state = settings.state
+    is_local = ipaddress.ip_address(listening.getsockname()[0]).is_loopback
+    if settings.public_url is None and not is_local:
+        events.report("public_url_missing")
+    if open_to_others(state):
+        events.report("state_folder_open", folder=str(state))

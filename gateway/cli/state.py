@@ -1,9 +1,8 @@
-"""`clinic-gateway state`: the gateway's own state, backed up, checked, and its clock."""
+"""`clinic-gateway state`: the gateway's own state, backed up, checked, put back, and its clock."""
 
 import asyncio
-import errno
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,67 +10,60 @@ import click
 
 from gateway.audit.chains import audit_folder
 from gateway.background import JUMP
-from gateway.cli.audit.access import unread
-from gateway.cli.deeds import RecordDeed, now, with_deeds, with_store
-from gateway.cli.lines import counted, legible, say
-from gateway.cli.options import CommandGroup, config_option, fail, shared_options
+from gateway.cli.audit import unread
+from gateway.cli.options import CommandGroup, config_option, shared_options
+from gateway.cli.output import counted, fail, reason_of, say
+from gateway.cli.run import Run, now, recording
 from gateway.contract.fields import write_instant
 from gateway.inquiries.verification import verify_audit
 from gateway.keys.base import OddTime
-from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import has_fingerprint, read_secret
-from gateway.settings import (
-    Settings,
-    StartRefused,
-    check_own_place,
-    configuration_file,
-    load_settings,
-)
+from gateway.settings import Settings, StartRefused, configuration_file, load_settings
+from gateway.state import open_own_store, opened
 from gateway.state.backup import StateCheck, back_up, dump_told, verify_backup
-from gateway.state.folder import open_own_store
 from gateway.state.manifest import Manifest, read
-from gateway.state.parts import StateParts, check_parts, find_parts
+from gateway.state.newer_audit import deeds_since, enter, read_newer_audit
+from gateway.state.parts import StateParts, checked_parts
+from gateway.state.restore import left_out, restore, restore_configuration
 from gateway.store import Store
 from gateway.store.base import HEAD
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-folder_argument = click.argument("folder", metavar="DIR", type=_FOLDER)
 
 
-@click.group(cls=CommandGroup, loads={"restore": "gateway.cli.restore:restore_state"})
+@click.group(cls=CommandGroup)
 @config_option
-def state(config: Path | None) -> None:
+def state() -> None:
     """Back up the gateway's own state, check that it is one thing, and put it back."""
 
 
 @state.command()
-@folder_argument
+@click.argument("folder", metavar="DIR", type=_FOLDER)
 @shared_options
-def backup(folder: Path, config: Path | None, as_json: bool) -> None:
+def backup(run: Run, folder: Path) -> None:
     """Back up the state into DIR, a new folder, and verify the backup.
 
     It holds the store, the audit, both secrets and the configuration: keep it as safe as these.
     Exits with 1 where it cannot be made, or where its audit is not as it was written.
     """
-    check_own_place(config)
-    settings = load_settings(config)
+    settings = run.own_settings
     try:
-        manifest = asyncio.run(back_up(settings, configuration_file(config), folder, now()))
+        manifest = asyncio.run(back_up(settings, configuration_file(run.config), folder, now()))
     except OSError as error:
         place = error.filename or folder
         fail(f"the backup in {folder} cannot be made: {reason_of(error)} ({place}); remove it")
     verified = verify_backup(folder, manifest)
-    data = manifest_data(folder, manifest) | {"audit": _audit_data(verified)}
-    say(data, [*manifest_lines(folder, manifest), _audit_line(verified)], as_json=as_json)
-    end_if_wrong(verified)
+    data = _manifest_data(folder, manifest) | {"audit": _audit_data(verified)}
+    run.say(data, [*_manifest_lines(folder, manifest), _audit_line(verified)])
+    _end_if_wrong(verified)
 
 
 @state.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @shared_options
-def check(folder: Path | None, config: Path | None, as_json: bool) -> None:
+def check(run: Run, folder: Path | None) -> None:
     """Check the state, or the backup in DIR; exit 1 where it is not whole, or of several states.
 
     A gateway may run meanwhile. Nothing is written.
@@ -80,28 +72,42 @@ def check(folder: Path | None, config: Path | None, as_json: bool) -> None:
     if folder is not None:
         manifest = read(folder)
         verified = verify_backup(folder, manifest)
-        data = manifest_data(folder, manifest) | {"problems": verified.problems}
-        lines = list(manifest_lines(folder, manifest))
+        data = _manifest_data(folder, manifest) | {"problems": verified.problems}
+        lines = list(_manifest_lines(folder, manifest))
     else:
-        check_own_place(config)
-        parts, verified = asyncio.run(_checked(load_settings(config)))
+        parts, verified = asyncio.run(_checked(run.own_settings))
         data = {"identity": parts.identity, "migration": parts.version, "store": parts.store.place}
         identity = f"identity {parts.identity}" if parts.identity else "no identity yet"
         lines = [f"{parts.store}: {identity}", f"  migration {parts.version}"]
+    verdict = "in order"
+    if verified.problems:
+        verdict = f"NOT USABLE: {counted(len(verified.problems), 'problem')}"
+    elif verified.broken:
+        places = counted(len(verified.broken), "place")
+        verdict = f"BROKEN: {places} of the audit not as written"
     data["audit"] = _audit_data(verified)
-    say(data, [_verdict_line(verified), *lines, _audit_line(verified)], as_json=as_json)
-    end_if_wrong(verified)
+    run.say(data, [verdict, *lines, _audit_line(verified)])
+    _end_if_wrong(verified)
 
 
 async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
     """The parts of the state that is there, and its audit. StartRefused, StoreError."""
     store = open_own_store(settings)
     try:
-        parts = await find_parts(settings, store)
-        check_parts(parts)
+        parts = await checked_parts(settings, store)
+        if parts.version is None:
+            fail(f"no state has begun: {parts.store} is not there")
         if parts.version != HEAD:
-            fail(_other_version(parts))
-        await _check_secret(settings, store)
+            fail(
+                f"{parts.store} is at migration {parts.version}, this version of the gateway works"
+                f" with {HEAD}: where that is the later one, the next start brings it there"
+            )
+        known = await store.meta(FINGERPRINT)
+        if known is not None and not has_fingerprint(read_secret(settings), known):
+            raise StartRefused(
+                f"the sealing secret is not the one with which the public ids of {store.place}"
+                " were made: give the former one in backend.secret or backend.secret_file"
+            )
         # raises where it is no time: keys end by it
         await KeyStore(store).latest_time()
         try:
@@ -113,85 +119,162 @@ async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
     return parts, StateCheck(problems=(), audit=tuple(verdicts))
 
 
-def _other_version(parts: StateParts) -> str:
-    if parts.version is None:
-        return f"no state has begun: {parts.store} is not there"
-    return (
-        f"{parts.store} is at migration {parts.version}, this version of the gateway works with"
-        f" {HEAD}: where that is the later one, the next start brings it there"
-    )
-
-
-async def _check_secret(settings: Settings, store: Store) -> None:
-    """StartRefused where public ids were made with another secret."""
-    known = await store.meta(FINGERPRINT)
-    if known is not None and not has_fingerprint(read_secret(settings), known):
-        raise StartRefused(
-            f"the sealing secret is not the one with which the public ids of {store.place} were"
-            " made: give the former one in backend.secret or backend.secret_file"
-        )
-
-
 @state.command()
 @click.option(
     "--accept", is_flag=True, help="This machine's clock is right: forget later times than its."
 )
 @shared_options
-def clock(accept: bool, config: Path | None, as_json: bool) -> None:
+async def clock(run: Run, accept: bool) -> None:
     """Print this machine's time, and the latest that this state has seen; keys end by the later.
 
     With --accept the keys are named that are valid again by it; where the latest time cannot be
     read, nobody can tell which these are. Running gateways take it within a minute.
     """
-    at = now()
-
-    async def seen(store: Store) -> datetime | None:
-        return await KeyStore(store).latest_time()
-
-    async def accepted(store: Store, deed: RecordDeed) -> tuple[datetime | None, list[Key]]:
+    at, revived = now(), []
+    async with run.store() as store:
         keys = KeyStore(store)
         try:
-            latest = await seen(store)
-            text = latest and write_instant(latest)
+            latest = await keys.latest_time()
+            seen = latest and write_instant(latest)
         except OddTime:
-            latest, text = None, "no time"
-            click.echo("the latest time seen could not be read: look through `keys list`", err=True)
-        revived = [key for key, _ in (await keys.list()).keys if _is_revived(key, at, latest)]
-        ids = [key.id for key in revived]
-        async with deed("clock accepted", write_instant(at), seen=text, revived=ids):
-            await keys.accept_time(at)
-        return latest, revived
-
-    latest, revived = with_deeds(config, accepted) if accept else (with_store(config, seen), [])
+            if not accept:
+                raise
+            latest, seen = None, "no time"
+            say("the latest time seen could not be read: look through `keys list`", err=True)
+        if accept:
+            if latest is not None:
+                listed = [key for key, _ in (await keys.list()).keys]
+                revived = [key for key in listed if key.active(at) and not key.active(latest)]
+            ids = [key.id for key in revived]
+            async with (
+                recording(run.settings, store) as deed,
+                deed("clock accepted", write_instant(at), seen=seen, revived=ids),
+            ):
+                await keys.accept_time(at)
+    behind = int((latest - at).total_seconds()) if latest else 0
+    if accept:
+        verdict = "accepted: keys end by this machine's clock"
+    elif behind <= JUMP:
+        verdict = "in order: keys end by this machine's clock"
+    else:
+        verdict = (
+            f"the clock is {timedelta(seconds=behind)} behind: keys end by the latest time seen."
+            " Set the clock; if it is right, run `clinic-gateway state clock --accept`"
+        )
     data = {"clock": write_instant(at), "latest": latest and write_instant(latest)}
     lines = [
         f"this machine's clock: {data['clock']}",
         f"the latest time seen: {data['latest'] or 'none'}",
-        _clock_verdict(at, latest, is_accepted=accept),
+        verdict,
         *(f"valid again: {key.name} ({key.id})" for key in revived),
     ]
-    ids = [key.id for key in revived]
-    say(data | {"accepted": accept, "revived": ids}, lines, as_json=as_json)
+    run.say(data | {"accepted": accept, "revived": [key.id for key in revived]}, lines)
 
 
-def _is_revived(key: Key, at: datetime, latest: datetime | None) -> bool:
-    return latest is not None and key.active(at) and not key.active(latest)
+@state.command("restore")
+@click.argument("folder", metavar="DIR", type=_FOLDER)
+@shared_options
+def restore_state(run: Run, folder: Path) -> None:
+    """Verify the backup in DIR, and put back what is missing of its state.
+
+    Nothing is overwritten: a store of the same state that is there is kept. Where parts of another
+    state are there, or a gateway runs, it is refused. Files of the configuration that are missing
+    are put back too, into the folder of --config. If a restore was interrupted, run the command
+    again.
+    """
+    manifest = read(folder)
+    verified = verify_backup(folder, manifest)
+    if verified.problems:
+        _end_if_wrong(verified)
+    named = configuration_file(run.config)
+    place = named and named.absolute()
+    if place is None and manifest.configuration is not None:
+        fail(
+            "there is no gateway.yaml here: name where the configuration goes, such as --config"
+            f" {manifest.configuration}"
+        )
+    try:
+        files, keeps_store, notes = asyncio.run(_restored(folder, manifest, place))
+    except OSError as error:
+        at = error.filename or folder
+        fail(f"{at} cannot be put back: {reason_of(error)}; mend that and restore again")
+    # files of the configuration that lay elsewhere, and are missing there
+    missing = [
+        f"{kept.original} is missing: copy it from {folder / kept.file}"
+        for kept in (left_out(manifest, place) if place else ())
+        if not Path(kept.original).exists()
+    ]
+    notes = [*missing, *notes]
+    data = _manifest_data(folder, manifest)
+    data |= {"restored": list(map(str, files)), "storeKept": keeps_store}
+    data |= {"notes": notes, "broken": verified.broken}
+    put_back = f"  {counted(len(files), 'file')} put back; nothing was overwritten"
+    more = (f"note: {note}" for note in (*notes, *verified.broken))
+    run.say(data, [*_manifest_lines(folder, manifest), put_back, *more])
 
 
-def _clock_verdict(at: datetime, latest: datetime | None, *, is_accepted: bool) -> str:
-    if is_accepted:
-        return "accepted: keys end by this machine's clock"
-    behind = int((latest - at).total_seconds()) if latest else 0
-    if behind <= JUMP:
-        return "in order: keys end by this machine's clock"
-    return (
-        f"the clock is {timedelta(seconds=behind)} behind: keys end by the latest time seen. Set"
-        " the clock; if it is right, run `clinic-gateway state clock --accept`"
-    )
+async def _restored(
+    folder: Path, manifest: Manifest, place: Path | None
+) -> tuple[Sequence[Path], bool, Sequence[str]]:
+    """The files that were put back, whether a store was there and is kept, and notes."""
+    settings, files = await _put_back(folder, manifest, place)
+    # what has been put back is looked at as every command looks at it
+    async with opened(settings) as store:
+        keeps_store = manifest.has_store and Path(store.place) not in files
+        newer = await read_newer_audit(settings, store)
+        if keeps_store and not files and not newer.chains:
+            fail(
+                f"there is a state in {settings.state} already, of the backup's identity, and no"
+                " part of it is missing: nothing was put back"
+            )
+        notes = [f"this is not entered into the store: {where}" for where in newer.broken]
+        notes[:0] = await _store_notes(settings, store, manifest, is_kept=keeps_store)
+        details = {"backup": write_instant(manifest.made_at), "files": len(files)}
+        chains = [chain.id for chain in newer.chains]
+        async with (
+            recording(settings, store) as deed,
+            deed("state restored", manifest.identity, **details, chains=chains),
+        ):
+            await enter(store, newer)
+    return files, keeps_store, notes
 
 
-def manifest_data(folder: Path, manifest: Manifest) -> dict[str, Any]:
-    """The backup in that folder as JSON members."""
+async def _put_back(
+    folder: Path, manifest: Manifest, place: Path | None
+) -> tuple[Settings, list[Path]]:
+    """The settings, and which files were put back; none where the restore is refused."""
+    if place is None or place.exists():
+        settings = load_settings(place)
+        files = await restore(settings, folder, manifest)
+        return settings, files + (restore_configuration(folder, manifest, place) if place else [])
+    files = restore_configuration(folder, manifest, place)
+    try:
+        settings = load_settings(place)
+        return settings, files + await restore(settings, folder, manifest)
+    except StartRefused:
+        for file in files:
+            file.unlink()
+        raise
+
+
+async def _store_notes(
+    settings: Settings, store: Store, manifest: Manifest, *, is_kept: bool
+) -> Sequence[str]:
+    """What the store that is kept knows, or the one that was put back has forgotten."""
+    if is_kept:
+        return ["the store that is here is kept, with its keys and bookings since the backup"]
+    at = write_instant(manifest.made_at)
+    names = {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
+    return [
+        f"keys that were revoked after {at} work again, and keys that were made since do not: look"
+        " through `clinic-gateway keys list` before partners call",
+        f"bookings after {at} are forgotten here and stand in the practice system: a partner that"
+        " repeats one is told 409",
+        *deeds_since(audit_folder(settings), manifest.made_at, names),
+    ]
+
+
+def _manifest_data(folder: Path, manifest: Manifest) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "identity": manifest.identity,
@@ -205,8 +288,7 @@ def manifest_data(folder: Path, manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def manifest_lines(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """The backup in that folder for people."""
+def _manifest_lines(folder: Path, manifest: Manifest) -> Iterator[str]:
     size = sum(file.size for file in manifest.files)
     files = counted(len(manifest.files), "file")
     yield f"{folder}: the state {manifest.identity} as of {write_instant(manifest.made_at)}"
@@ -219,39 +301,20 @@ def _audit_data(verified: StateCheck) -> dict[str, Any] | None:
     """The audit as JSON members; None where it was not checked, as what holds it is damaged."""
     if verified.problems:
         return None
-    return {
-        "chains": len(verified.audit),
-        "lines": sum(verdict.lines for verdict in verified.audit),
-        "broken": verified.broken,
-    }
+    lines = sum(verdict.lines for verdict in verified.audit)
+    return {"chains": len(verified.audit), "lines": lines, "broken": verified.broken}
 
 
 def _audit_line(verified: StateCheck) -> str:
     if verified.problems:
         return "  audit: not checked"
-    lines = sum(verdict.lines for verdict in verified.audit)
-    parts = [counted(len(verified.audit), "chain"), counted(lines, "line")]
-    return f"  audit: {', '.join(parts)}, {len(verified.broken) or 'none'} broken"
+    lines = counted(sum(verdict.lines for verdict in verified.audit), "line")
+    chains = counted(len(verified.audit), "chain")
+    return f"  audit: {chains}, {lines}, {len(verified.broken) or 'none'} broken"
 
 
-def _verdict_line(verified: StateCheck) -> str:
-    if verified.problems:
-        return f"NOT USABLE: {counted(len(verified.problems), 'problem')}"
-    if verified.broken:
-        return f"BROKEN: {counted(len(verified.broken), 'place')} of the audit not as written"
-    return "in order"
-
-
-def reason_of(error: OSError) -> str:
-    """Why a file cannot be written or read."""
-    if error.errno == errno.ENOSPC:
-        return "the disk is full"
-    return (error.strerror or str(error)).lower()
-
-
-def end_if_wrong(verified: StateCheck) -> None:
+def _end_if_wrong(verified: StateCheck) -> None:
     """Says on stderr what is wrong, and exits with 1; nothing where all is well."""
-    for line in (*verified.problems, *(f"BROKEN: {place}" for place in verified.broken)):
-        click.echo(legible(line), err=True)
+    say(*verified.problems, *(f"BROKEN: {place}" for place in verified.broken), err=True)
     if verified.problems or verified.broken:
         raise click.exceptions.Exit(1)

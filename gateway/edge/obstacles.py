@@ -13,25 +13,37 @@ NOTICED = 3.0
 
 def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
     """Why a proxy before these gateways would not work, each with its remedy."""
-    if settings.public_url is None:
-        yield (
-            "public_url is not set, so links would lead partners past the proxy: set it to the"
-            " address that partners call, such as https://gateway.example.org"
-        )
-    else:
-        yield from _url_obstacles(settings.public_url)
+    yield from _url_obstacles(settings.public_url)
     if settings.tls_certificate is not None:
         yield (
             "tls_certificate is set, so the gateway expects TLS, but this proxy calls it without:"
             " remove tls_certificate and tls_key, and name the proxy's certificate with"
             " --certificate"
         )
-    yield from _untrusted(settings, nodes)
+    if not settings.proxies:
+        yield (
+            "trusted_proxies is empty, so all partners would seem to call from the proxy's address:"
+            " set it to the address from which the proxy calls"
+        )
+    trusts = Proxies(settings.proxies, settings.proxy_hops).trusts
+    for node in nodes if settings.proxies else ():
+        source = "::1" if node.host == "::1" else "127.0.0.1"
+        if is_loopback(node.host) and not trusts(source):
+            yield (
+                f"trusted_proxies does not name {source}, from which a proxy on the same machine"
+                f" calls {node.name}: add it"
+            )
     yield from _out_of_reach(settings, nodes)
     yield from _apart(settings, nodes)
 
 
-def _url_obstacles(url: str) -> Iterator[str]:
+def _url_obstacles(url: str | None) -> Iterator[str]:
+    if url is None:
+        yield (
+            "public_url is not set, so links would lead partners past the proxy: set it to the"
+            " address that partners call, such as https://gateway.example.org"
+        )
+        return
     try:
         found = urlsplit(url)
         is_whole = found.hostname and found.port != 0
@@ -44,23 +56,6 @@ def _url_obstacles(url: str) -> Iterator[str]:
             f"public_url has a path, {found.path}, which this proxy does not remove: give the"
             " gateway a host or a port of its own"
         )
-
-
-def _untrusted(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
-    if not settings.proxies:
-        yield (
-            "trusted_proxies is empty, so all partners would seem to call from the proxy's address:"
-            " set it to the address from which the proxy calls"
-        )
-        return
-    trusts = Proxies(settings.proxies, settings.proxy_hops).trusts
-    for node in nodes:
-        source = "::1" if node.host == "::1" else "127.0.0.1"
-        if is_loopback(node.host) and not trusts(source):
-            yield (
-                f"trusted_proxies does not name {source}, from which a proxy on the same machine"
-                f" calls {node.name}: add it"
-            )
 
 
 def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
@@ -89,7 +84,7 @@ def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
             " name each with --node NAME=HOST"
         )
     names = [node.name for node in nodes]
-    for name in sorted({each for each in names if names.count(each) > 1}):
+    for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"{name} is the name of several nodes: give each a name of its own"
     if len(nodes) > 1:
         if settings.limiter.get_secret_value() == "memory:":

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
@@ -33,7 +33,7 @@ _named = re.compile(
 ).fullmatch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Node:
     """One gateway as its proxy reaches it; hosts are addresses without brackets, or names."""
 
@@ -60,22 +60,16 @@ def is_anywhere(host: str) -> bool:
 
 def node_here(settings: Settings) -> Node:
     """The one gateway that listens on this machine."""
-    host, port = split_address(settings.listen)
-    operations_host, operations_port = split_address(settings.operations_listen)
-    return Node(
-        name="gateway",
-        host=_from_here(host),
-        port=port,
-        operations_host=_from_here(operations_host),
-        operations_port=operations_port,
-    )
 
+    def listener(address: str) -> tuple[str, int]:
+        host, port = split_address(address)
+        if is_anywhere(host):
+            host = "::1" if ":" in host else "127.0.0.1"
+        return host, port
 
-def _from_here(host: str) -> str:
-    """The address under which this machine reaches a listener of its own."""
-    if not is_anywhere(host):
-        return host
-    return "::1" if ":" in host else "127.0.0.1"
+    host, port = listener(settings.listen)
+    operations_host, operations_port = listener(settings.operations_listen)
+    return Node("gateway", host, port, operations_host, operations_port)
 
 
 def named_node(text: str, settings: Settings) -> Node:
@@ -86,17 +80,15 @@ def named_node(text: str, settings: Settings) -> Node:
     found = _named(text)
     if found is None:
         raise ValueError(f"{text} is no NAME=HOST[:PORT[/OPERATIONS_PORT]]")
-    host = found["host"].strip("[]")
-    ports = {name: _port(found[name]) for name in ("port", "operations_port") if found[name]}
-    return replace(
-        node_here(settings), name=found["name"], host=host, operations_host=host, **ports
-    )
+    host, here = found["host"].strip("[]"), node_here(settings)
+    ports = [int(found[name] or getattr(here, name)) for name in ("port", "operations_port")]
+    if wrong := [text for text in (found["port"], found["operations_port"]) if not _is_port(text)]:
+        raise ValueError(f"{wrong[0]} is no port")
+    return Node(found["name"], host, ports[0], host, ports[1])
 
 
-def _port(text: str) -> int:
-    if not 0 < int(text) <= 65535:
-        raise ValueError(f"{text} is no port")
-    return int(text)
+def _is_port(text: str | None) -> bool:
+    return text is None or 0 < int(text) <= 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,14 +35,13 @@ class Deeds:
         """
 
         async def end(outcome: str) -> None:
-            noted = DeedLine(self._now(), who, deed, subject, outcome, dict(details))
-            await self._audit.deed(noted)
-            if outcome == BEGUN:
-                return
-            done = Deed(
-                at=noted.time, who=who, deed=deed, subject=subject, outcome=outcome, details=details
-            )
-            await self.log.add(done)
+            at = self._now()
+            await self._audit.deed(DeedLine(at, who, deed, subject, outcome, dict(details)))
+            if outcome != BEGUN:
+                ended = Deed(
+                    at=at, who=who, deed=deed, subject=subject, outcome=outcome, details=details
+                )
+                await self.log.add(ended)
 
         await end(BEGUN)
         try:
@@ -56,6 +55,5 @@ class Deeds:
             raise Unended from error
 
     async def note(self, who: str, deed: str, subject: str = "", **details: Any) -> None:
-        """Notes what has come to pass, such as somebody signing in."""
         async with self.deed(who, deed, subject, **details):
             pass

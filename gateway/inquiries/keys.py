@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,8 +19,8 @@ from gateway.keys.store import KeyStore
 from gateway.limits.base import Used
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy
-from gateway.policy.rules import WHOLE
-from gateway.policy.telling.wording import ENGLISH, Phrases, conditions
+from gateway.policy.rules import HIDDEN, WHOLE
+from gateway.policy.telling.wording import Phrases, conditions
 from gateway.store import Store
 from gateway.usage.store import CallSums, recent
 
@@ -109,7 +109,6 @@ class KeyBook:
         return {key_id: listed.key for key_id, listed in self._listed.items()}
 
     async def names(self) -> Mapping[str, str]:
-        """Returns key id -> name, of all."""
         return {key_id: key.name for key_id, key in (await self.keys()).items()}
 
     async def _follow(self) -> None:
@@ -133,7 +132,6 @@ class KeyBook:
 
 
 def states_of(key: Key, is_unused: bool, now: datetime) -> tuple[Which, ...]:
-    """Returns every state that the key is in."""
     if key.revoked_at is not None:
         return Which.REVOKED, Which.ALL
     if not key.active(now):
@@ -147,40 +145,17 @@ def states_of(key: Key, is_unused: bool, now: datetime) -> tuple[Which, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyHour:
-    """A key's calls of the last hour; `key` is None where nothing is known of it."""
-
-    key_id: str
-    key: Key | None
-    sums: CallSums
-
-
-@dataclass(frozen=True, slots=True)
-class NearLimit:
-    """A key that has used most of the hour that it may."""
-
-    key: Key
-    used: Used
-
-    @property
-    def share(self) -> float:
-        """Of its limit; more than 1 where that was lowered meanwhile."""
-        return self.used.calls / max(1, self.key.limit)
-
-
-@dataclass(frozen=True, slots=True)
 class KeyHours:
-    """As of a moment: the keys with most calls, and those near their limit, the fullest first.
+    """The keys with most calls, by their ids, and those near their limit, the fullest first.
 
     `near` is None where what counts cannot be asked; `many` are all that called, and all that are
-    near. `names` are those of all keys.
+    near. `keys` are all keys.
     """
 
-    at: datetime
-    top: Sequence[KeyHour]
-    near: Sequence[NearLimit] | None
+    top: Sequence[tuple[str, CallSums]]
+    near: Sequence[tuple[Key, Used]] | None
     many: tuple[int, int]
-    names: Mapping[str, str]
+    keys: Mapping[str, Key]
 
 
 async def key_hours(
@@ -192,17 +167,14 @@ async def key_hours(
     """Counts what was called up to a minute ago, and what is used up to now; StoreError."""
     sums, keys = await recent(store, now - HOUR), await book.keys()
     counted = await used([key_id for key_id in sums if key_id in keys])
-    near = [NearLimit(keys[key_id], each) for key_id, each in (counted or {}).items() if each.calls]
-    near = [each for each in near if each.used.calls >= NEAR * each.key.limit]
-    near.sort(key=lambda each: (-each.share, each.key.name))
-    top = nlargest(MOST, sums, key=lambda key_id: (sums[key_id].calls, key_id))
-    return KeyHours(
-        now,
-        [KeyHour(key_id, keys.get(key_id), sums[key_id]) for key_id in top],
-        None if counted is None else near[:MOST],
-        (len(sums), len(near)),
-        {key_id: key.name for key_id, key in keys.items()},
-    )
+    near = [
+        (keys[key_id], hour)
+        for key_id, hour in (counted or {}).items()
+        if hour.calls and hour.calls >= NEAR * keys[key_id].limit
+    ]
+    near.sort(key=lambda each: (-each[1].calls / max(1, each[0].limit), each[0].name))
+    top = nlargest(MOST, sums.items(), key=lambda each: (each[1].calls, each[0]))
+    return KeyHours(top, None if counted is None else near[:MOST], (len(sums), len(near)), keys)
 
 
 def settings_told(key: Key) -> dict[str, Any]:
@@ -234,7 +206,6 @@ class Viewer:
     key: Key | None = None
 
     def level_for(self, resource: Resource) -> AccessLevel:
-        """Returns the level that applies to a resource."""
         return self.scopes.get(resource.name, self.level)
 
     def is_scoped(self, resource: Resource) -> bool:
@@ -243,13 +214,17 @@ class Viewer:
 
 
 def viewer_of(key: Key) -> Viewer:
-    """Returns the key as one who looks at a record."""
     return Viewer(level=key.level, scopes=key.scopes, key=key)
+
+
+def permissions_of(resource: str) -> frozenset[Permission]:
+    """Returns those of which each lets some operation answer with the resource."""
+    return frozenset(each.permission for each in OPERATIONS if each.returns.name == resource)
 
 
 def lacking(resource: Resource, key: Key) -> list[Permission]:
     """Returns what the key lacks so that any call shows it the resource: one would do."""
-    needed = {each.permission for each in OPERATIONS if each.returns is resource}
+    needed = permissions_of(resource.name)
     return sorted(needed) if needed.isdisjoint(key.permissions) else []
 
 
@@ -268,31 +243,26 @@ class Sighted:
     condition: str = ""
 
 
-def sights(policy: Policy, key: Key, phrases: Phrases = ENGLISH) -> list[Sighted]:
+def sights(policy: Policy, key: Key, phrases: Phrases) -> list[Sighted]:
     """Returns every resource that an operation of the key's permissions answers with."""
-    return [_sight(policy, key, resource, phrases) for resource in _readable(key)]
+    found = []
+    for resource in RESOURCES:
+        if permissions_of(resource.name).isdisjoint(key.permissions):
+            continue
+        if not resource.governed:
+            found.append(Sighted(resource, None, resource.paths))
+            continue
+        level, rules = key.level_for(resource.name), policy.rules[resource.name]
+        seen = {path: rules.sight(path, level) for path in resource.paths}
+        masked = [(path, sight) for path, sight in seen.items() if isinstance(sight, Mask)]
+        whole, hidden = (
+            [path for path, sight in seen.items() if sight is kind] for kind in (WHOLE, HIDDEN)
+        )
+        condition = conditions(resource, rules.rows_of(level), phrases)
+        found.append(Sighted(resource, level, whole, masked, hidden, condition))
+    return found
 
 
 def closed_to(key: Key) -> list[str]:
     """Returns the resources that the key may not read, as far as any operation shows them."""
-    open_to = {each.name for each in _readable(key)}
-    shown = {each.returns.name for each in OPERATIONS}
-    return [each.name for each in RESOURCES if each.name in shown - open_to]
-
-
-def _readable(key: Key) -> Iterator[Resource]:
-    named = {each.returns.name for each in OPERATIONS if each.permission in key.permissions}
-    return (each for each in RESOURCES if each.name in named)
-
-
-def _sight(policy: Policy, key: Key, resource: Resource, phrases: Phrases) -> Sighted:
-    if not resource.governed:
-        return Sighted(resource, None, resource.paths)
-    level, rules = key.level_for(resource.name), policy.rules[resource.name]
-    seen = {path: rules.sight(path, level) for path in resource.paths}
-    whole = [path for path, sight in seen.items() if sight is WHOLE]
-    masked = [(path, sight) for path, sight in seen.items() if isinstance(sight, Mask)]
-    rows = rules.rows_of(level)
-    hidden = [path for path in seen if path not in {*whole, *dict(masked)}]
-    condition = conditions(resource, rows, phrases) if rows else ""
-    return Sighted(resource, level, whole, masked, hidden, condition)
+    return [resource.name for resource in RESOURCES if lacking(resource, key)]

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,18 +16,18 @@ from gateway.policy.rules import Rules, narrowed, no_wider
 from gateway.policy.running.file import find
 from gateway.policy.running.keeper import APPROVAL
 from gateway.policy.running.text import read_version
-from gateway.policy.running.versions import Event, Process, Version, Versions
+from gateway.policy.running.versions import Event, Process, Versions
 from gateway.policy.telling.wording import PolicyChange, changes
 from gateway.settings import StartRefused
 from gateway.store import Store
 from gateway.usage.store import answered
 
 RUNNING = "running"
-DAYS = 30
+# Digits of a hash by which somebody names a policy; and days of which answers are counted.
+LEAST_DIGITS, DAYS = 8, 30
 # Seconds that the running gateways have to look, and between two questions whether they have.
 LOOKED_IN, ASK_AGAIN = 10.0, 0.1
-_begins_hash = re.compile("[0-9a-f]{1,7}").fullmatch
-_hash = re.compile("[0-9a-f]{8,64}").fullmatch
+_digits = re.compile("[0-9a-f]{1,64}").fullmatch
 _line_end = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 
 
@@ -49,25 +49,34 @@ class Named:
 async def policy_named(name: str, store: Store | None) -> Named:
     """Returns the policy in a file, the one that is `running`, or one that ran, by its hash.
 
-    Raises DocumentErrors of a file that is no policy; StartRefused where none has that name.
+    Raises DocumentErrors of a file that is no policy; StartRefused where none has that name, or
+    where the text in the store is another one by now.
     """
-    if name == RUNNING:
-        version = await Versions(store).last() if store else None
-        if version is None:
-            raise StartRefused(
-                "no policy has run so far with this configuration: name a file in place of running"
-            )
-        return _stored(RUNNING, version)
-    if is_kept(name) and _hash(name):
-        version = await Versions(store).find(name) if store else None
-        if version is None:
-            raise StartRefused(f"no policy that ran here has a hash that begins with {name}")
-        return _stored(version.hash[:12], version)
-    if is_kept(name):
+    if not is_kept(name):
+        return _in_file(Path(name))
+    if name != RUNNING and len(name) < LEAST_DIGITS:
         raise StartRefused(
-            f"there is no file {name}; of the hash of a policy that ran, write at least 8 digits"
+            f"there is no file {name}; of the hash of a policy that ran, write at least"
+            f" {LEAST_DIGITS} digits"
         )
-    return _in_file(Path(name))
+    version = None
+    if store is not None:
+        versions = Versions(store)
+        version = await (versions.last() if name == RUNNING else versions.find(name))
+    if version is None and name == RUNNING:
+        raise StartRefused(
+            "no policy has run so far with this configuration: name a file in place of running"
+        )
+    if version is None:
+        raise StartRefused(f"no policy that ran here has a hash that begins with {name}")
+    short = version.hash[:12]
+    try:
+        rules = read_version(version)
+    except DocumentErrors as error:
+        raise StartRefused(f"the policy {short} in the store is damaged") from error
+    name = RUNNING if name == RUNNING else short
+    is_file = find(Path(version.file)).hash == version.hash
+    return Named(name, version.hash, version.content, rules, version.file if is_file else name)
 
 
 def _in_file(path: Path) -> Named:
@@ -77,19 +86,7 @@ def _in_file(path: Path) -> Named:
 
 def is_kept(name: str) -> bool:
     """Returns whether a name is no file's but that of a policy in the store."""
-    is_file = Path(name).is_file()
-    return not is_file and bool(name == RUNNING or _hash(name) or _begins_hash(name))
-
-
-def _stored(name: str, version: Version) -> Named:
-    """Returns a policy that ran or waited; StartRefused where its text is another one."""
-    try:
-        rules = read_version(version)
-    except DocumentErrors as error:
-        raise StartRefused(f"the policy {version.hash[:12]} in the store is damaged") from error
-    is_file = find(Path(version.file)).hash == version.hash
-    place = version.file if is_file else name
-    return Named(name, version.hash, version.content, rules, place)
+    return not Path(name).is_file() and (name == RUNNING or _digits(name) is not None)
 
 
 def lines_of(content: bytes) -> list[str]:
@@ -152,31 +149,43 @@ async def compared(
     old: Named, new: Named, store: Store | None, now: datetime, notes: Sequence[str] = ()
 ) -> Comparison:
     """Returns what differs, as the store knows keys and answers."""
-    found = changes(old.rules, new.rules)
-    if store is None:
-        return Comparison(old, new, touched(found, (), {}), known=False, notes=notes)
-    listing, at = await KeyStore(store).list(), await KeyStore(store).key_time(now)
-    keys = [key for key, _ in listing.keys if key.active(at)]
-    return Comparison(old, new, await whom(found, keys, store, now), known=True, notes=notes)
+    keys = list[Key]()
+    if store is not None:
+        listing, at = await KeyStore(store).list(), await KeyStore(store).key_time(now)
+        keys = [key for key, _ in listing.keys if key.active(at)]
+    found = await touched(changes(old.rules, new.rules), keys, store, now)
+    return Comparison(old, new, found, known=store is not None, notes=notes)
 
 
-async def whom(
-    found: Sequence[PolicyChange], keys: Sequence[Key], store: Store, now: datetime
+async def touched(
+    found: Sequence[PolicyChange], keys: Sequence[Key], store: Store | None, now: datetime
 ) -> list[Touched]:
-    """Returns each change with the active keys it touches, and their answers of the DAYS."""
-    if not found:
-        return []
-    showing = sorted({operation for change in found for operation in operations_of(change)})
-    counts = await answered(store, now - timedelta(days=DAYS), showing)
-    return await asyncio.to_thread(touched, found, keys, counts)
+    """Returns each change with those of the keys whose answers change.
 
+    They may ask for the resource, and have one of the levels. In how many answers of the DAYS they
+    were shown it is counted where there is a store to tell it.
+    """
+    showing = {
+        change.resource: [each for each in OPERATIONS if each.returns.name == change.resource]
+        for change in found
+    }
+    counts: Mapping[tuple[str, str], int] = {}
+    if store is not None and found:
+        ids = sorted({each.id for operations in showing.values() for each in operations})
+        counts = await answered(store, now - timedelta(days=DAYS), ids)
 
-def touched(
-    found: Iterable[PolicyChange], keys: Sequence[Key], counts: Mapping[tuple[str, str], int]
-) -> list[Touched]:
-    """Returns each change with whom it reaches of these keys."""
-    reached = [(change, reach(change, keys)) for change in found]
-    return [Touched(change, some, answers(change, some, counts)) for change, some in reached]
+    def reached(change: PolicyChange) -> Touched:
+        operations = showing[change.resource]
+        asked = {each.permission for each in operations}
+        some = [
+            key
+            for key in keys
+            if key.permissions & asked and key.level_for(change.resource) in change.levels
+        ]
+        answers = sum(counts.get((key.id, each.id), 0) for key in some for each in operations)
+        return Touched(change, some, answers)
+
+    return await asyncio.to_thread(lambda: [reached(change) for change in found])
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,26 +230,3 @@ async def declined(versions: Versions, hashes: Sequence[str]) -> Mapping[str, Ev
     """Returns those of the policies that somebody declined, and who."""
     found = {digest: await versions.declined(digest) for digest in hashes}
     return {digest: event for digest, event in found.items() if event is not None}
-
-
-def operations_of(change: PolicyChange) -> list[str]:
-    """The operations that show the resource, by their ids."""
-    return [each.id for each in OPERATIONS if each.returns.name == change.resource]
-
-
-def reach(change: PolicyChange, keys: Iterable[Key]) -> list[Key]:
-    """The keys whose answers change: they may ask for the resource, and have one of the levels."""
-    reaching = {each.permission for each in OPERATIONS if each.returns.name == change.resource}
-    return [
-        key
-        for key in keys
-        if key.permissions & reaching and key.level_for(change.resource) in change.levels
-    ]
-
-
-def answers(
-    change: PolicyChange, keys: Iterable[Key], counts: Mapping[tuple[str, str], int]
-) -> int:
-    """In how many answers those keys were shown the resource; `counts` by key id and operation."""
-    showing = operations_of(change)
-    return sum(counts.get((key.id, operation), 0) for key in keys for operation in showing)

@@ -31,7 +31,6 @@ Name = TypeVar("Name", str, Labels)
 
 
 def kind_of(status: str) -> str:
-    """Returns how a call of that status ended."""
     if status[:1] in "123":
         return "answered"
     return _OWN.get(status, "failed" if status.startswith("5") else "refused")
@@ -69,10 +68,10 @@ class Totals:
     """What had been counted in all since the first sample, at that time."""
 
     at: float
-    kinds: Mapping[str, float]
-    operations: Mapping[str, Buckets]
-    backend: Mapping[Labels, Buckets]
-    outcomes: Mapping[str, float]
+    kinds: dict[str, float]
+    operations: dict[str, Buckets]
+    backend: dict[Labels, Buckets]
+    outcomes: dict[str, float]
 
 
 class Samples:
@@ -96,36 +95,43 @@ class Samples:
         for name in _FIGURES:
             for series in snapshot.get(name, ()):
                 now = series.buckets or (round(series.value),)
-                self._rise((name, series.labels), now)
-        kinds, outcomes = dict.fromkeys(KINDS, 0.0), dict[str, float]()
-        operations, backend = dict[str, Buckets](), dict[Labels, Buckets]()
+                key, none = (name, series.labels), (0,) * len(now)
+                known = self._raw.get(key, none if self._samples else now)
+                has_fallen = any(old > new for old, new in zip(known, now, strict=True))
+                rise = now if has_fallen else tuple(map(sub, now, known))
+                self._risen[key] = tuple(map(add, self._risen.get(key, none), rise))
+                self._raw[key] = now
+        totals = Totals(at, dict.fromkeys(KINDS, 0.0), {}, {}, {})
         for (name, labels), buckets in self._risen.items():
             if name == "gateway_requests_total":
-                kinds[kind_of(labels[1])] += buckets[0]
+                totals.kinds[kind_of(labels[1])] += buckets[0]
             elif name == "gateway_backend_calls_total":
-                outcomes[labels[-1]] = outcomes.get(labels[-1], 0) + buckets[0]
+                outcome = labels[-1]
+                totals.outcomes[outcome] = totals.outcomes.get(outcome, 0) + buckets[0]
             elif name == "gateway_request_seconds":
-                operations[labels[0]] = buckets
+                totals.operations[labels[0]] = buckets
             else:
-                backend[labels] = buckets
-        self._samples.append(Totals(at, kinds, operations, backend, outcomes))
+                totals.backend[labels] = buckets
+        self._samples.append(totals)
         while self._samples[0].at < at - self._kept:
             self._samples.popleft()
-
-    def _rise(self, series: tuple[str, Labels], now: Buckets) -> None:
-        none = (0,) * len(now)
-        known = self._raw.get(series, none if self._samples else now)
-        has_fallen = any(old > new for old, new in zip(known, now, strict=True))
-        rise = now if has_fallen else tuple(map(sub, now, known))
-        self._risen[series] = tuple(map(add, self._risen.get(series, none), rise))
-        self._raw[series] = now
 
     def minutes(self, starts: Iterable[float]) -> list[Mapping[str, int] | None]:
         """Returns how the calls of each minute ended; None where nobody watched.
 
         Of one that is not over: its calls so far; of the first: those since it is watched.
         """
-        return [self._between(start, start + MINUTE) for start in starts]
+        if not self._samples:
+            return [None for _ in starts]
+        begun, newest = self._samples[0].at, self._samples[-1].at
+        found: list[Mapping[str, int] | None] = []
+        for start in starts:
+            if begun < start + MINUTE and start < newest:
+                first, last = self._at(max(start, begun)), self._at(start + MINUTE)
+                found.append({kind: round(last[kind]) - round(first[kind]) for kind in KINDS})
+            else:
+                found.append(None)
+        return found
 
     def last(self, seconds: float) -> Totals | None:
         """Returns what was counted in the last so many seconds, or since the first sample."""
@@ -140,12 +146,6 @@ class Samples:
             _less(newest.backend, oldest.backend),
             {name: count - oldest.outcomes.get(name, 0) for name, count in newest.outcomes.items()},
         )
-
-    def _between(self, start: float, end: float) -> Mapping[str, int] | None:
-        if not self._samples or end <= self._samples[0].at or start >= self._samples[-1].at:
-            return None
-        first, last = self._at(max(start, self._samples[0].at)), self._at(end)
-        return {kind: round(last[kind]) - round(first[kind]) for kind in KINDS}
 
     def _at(self, moment: float) -> Mapping[str, float]:
         """Returns what had been counted then: between two samples as if at an even pace."""
@@ -162,7 +162,6 @@ class Samples:
 
 
 def total(buckets: Iterable[Buckets]) -> Buckets:
-    """Returns all of them together."""
     return tuple(map(sum, zip(*buckets, strict=True)))
 
 
@@ -179,7 +178,7 @@ def gauge(snapshot: Snapshot, name: str, *labels: str) -> float:
     return next(found, 0.0)
 
 
-def _less(newer: Mapping[Name, Buckets], older: Mapping[Name, Buckets]) -> Mapping[Name, Buckets]:
+def _less(newer: Mapping[Name, Buckets], older: Mapping[Name, Buckets]) -> dict[Name, Buckets]:
     return {
         name: tuple(map(sub, now, older[name])) if name in older else now
         for name, now in newer.items()

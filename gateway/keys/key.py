@@ -1,11 +1,14 @@
 """A key: what the clinic decided about one partner. The secret is not part of it."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
+
+from msgspec import Meta
 
 from gateway.contract.access import AccessLevel, Permission
 
@@ -22,18 +25,14 @@ def read_network(text: str) -> str:
     try:
         network = ip_network(text.strip())
     except ValueError as error:
-        raise ValueError(f"{text.strip()} is no network: write {_remedy(text)}") from error
+        remedy = "one such as 192.0.2.0/24, or an address such as 192.0.2.7"
+        with suppress(ValueError):
+            remedy = str(ip_network(text.strip(), strict=False))
+        raise ValueError(f"{text.strip()} is no network: write {remedy}") from error
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         bits = network.prefixlen - _MAPPED_BITS
         network = IPv4Network((int(network.network_address) & 0xFFFFFFFF, bits))
     return str(network if network.num_addresses > 1 else network.network_address)
-
-
-def _remedy(text: str) -> str:
-    try:
-        return str(ip_network(text.strip(), strict=False))
-    except ValueError:
-        return "one such as 192.0.2.0/24, or an address such as 192.0.2.7"
 
 
 class Networks:
@@ -51,18 +50,19 @@ class Networks:
         if known is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            known = self._known[address] = self._is_within(address)
+            known = False
+            with suppress(ValueError):
+                found = ip_address(address.partition("%")[0])
+                if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+                    found = found.ipv4_mapped
+                # an address of the other family is in no network
+                known = any(found in network for network in self._networks)
+            self._known[address] = known
         return known
 
-    def _is_within(self, address: str) -> bool:
-        try:
-            found = ip_address(address.partition("%")[0])
-        except ValueError:
-            return False
-        if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-            found = found.ipv4_mapped
-        # an address of the other family is in no network
-        return any(found in network for network in self._networks)
+
+Moment = Annotated[datetime, Meta(tz=True)]
+Count = Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +78,16 @@ class Key:
     name: str
     permissions: frozenset[Permission]
     level: AccessLevel
-    created_at: datetime
+    created_at: Moment
     contact: str | None = None
     scopes: Mapping[str, AccessLevel] = field(default_factory=dict)
-    limit: int = DEFAULT_LIMIT
-    expires_at: datetime | None = None
-    last_used_at: datetime | None = None
-    revoked_at: datetime | None = None
-    bookings_per_day: int | None = None
+    limit: Count = DEFAULT_LIMIT
+    expires_at: Moment | None = None
+    last_used_at: Moment | None = None
+    revoked_at: Moment | None = None
+    bookings_per_day: Count | None = None
     networks: tuple[str, ...] = ()
-    within: Networks | None = field(init=False, repr=False, compare=False)
+    within: Networks | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         within = Networks(self.networks) if self.networks else None

@@ -8,9 +8,9 @@ import contextlib
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol
 
-from gateway.background import JUMP, ended
+from gateway.background import JUMP, Periodic, ended
+from gateway.events import Events
 from gateway.keys.base import KeyChange, KeysBehind, KeysUnreadable
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
@@ -19,7 +19,7 @@ from gateway.store.base import StoreError
 POLL = 0.3
 ASK_EVERY = 3  # polls after which the store is asked though its file looks untouched
 TIME_EVERY = 200  # polls between two looks at the latest time that the store has seen
-SAVE_EVERY = 20  # polls between two writes of the times of last use
+SAVE_EVERY = 6.0  # seconds between two writes of the times of last use
 
 # Seconds since the store was last read, after which a secret that is not known may be a new one,
 # and after which a key that is known may have been revoked.
@@ -42,25 +42,6 @@ _NEVER_ENDS = datetime.max.replace(tzinfo=UTC)
 _NOBODY: Entry = (None, datetime.min.replace(tzinfo=UTC))
 
 
-class Watcher(Protocol):
-    """Who is told how the ring fares."""
-
-    def failed(self, error: Exception, said: str) -> None:
-        """The store cannot be read; said once until it can be. `said` may stand in a log."""
-
-    def unsaved(self, error: Exception, said: str) -> None:
-        """The times of last use cannot be written; said once until they can be."""
-
-    def back(self) -> None:
-        """It can be again."""
-
-    def behind(self, now: datetime, latest: datetime) -> None:
-        """The machine's clock is behind the latest time that the store has seen."""
-
-    def odd(self, key_id: str) -> None:
-        """What is kept of a key makes no sense; it counts as revoked."""
-
-
 def utc_now() -> datetime:
     """This machine's time."""
     return datetime.now(UTC)
@@ -72,12 +53,12 @@ class LatestTime:
     def __init__(
         self,
         store: KeyStore,
-        watcher: Watcher,
+        events: Events,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._watcher = watcher
+        self._events = events
         self._now = now
         self._clock = clock
         self._seen: datetime | None = None
@@ -101,7 +82,11 @@ class LatestTime:
         self._seen = stored
         is_behind = (stored - now).total_seconds() > JUMP
         if is_behind and not self._said:
-            self._watcher.behind(now, stored)
+            self._events.report(
+                "clock_behind",
+                clock=now.isoformat(timespec="seconds"),
+                latest=stored.isoformat(timespec="seconds"),
+            )
         self._said = is_behind
 
     def _is_believed(self, now: datetime, stored: datetime) -> bool:
@@ -131,27 +116,35 @@ class KeyRing:
     def __init__(
         self,
         store: KeyStore,
-        watcher: Watcher,
+        events: Events,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._store = store
-        self._watcher = watcher
+        self._events = events
         self._clock = clock
-        self._latest = LatestTime(store, watcher, now, clock)
+        self._latest = LatestTime(store, events, now, clock)
         self._read_at = clock()
         self._mark: object = None
-        self._failing = False
-        self._unsaved = False
         self._reading = asyncio.Lock()
         self._catching: asyncio.Task[None] | None = None
-        self._saving: asyncio.Task[None] | None = None
         self._entries: dict[bytes, Entry] = {}
         self._digests: dict[str, tuple[bytes, ...]] = {}
         self._former: dict[bytes, str] = {}
         self._revision = 0
         self._used: dict[str, datetime] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._turns = 0
+        self._following = Periodic(
+            POLL,
+            self._follow,
+            events,
+            name="follow keys",
+            failed="keys_unreadable",
+            back="keys_readable",
+        )
+        # beside the following: a store that is locked for writing can still be read
+        name, failed = "save when keys were used", "last_use_unwritten"
+        self._saving = Periodic(SAVE_EVERY, self.save, events, name=name, failed=failed)
 
     @property
     def age(self) -> float:
@@ -196,7 +189,8 @@ class KeyRing:
         """Load every key, then follow the store. StoreError where it can't be read."""
         await self.refresh()
         await self._latest.turn()
-        self._task = asyncio.create_task(self._follow(), name="follow keys")
+        self._following.start()
+        self._saving.start()
 
     async def refresh(self) -> None:
         """Take what changed since the last time; everything anew where the store was put back."""
@@ -215,7 +209,7 @@ class KeyRing:
 
     async def catch_up(self) -> None:
         """Read the store, once for all who wait, unless it is known not to be readable."""
-        if self._failing:
+        if self._following.failing:
             return
         if self._catching is None or self._catching.done():
             self._catching = asyncio.create_task(self._refresh_if_possible())
@@ -228,7 +222,9 @@ class KeyRing:
             await self.refresh()
 
     async def save(self) -> None:
-        """Write the times of last use."""
+        """Write the times of last use, where there are any."""
+        if not self._used:
+            return
         used, self._used = self._used, {}
         try:
             await self._store.save_last_used(used)
@@ -238,8 +234,9 @@ class KeyRing:
 
     async def aclose(self) -> None:
         """Stop following; write what is not written."""
-        for task in (self._task, self._catching, self._saving):
-            await ended(task)
+        await self._following.aclose()
+        await self._saving.aclose()
+        await ended(self._catching)
         for write in (self._latest.turn, self.save):
             with contextlib.suppress(StoreError):
                 await write()
@@ -249,7 +246,7 @@ class KeyRing:
             self._entries.pop(digest, None)
             self._remember(digest, change.id)
         if change.key is None:
-            self._watcher.odd(change.id)
+            self._events.report("key_nonsense", key=change.id)
             return
         digests = tuple(secret.digest for secret in change.secrets)
         if change.key.revoked_at is not None:
@@ -269,47 +266,15 @@ class KeyRing:
             del self._former[next(iter(self._former))]
 
     async def _follow(self) -> None:
-        turn = 0
-        while True:
-            await asyncio.sleep(POLL)
-            turn += 1
-            try:
-                if turn % TIME_EVERY == 0:
-                    await self._latest.turn()
-                # what could not be read is asked for again, however untouched it looks
-                await self._poll(certainly=self._failing or turn % ASK_EVERY == 0)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the keys must be followed on
-                if not self._failing:
-                    self._watcher.failed(error, _sayable(error))
-                self._failing = True
-            else:
-                if self._failing:
-                    self._watcher.back()
-                self._failing = False
-            is_saving = self._saving is not None and not self._saving.done()
-            if turn % SAVE_EVERY == 0 and self._used and not is_saving:
-                # beside the following: a store that is locked for writing can still be read
-                self._saving = asyncio.create_task(self._save_if_possible())
-
-    async def _poll(self, *, certainly: bool) -> None:
-        """Refresh, unless the store looks untouched: asking it costs far more than looking."""
+        self._turns += 1
+        if self._turns % TIME_EVERY == 0:
+            await self._latest.turn()
+        # asking the store costs far more than looking whether it seems untouched; what could not be
+        # read is asked for again all the same
         began, mark = self._clock(), self._store.mark()
+        certainly = self._following.failing or self._turns % ASK_EVERY == 0
         if certainly or mark is None or mark != self._mark:
             await self.refresh()
             self._mark = mark
         else:
             self._read_at = began
-
-    async def _save_if_possible(self) -> None:
-        try:
-            await self.save()
-        except Exception as error:  # noqa: BLE001 - the next time, then
-            if not self._unsaved:
-                self._watcher.unsaved(error, _sayable(error))
-            self._unsaved = True
-        else:
-            self._unsaved = False
-
-
-def _sayable(error: Exception) -> str:
-    return str(error) if isinstance(error, StoreError) else ""

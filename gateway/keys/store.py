@@ -2,12 +2,13 @@
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from secrets import randbelow
 from typing import Any
 
+from msgspec import MsgspecError, convert
 from sqlalchemy import (
     ColumnElement,
     String,
@@ -22,7 +23,6 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.keys.base import (
     ChangedKey,
@@ -40,7 +40,7 @@ from gateway.keys.base import (
 from gateway.keys.key import Key, read_network
 from gateway.keys.secret import digest, hint, mint
 from gateway.store.base import Store
-from gateway.store.tables import Instant, instant, keys, read_instant, revisions, secrets
+from gateway.store.tables import Instant, instant, keys, meta, read_instant, revisions, secrets
 
 
 def _untyped(table: Table) -> list[ColumnElement[Any]]:
@@ -108,16 +108,14 @@ class KeyStore:
         ChangedKey where its settings are no longer those of `expected`.
         """
 
-        async def updated(connection: AsyncConnection) -> Key:
-            revision = await _next_revision(connection)
-            before, _ = await _active(connection, key_id)
+        def changed(before: Key) -> Key:
+            if before.revoked_at is not None:
+                raise RevokedKey(key_id)
             if expected is not None and row_of(before) != row_of(expected):
                 raise ChangedKey(key_id)
-            key = replace(before, **changes)
-            await _put(connection, key, revision)
-            return key
+            return replace(before, **changes)
 
-        return await self._store.run(updated)
+        return await self._change(key_id, changed)
 
     async def rotate(
         self, key_id: str, overlap: timedelta, now: datetime, newest: str | None = None
@@ -131,7 +129,9 @@ class KeyStore:
 
         async def rotated(connection: AsyncConnection) -> KeyAndSecrets:
             revision = await _next_revision(connection)
-            _, held = await _active(connection, key_id)
+            key, held = await _get(connection, key_id)
+            if key.revoked_at is not None:
+                raise RevokedKey(key_id)
             if newest is not None and (not held or held[-1].hint != newest):
                 raise ChangedKey(key_id)
             until = now + overlap
@@ -152,16 +152,21 @@ class KeyStore:
 
     async def revoke(self, key_id: str, now: datetime) -> Key:
         """Take the key away for good; revoking it again changes nothing. UnknownKey, OddKey."""
+        return await self._change(
+            key_id, lambda key: replace(key, revoked_at=key.revoked_at or now)
+        )
 
-        async def revoked(connection: AsyncConnection) -> Key:
+    async def _change(self, key_id: str, change: Callable[[Key], Key]) -> Key:
+        async def changed(connection: AsyncConnection) -> Key:
             revision = await _next_revision(connection)
-            key, _ = await _get(connection, key_id)
-            if key.revoked_at is None:
-                key = replace(key, revoked_at=now)
-                await _put(connection, key, revision)
+            before, _ = await _get(connection, key_id)
+            key = change(before)
+            if key != before:
+                row = row_of(key) | {"revision": revision}
+                await connection.execute(update(keys).where(keys.c.id == key_id).values(row))
             return key
 
-        return await self._store.run(revoked)
+        return await self._store.run(changed)
 
     async def latest_time(self) -> datetime | None:
         """The latest time that this store has seen; None before it has seen any. OddTime."""
@@ -173,7 +178,9 @@ class KeyStore:
 
     async def advance_time(self, now: datetime) -> datetime:
         """It has seen that time; the latest that it has seen. OddTime."""
-        return self._time(await self._store.advance_meta(LATEST, instant(now))) or now
+        text = instant(now)  # its order as a text is that of time
+        seen = await self._store.set_meta(LATEST, text, over=meta.c.value < text)
+        return self._time(seen) or now
 
     async def accept_time(self, now: datetime) -> None:
         """That time is right, though later ones have been seen."""
@@ -272,18 +279,6 @@ async def _get(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
     return found[0].key, found[0].secrets
 
 
-async def _active(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
-    found = await _get(connection, key_id)
-    if found[0].revoked_at is not None:
-        raise RevokedKey(key_id)
-    return found
-
-
-async def _put(connection: AsyncConnection, key: Key, revision: int) -> None:
-    row = row_of(key) | {"revision": revision}
-    await connection.execute(update(keys).where(keys.c.id == key.id).values(row))
-
-
 async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:
     row = {"digest": digest(secret), "key_id": key_id, "hint": hint(secret), "created_at": now}
     await connection.execute(insert(secrets).values(row))
@@ -309,39 +304,15 @@ def row_of(key: Key) -> dict[str, Any]:
 def _stored(row: Any, own: Sequence[Any]) -> KeyChange:
     """A key of its rows; without one for what this version of the gateway can't have written."""
     try:
-        known = (KnownSecret(each.hint, each.digest, read_instant(each.expires_at)) for each in own)
-        return KeyChange(row.id, _key(row), tuple(known))
-    except (ValueError, TypeError, AttributeError):
-        return KeyChange(row.id, None)
-
-
-def _key(row: Any) -> Key:
-    scopes = {name: AccessLevel(level) for name, level in json.loads(row.scopes).items()}
-    networks = json.loads(row.networks or "[]")
-    created_at = read_instant(row.created_at)
-    if not (
-        created_at is not None
-        and isinstance(row.name, str)
-        and isinstance(row.contact, str | None)
-        and isinstance(row.hourly_limit, int)
-        and row.hourly_limit >= 0
-        and (row.bookings_per_day is None or row.bookings_per_day >= 0)
-        and _SCOPES.issuperset(scopes)
-        and all(read_network(each) == each for each in networks)
-    ):
-        raise ValueError("a key of another kind")
-    return Key(
-        id=row.id,
-        name=row.name,
-        contact=row.contact,
-        permissions=frozenset(map(Permission, json.loads(row.permissions))),
-        level=AccessLevel(row.level),
-        scopes=scopes,
-        limit=row.hourly_limit,
-        created_at=created_at,
-        expires_at=read_instant(row.expires_at),
-        last_used_at=read_instant(row.last_used_at),
-        revoked_at=read_instant(row.revoked_at),
-        bookings_per_day=row.bookings_per_day,
-        networks=tuple(networks),
-    )
+        known = [KnownSecret(held.hint, held.digest, read_instant(held.expires_at)) for held in own]
+        values = {str(name): value for name, value in row._asdict().items()}
+        values["limit"] = row.hourly_limit
+        for name in ("permissions", "scopes", "networks"):
+            values[name] = json.loads(values[name] or "[]")
+        key = convert(values, Key)
+        is_ours = _SCOPES.issuperset(key.scopes)
+        if is_ours and all(read_network(network) == network for network in key.networks):
+            return KeyChange(row.id, key, tuple(known))
+    except (MsgspecError, ValueError, TypeError):
+        pass
+    return KeyChange(row.id, None)

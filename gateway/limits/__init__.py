@@ -2,9 +2,10 @@
 
 from urllib.parse import urlsplit
 
+from gateway.events import Events
 from gateway.limits.base import PATIENCE, Limiter, LimiterDown, Peeker, Used
-from gateway.limits.memory import Degrading, MemoryLimiter, Watcher
-from gateway.limits.shared import Counters, SharedLimiter
+from gateway.limits.memory import Degrading, MemoryLimiter
+from gateway.limits.shared import Counters
 
 __all__ = [
     "Counters",
@@ -12,7 +13,6 @@ __all__ = [
     "LimiterDown",
     "Peeker",
     "Used",
-    "Watcher",
     "open_limiter",
     "open_peeker",
     "place_of",
@@ -21,7 +21,7 @@ __all__ = [
 
 def open_limiter(
     url: str,
-    watcher: Watcher,
+    events: Events,
     *,
     share: int = 1,
     patience: float = PATIENCE,
@@ -36,16 +36,16 @@ def open_limiter(
     if url == "memory:":
         if counters is None:
             return MemoryLimiter()
-        return Degrading(SharedLimiter(counters), share, watcher)
+        return Degrading(counters, share, events)
     if url.startswith(("redis://", "rediss://")):
-        return Degrading(_redis(url, patience), share, watcher)
+        return Degrading(_redis(url, patience), share, events)
     raise ValueError(f"limiter: {place_of(url)} is not possible; use memory: or redis://host:6379")
 
 
 def open_peeker(url: str, counters: Counters | None) -> Peeker:
     """What only sees what others count; ValueError as `open_limiter`."""
     if url == "memory:" and counters is not None:
-        return SharedLimiter(counters)
+        return counters
     if url.startswith(("redis://", "rediss://")):
         return _redis(url, PATIENCE)
     raise ValueError(f"limiter: nobody sees from here what is counted in {place_of(url)}")

@@ -11,9 +11,9 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
-from typing import Protocol
 
 from gateway.background import ended
+from gateway.events import Events
 from gateway.limits.base import (
     TRIAL,
     WINDOW,
@@ -77,22 +77,6 @@ class MemoryLimiter:
         return window
 
 
-class Watcher(Protocol):
-    """Who is told how the limiter fares."""
-
-    def degraded(self, why: str) -> None:
-        """Every process counts its share from now on; said once until that is over."""
-
-    def restored(self) -> None:
-        """What counts for all counts again."""
-
-    def counted_here(self) -> None:
-        """One call was counted by this process alone."""
-
-    def full(self, why: str) -> None:
-        """A key had no room, and is counted here; said once."""
-
-
 class Degrading:
     """The inner limiter, and `limit / share` of this process's own where that is down."""
 
@@ -100,12 +84,12 @@ class Degrading:
         self,
         inner: Limiter,
         share: int,
-        watcher: Watcher,
+        events: Events,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._inner = inner
         self._share = share
-        self._watcher = watcher
+        self._events = events
         self._here = MemoryLimiter(clock)
         self._failures = 0
         self._full = False
@@ -131,13 +115,13 @@ class Degrading:
             except LimiterFull as error:
                 if not self._full:
                     self._full = True
-                    self._watcher.full(str(error))
+                    self._events.report("limiter_full", reason=str(error))
             except LimiterDown as error:
                 self._failed(str(error))
             else:
                 self._failures = 0
                 return quota
-        self._watcher.counted_here()
+        self._events.report("counted_here")
         share = max(limit // self._share, 1) if limit else 0
         quota = await self._here.hit(key_id, share)
         return Quota(limit, quota.remaining, quota.reset, quota.admitted)
@@ -157,7 +141,7 @@ class Degrading:
         self._failures += 1
         if self._failures >= FAILURES and self._trying is None:
             self._trying = asyncio.create_task(self._try(), name="try the limiter")
-            self._watcher.degraded(why)
+            self._events.report("limiter_down", reason=why)
 
     async def _try(self) -> None:
         """No partner's call waits for it: it is tried beside them, with a counter of its own."""
@@ -168,4 +152,4 @@ class Degrading:
                 break
         self._failures = 0
         self._trying = None
-        self._watcher.restored()
+        self._events.report("limiter_back")

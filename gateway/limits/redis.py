@@ -5,7 +5,8 @@ begins a new window.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -31,37 +32,8 @@ SILENCE = 1.0
 # Seconds by which this process itself may be late, and for which an answer is then looked for.
 LATE, GRACE = 0.005, 0.025
 
-# KEYS: the key's counter. ARGV: its limit, the window in milliseconds.
-# Gives whether the call is admitted, the calls admitted in the window, milliseconds to its end.
-# A counter without an end, or with one too far off (the server's clock was set back), is put right.
-STEP = """
-local used = tonumber(redis.call('GET', KEYS[1]) or '0') or 0
-local left = redis.call('PTTL', KEYS[1])
-local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2])
-if left <= 0 then
-  used, left = 0, window
-  redis.call('SET', KEYS[1], 0, 'PX', window)
-elseif left > window then
-  left = window
-  redis.call('PEXPIRE', KEYS[1], window)
-end
-if used >= limit then return {0, used, left} end
-redis.call('INCR', KEYS[1])
-return {1, used + 1, left}
-"""
-
-
-# KEYS: counters. ARGV: the window in milliseconds. Gives of each, with a comma between, the calls
-# admitted in the window and the milliseconds to its end, or nothing.
-LOOK = """
-local told = {}
-for at, key in ipairs(KEYS) do
-  local used = redis.call('GET', key)
-  local left = used and redis.call('PTTL', key) or 0
-  told[at] = left > 0 and used .. ' ' .. math.min(left, tonumber(ARGV[1])) or ''
-end
-return table.concat(told, ',')
-"""
+_FOLDER = Path(__file__).parent
+STEP, LOOK = ((_FOLDER / name).read_text("utf-8") for name in ("step.lua", "look.lua"))
 
 
 class RedisLimiter:
@@ -108,8 +80,13 @@ class RedisLimiter:
                     raise answer
         except (RedisError, OSError) as error:
             raise LimiterDown(_why(error)) from error
-        told = (counter for answer in answers for counter in answer.decode().split(","))
-        return dict(_used(key_ids, told))
+        found = (counter for answer in answers for counter in answer.decode().split(","))
+        used = {}
+        for key_id, counter in zip(key_ids, found, strict=True):
+            if counter:
+                calls, left = counter.split()
+                used[key_id] = Used(int(calls), whole_seconds(int(left) / 1000))
+        return used
 
     async def aclose(self) -> None:
         """End what is still asked, and close the connections."""
@@ -129,20 +106,17 @@ class RedisLimiter:
             self._asking = None
 
     async def _ask_for(self, calls: Sequence["_Call"]) -> None:
+        given = [((call.key,), call.numbers) for call in calls]
         try:
-            answers = await self._answered(calls)
+            try:
+                answers = await _run(self._client, self._step, given)
+            except ConnectionError:
+                # it may have closed this connection long ago; at worst these calls count twice
+                answers = await _run(self._client, self._step, given)
         except (RedisError, OSError) as error:
             answers = [error] * len(calls)
         for call, answer in zip(calls, answers, strict=True):
             call.tell(answer)
-
-    async def _answered(self, calls: Sequence["_Call"]) -> list[Any]:
-        given = [((call.key,), call.numbers) for call in calls]
-        try:
-            return await _run(self._client, self._step, given)
-        except ConnectionError:
-            # it may have closed this connection long ago; at worst these calls count twice
-            return await _run(self._client, self._step, given)
 
 
 class _Call:
@@ -202,13 +176,6 @@ def _why(error: Exception) -> str:
         return "it refuses the user or the password"
     # its own words may quote what opens it
     return f"it cannot be used ({type(error).__name__})"
-
-
-def _used(key_ids: Sequence[str], told: Iterable[str]) -> Iterator[tuple[str, Used]]:
-    for key_id, each in zip(key_ids, told, strict=True):
-        if each:
-            calls, left = each.split()
-            yield key_id, Used(int(calls), whole_seconds(int(left) / 1000))
 
 
 def _client(url: str) -> Redis:

@@ -12,7 +12,7 @@ import mmap
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 
 from gateway.limits.base import (
@@ -42,14 +42,20 @@ Place = tuple[int, int, int]
 
 
 class Counters:
-    """Whoever inherits it by a fork counts together with all others; times are in nanoseconds.
+    """Whoever inherits it by a fork counts together with all others.
 
     A slot whose window has ended is taken for another key, so that the table bounds the keys of
-    an hour and not of all times.
+    an hour and not of all times. `clock` is the same in all processes of a machine, in nanoseconds,
+    and nobody sets it.
     """
 
-    def __init__(self, buckets: int = BUCKETS) -> None:
+    degraded = False
+
+    def __init__(
+        self, buckets: int = BUCKETS, clock: Callable[[], int] = time.monotonic_ns
+    ) -> None:
         self._buckets = buckets
+        self._clock = clock
         self._file = _nameless()
         size = buckets * SLOTS * _WORDS * 8
         os.ftruncate(self._file, size)
@@ -57,24 +63,52 @@ class Counters:
         self._words = memoryview(self._memory).cast("Q")
         self._places: dict[str, Place] = {}
 
-    def hit(self, key_id: str, limit: int, now: int) -> Quota | None:
+    async def start(self) -> None:
+        """Nothing: it is there."""
+
+    async def hit(self, key_id: str, limit: int) -> Quota:
+        """Count one call, as a rule without waiting for anything.
+
+        LimiterFull; LimiterDown where a process that was stopped holds a part of the table.
+        """
+        deadline, looks = time.monotonic() + PATIENCE, 0
+        while (quota := self.try_hit(key_id, limit, self._clock())) is None:
+            looks += 1
+            if looks > LOOKS:
+                if time.monotonic() >= deadline:
+                    raise LimiterDown("another process holds the counters and does not let go")
+                await asyncio.sleep(PAUSE)
+        return quota
+
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What is used of the hours that run; without a lock, as nothing is written."""
+        found: dict[str, Used] = {}
+        for start in range(0, len(key_ids), PEEKED_AT_ONCE):
+            now = self._clock()
+            for key_id in key_ids[start : start + PEEKED_AT_ONCE]:
+                used = self._seen(*(self._places.get(key_id) or self._place(key_id)), now)
+                if used is not None:
+                    found[key_id] = used
+            await asyncio.sleep(0)
+        return found
+
+    async def aclose(self) -> None:
+        """Nothing: the table is its maker's, who calls `close`."""
+
+    def try_hit(self, key_id: str, limit: int, now: int) -> Quota | None:
         """Count one call; None where another process is just writing. LimiterFull."""
         bucket, first, second = self._places.get(key_id) or self._place(key_id)
         if not self.lock(bucket):
             return None
         try:
-            return self._count(self._slot(bucket, first, second, now), limit, now)
+            at, words = self._slot(bucket, first, second, now), self._words
+            calls, reset = words[at + _CALLS], _reset(words[at + _END], now)
+            if calls >= limit:
+                return Quota(limit, 0, reset, admitted=False)
+            words[at + _CALLS] = calls + 1
+            return Quota(limit, limit - calls - 1, reset, admitted=True)
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, bucket)
-
-    def peek(self, key_ids: Iterable[str], now: int) -> dict[str, Used]:
-        """What is used of the hours that run; without a lock, as nothing is written."""
-        found = {}
-        for key_id in key_ids:
-            used = self._seen(*(self._places.get(key_id) or self._place(key_id)), now)
-            if used is not None:
-                found[key_id] = used
-        return found
 
     def lock(self, bucket: int) -> bool:
         """Whether this process has the bucket now."""
@@ -139,14 +173,6 @@ class Counters:
         is_its_own = words[at] == first and words[at + 1] == second
         return Used(calls, _reset(end, now)) if is_its_own and end > now else None
 
-    def _count(self, at: int, limit: int, now: int) -> Quota:
-        calls = self._words[at + _CALLS]
-        reset = _reset(self._words[at + _END], now)
-        if calls >= limit:
-            return Quota(limit, 0, reset, admitted=False)
-        self._words[at + _CALLS] = calls + 1
-        return Quota(limit, limit - calls - 1, reset, admitted=True)
-
 
 def _reset(end: int, now: int) -> int:
     return whole_seconds((end - now) / _SECOND)
@@ -158,42 +184,3 @@ def _nameless() -> int:
         return os.memfd_create("clinic-gateway counters")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
-
-
-class SharedLimiter:
-    """Counts in the table; LimiterDown where a process that was stopped holds a part of it.
-
-    `clock` is the same in all processes of a machine, in nanoseconds, and nobody sets it.
-    """
-
-    degraded = False
-
-    def __init__(self, counters: Counters, clock: Callable[[], int] = time.monotonic_ns) -> None:
-        self._counters = counters
-        self._clock = clock
-
-    async def start(self) -> None:
-        """Nothing: it is there."""
-
-    async def hit(self, key_id: str, limit: int) -> Quota:
-        """Count one call, as a rule without waiting for anything."""
-        deadline, looks = time.monotonic() + PATIENCE, 0
-        while (quota := self._counters.hit(key_id, limit, self._clock())) is None:
-            looks += 1
-            if looks > LOOKS:
-                if time.monotonic() >= deadline:
-                    raise LimiterDown("another process holds the counters and does not let go")
-                await asyncio.sleep(PAUSE)
-        return quota
-
-    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
-        """What is used of the hours that run, as it stands in the table."""
-        found: dict[str, Used] = {}
-        for start in range(0, len(key_ids), PEEKED_AT_ONCE):
-            some = key_ids[start : start + PEEKED_AT_ONCE]
-            found |= self._counters.peek(some, self._clock())
-            await asyncio.sleep(0)
-        return found
-
-    async def aclose(self) -> None:
-        """The table is its maker's."""

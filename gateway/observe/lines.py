@@ -2,12 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
+
+from gateway.events import Events
 
 EVERY = 0.2
 # So many lines are made text at once: one by one costs thrice as much, and what is kept longer as
@@ -44,15 +46,15 @@ def texts(lines: Sequence[msgspec.Struct]) -> list[bytes]:
 class Outbox:
     """Lines that wait to be written; `texts` are those that are text by now, of `size` bytes.
 
-    `missing` counts the lines that were given up; `dropped` hears of them at once.
+    `missing` counts the lines that were given up; the events hear of them at once.
     """
 
-    def __init__(self, dropped: Callable[[int], None]) -> None:
+    def __init__(self, events: Events) -> None:
         self.texts: list[bytes] = []
         self.size = 0
         self.missing = 0
         self._fresh: list[msgspec.Struct] = []
-        self._dropped = dropped
+        self._events = events
 
     def __len__(self) -> int:
         return len(self._fresh) + len(self.texts)
@@ -91,7 +93,7 @@ class Outbox:
     def drop(self, lines: int) -> None:
         """So many lines are missing that are not here."""
         self.missing += lines
-        self._dropped(lines)
+        self._events.report("log_lines_dropped", lines=lines)
 
     def _keep(self, lines: Sequence[msgspec.Struct]) -> None:
         kept = texts(lines)
@@ -99,26 +101,13 @@ class Outbox:
         self.size += sum(map(len, kept))
 
 
-class Watcher(Protocol):
-    """Who is told how the files fare."""
-
-    def failed(self, error: OSError) -> None:
-        """One cannot be written; said once until it can be."""
-
-    def dropped(self, lines: int) -> None:
-        """So many lines have just been given up."""
-
-    def lost(self, file: str, lines: int) -> None:
-        """So many are missing in a file: said when it can be written again, or is let go of."""
-
-
 class Lines:
-    """Appends to one file; OSError where it cannot be opened. Later faults go to `watcher`."""
+    """Appends to one file; OSError where it cannot be opened. Later faults are reported."""
 
-    def __init__(self, path: Path, watcher: Watcher) -> None:
+    def __init__(self, path: Path, events: Events) -> None:
         self._path = path
-        self._watcher = watcher
-        self._outbox = Outbox(watcher.dropped)
+        self._events = events
+        self._outbox = Outbox(events)
         self._file = _open(path)
         self._timer: asyncio.TimerHandle | None = None
         self.broken = False
@@ -145,7 +134,7 @@ class Lines:
             self._write(b"\n".join([*self._outbox.texts, b""]))
         except OSError as error:
             if not self.broken:
-                self._watcher.failed(error)
+                self._events.report("logs_unwritable", error)
             self.broken = True
             self._again()
         else:
@@ -172,7 +161,8 @@ class Lines:
 
     def _tell(self) -> None:
         if self._outbox.missing:
-            self._watcher.lost(self._path.name, self._outbox.missing)
+            file, lines = self._path.name, self._outbox.missing
+            self._events.report("log_lines_lost", file=file, lines=lines)
             self._outbox.missing = 0
 
     def _write(self, data: bytes) -> None:

@@ -7,29 +7,40 @@ value, so it stays out, and so do the source lines of a traceback.
 import asyncio
 import errno
 import fcntl
+import math
 import os
 import socket
 import stat
 import sys
 import threading
+import time
 import traceback
 import weakref
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
 import orjson
 from msgspec import Struct
 
-from adapters.base import AdapterError, Trouble
+from adapters.base import AdapterError
+from adapters.documents.problems import DocumentErrors
+from gateway.events import Sayable, event_table
 from gateway.observe.lines import printable
+from gateway.observe.metrics import Metrics
 
 ACCESS = "access.jsonl"
-UNREAD = "lines of the event log are lost: nobody read it"
 # So many lines wait, and are tried again after so many seconds.
 MOST_WAITING, AGAIN = 1_000, 0.2
+# Seconds between two lines of an event that is summed up.
+SILENCE = 60.0
+# So many details are known of all that is said once, and so many values of one that is summed up.
+MOST_REMEMBERED = 10_000
+# Characters of what an adapter says.
+LONGEST = 300
 
 
 class Access(Struct, rename="camel", gc=False, omit_defaults=True):
@@ -155,52 +166,102 @@ def _through(stream: TextIO) -> Write:
     return write
 
 
-class Events:
-    """Says what happened; one method per kind of event."""
+@dataclass(slots=True)
+class _Sum:
+    """How often each value of a detail came since a line said so."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    since: float
+    times: Counter[str] = field(default_factory=Counter)
+
+
+class EventLog:
+    """Says what happens as the table of events has it, and moves the figures that go with it."""
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        metrics: Metrics | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         stream = stream or sys.stderr
+        self._kinds = event_table().event
+        self._metrics = metrics
+        self._clock = clock
+        self._began = clock()
+        self._known: set[tuple[object, ...]] = set()
+        self._sums: dict[tuple[object, ...], _Sum] = {}
         self._render = _readable if stream.isatty() else _json
-        self._outlet = Outlet(stream, lambda lines: self._line("warning", UNREAD, {"lines": lines}))
-
-    def _line(self, level: str, event: str, details: dict[str, Any]) -> str:
-        return self._render({"time": datetime.now(UTC), "level": level, "event": event, **details})
-
-    def _say(self, level: str, event: str, details: dict[str, Any]) -> None:
-        self._outlet.say(self._line(level, event, details))
-
-    def info(self, event: str, **details: Any) -> None:
-        self._say("info", event, details)
-
-    def warn(self, event: str, **details: Any) -> None:
-        self._say("warning", event, details)
-
-    def fault(self, event: str, error: BaseException, **details: Any) -> None:
-        """An exception, by its class and where it came from.
-
-        What an adapter says is meant for this log, and is enough, as the fault is not ours; `said`
-        gives what others say that is.
-        """
-        if isinstance(error, AdapterError):
-            self.outage(event, error, said=str(error)[:300], **details)
-            return
-        details |= {"error": type(error).__name__, "at": places(error)}
-        self._say("error", event, details)
-
-    def outage(self, event: str, error: BaseException, *, said: str, **details: Any) -> None:
-        """What others than the gateway must mend: what they say, without places in its code."""
-        details |= {"said": said, "error": type(error).__name__}
-        self._say("error", event, details)
-
-    def trouble(self, trouble: Trouble) -> None:
-        """A value or row of the practice system that could not be used."""
-        self.warn(
-            "unusable value",
-            kind=trouble.kind,
-            resource=trouble.resource,
-            field=trouble.field,
-            record=trouble.record,
+        self._outlet = Outlet(
+            stream, lambda lines: self._line("event_lines_lost", {"lines": lines})
         )
+
+    def report(self, event: str, error: BaseException | None = None, /, **details: Any) -> None:
+        """Tells of an event of the table, from any thread; as `gateway.events.Events`."""
+        kind = self._kinds[event]
+        if kind.counter and self._metrics is not None:
+            labels = [label.format_map(details) for label in kind.labels.values()]
+            self._metrics.add(kind.counter, details.get(kind.amount, 1), *labels)
+        if not kind.text or (kind.once and self._is_known(event, details)):
+            return
+        if kind.sum or kind.most:
+            name = kind.sum or kind.most
+            times = self._summed(event, details.pop(name), details, at_once=not kind.later)
+            if times is None:
+                return
+            details |= times if kind.sum else _most(times)
+        self._outlet.say(self._line(event, details, error))
+
+    def _line(self, event: str, details: dict[str, Any], error: BaseException | None = None) -> str:
+        kind = self._kinds[event]
+        if error is not None:
+            said = said_of(error)
+            details = ({"said": said} if said else {}) | details | {"error": type(error).__name__}
+            # what an adapter says is enough: places in our code mend nothing there
+            details |= {} if isinstance(error, AdapterError) else {"at": places(error)}
+        if kind.remedy:
+            details |= {"remedy": kind.remedy.format_map(details)}
+        head = {"time": datetime.now(UTC), "level": kind.level, "event": kind.text}
+        return self._render(head | details)
+
+    def _is_known(self, event: str, details: Mapping[str, Any]) -> bool:
+        """Whether these details came before; of very many all are forgotten."""
+        this = (event, *details.values())
+        if this in self._known:
+            return True
+        if len(self._known) >= MOST_REMEMBERED:
+            self._known.clear()
+        self._known.add(this)
+        return False
+
+    def _summed(
+        self, event: str, value: str, details: Mapping[str, Any], *, at_once: bool
+    ) -> Counter[str] | None:
+        """How often each value came, where it is time to say so: once in a minute at most."""
+        now, this = self._clock(), (event, *details.values())
+        sums = self._sums.setdefault(this, _Sum(-math.inf if at_once else self._began))
+        # addresses are many: beyond so many they are counted together
+        sums.times[value if len(sums.times) < MOST_REMEMBERED else "others"] += 1
+        if now - sums.since < SILENCE:
+            return None
+        self._sums[this] = _Sum(now)
+        return sums.times
+
+
+def _most(times: Counter[str]) -> dict[str, Any]:
+    [(first, of_these)] = times.most_common(1)
+    found = {"times": times.total(), "addresses": len(times)}
+    return found | {"most_from": first, "of_these": of_these}
+
+
+def said_of(error: BaseException) -> str:
+    """Its text, where that is our own, an adapter's or the system's; else it may hold a value."""
+    if isinstance(error, AdapterError | DocumentErrors):
+        return str(error)[:LONGEST]
+    if isinstance(error, Sayable):
+        return str(error)
+    if isinstance(error, OSError) and error.errno and error.strerror == os.strerror(error.errno):
+        return error.strerror.lower()
+    return ""
 
 
 def places(error: BaseException) -> list[str]:

@@ -8,18 +8,13 @@ import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import accumulate
-from typing import Any
+from math import inf
 
 from msgspec import Struct
 from prometheus_client import generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
@@ -180,12 +175,13 @@ class Metrics:
         with self._lock:
             numbers = {name: dict(series) for name, series in self._numbers.items()}
         numbers |= {name: dict(values()) for name, values in self._asked.items()}
-        found = {name: self._series(name, values) for name, values in numbers.items()}
-        return found | {name: tuple(series()) for name, series in self._histograms.items()}
-
-    def _series(self, name: str, values: Mapping[Labels, float]) -> tuple[Series, ...]:
-        own = (self._process,) if BY_NAME[name].merge is Merge.EACH else ()
-        return tuple(Series((*labels, *own), float(value)) for labels, value in values.items())
+        found = {name: tuple(series()) for name, series in self._histograms.items()}
+        for name, values in numbers.items():
+            own = (self._process,) if BY_NAME[name].merge is Merge.EACH else ()
+            found[name] = tuple(
+                Series((*labels, *own), float(value)) for labels, value in values.items()
+            )
+        return found
 
     def text(self) -> bytes:
         """All figures of this process, in Prometheus' text form."""
@@ -200,12 +196,11 @@ def merged(snapshots: Iterable[Snapshot]) -> Snapshot:
             figure = BY_NAME.get(name)
             if figure is None:
                 continue
+            both = _sum if figure.kind is MetricKind.HISTOGRAM else partial(_both, figure.merge)
             of_figure = found.setdefault(name, {})
             for series in several:
                 before = of_figure.get(series.labels)
-                of_figure[series.labels] = (
-                    series if before is None else _both(figure, before, series)
-                )
+                of_figure[series.labels] = series if before is None else both(before, series)
     return {name: tuple(of_figure.values()) for name, of_figure in found.items()}
 
 
@@ -219,10 +214,8 @@ def lasting(last: Snapshot) -> Snapshot:
     }
 
 
-def _both(figure: Figure, one: Series, other: Series) -> Series:
-    if figure.kind is MetricKind.HISTOGRAM:
-        return _sum(one, other)
-    return Series(one.labels, _TAKEN[figure.merge](one.value, other.value))
+def _both(merge: Merge, one: Series, other: Series) -> Series:
+    return Series(one.labels, _TAKEN[merge](one.value, other.value))
 
 
 def _sum(one: Series, other: Series) -> Series:
@@ -241,26 +234,26 @@ class _Snapshot(Collector):
 
     def collect(self) -> Iterator[Metric]:
         for figure in FIGURES:
-            series = self._snapshot.get(figure.name, ())
-            yield _family(figure, sorted(series, key=lambda one: one.labels))
+            metric = Metric(
+                figure.name.removesuffix("_total").removesuffix("_info"), figure.help, figure.kind
+            )
+            for series in sorted(self._snapshot.get(figure.name, ()), key=lambda one: one.labels):
+                labels = dict(zip(figure.labels, series.labels, strict=True))
+                for end, more, value in _samples(figure, series):
+                    metric.add_sample(f"{figure.name}{end}", labels | more, value)
+            yield metric
 
 
-def _family(figure: Figure, ordered: Iterable[Series]) -> Metric:
-    name, labels = figure.name, figure.labels
-    if figure.kind is MetricKind.HISTOGRAM:
-        histogram = HistogramMetricFamily(name, figure.help, labels=labels)
-        limits = [*map(floatToGoString, figure.buckets), "+Inf"]
-        for series in ordered:
-            buckets = list(zip(limits, accumulate(series.buckets), strict=True))
-            histogram.add_metric(series.labels, buckets, sum_value=series.value)
-        return histogram
+def _samples(figure: Figure, series: Series) -> Iterator[tuple[str, dict[str, str], float]]:
+    """What Prometheus reads of one series: the end of a name, its label beside the figure's own."""
     if figure.kind is MetricKind.INFO:
-        info = InfoMetricFamily(name.removesuffix("_info"), figure.help)
-        for series in ordered:
-            info.add_metric([], dict(zip(labels, series.labels, strict=True)))
-        return info
-    kind: Any = CounterMetricFamily if figure.kind is MetricKind.COUNTER else GaugeMetricFamily
-    family: CounterMetricFamily | GaugeMetricFamily = kind(name, figure.help, labels=labels)
-    for series in ordered:
-        family.add_metric(series.labels, series.value)
-    return family
+        yield "", {}, 1.0
+    elif figure.kind is not MetricKind.HISTOGRAM:
+        yield "", {}, series.value
+    else:
+        counts = list(accumulate(series.buckets))
+        limits = map(floatToGoString, (*figure.buckets, inf))
+        for limit, count in zip(limits, counts, strict=True):
+            yield "_bucket", {"le": limit}, count
+        yield "_count", {}, counts[-1]
+        yield "_sum", {}, series.value

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
@@ -24,6 +24,7 @@ from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, S
 from opentelemetry.util.types import Attributes
 
 from adapters.asking import Asking
+from gateway.events import Events
 from gateway.observe.traces import Traces, read
 
 # Spans that wait for the collector at most; then the oldest go.
@@ -78,23 +79,17 @@ class Traced(Asking):
 class Otlp(Traces):
     """Begins spans; a collector at `endpoint` gets them, of that share of the traces."""
 
-    def __init__(
-        self,
-        endpoint: str,
-        share: float,
-        on_loss: Callable[[int], None],
-        on_failure: Callable[[], None],
-    ) -> None:
-        # what they say quotes addresses and answers: `on_failure` says it instead
+    def __init__(self, endpoint: str, share: float, events: Events) -> None:
+        # what they say quotes addresses and answers: an event says it instead
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
         exporter = OTLPSpanExporter(endpoint=endpoint, timeout=PATIENCE)
-        self._exporter = _Exporter(exporter, on_loss, on_failure)
+        self._exporter = _Exporter(exporter, events)
         self._provider = TracerProvider(
             sampler=_Share(share),
             resource=Resource({SERVICE_NAME: "clinic-gateway"}),
             shutdown_on_exit=False,
         )
-        self._provider.add_span_processor(_SpanQueue(self._exporter, on_loss))
+        self._provider.add_span_processor(_SpanQueue(self._exporter, events))
         self._tracer = self._provider.get_tracer("clinic-gateway")
 
     def begin(self, operation: str, given: Sequence[str]) -> Asking:
@@ -148,12 +143,9 @@ class _Share(Sampler):
 class _Exporter(SpanExporter):
     """The library's exporter, with a word on what does not arrive."""
 
-    def __init__(
-        self, inner: SpanExporter, on_loss: Callable[[int], None], on_failure: Callable[[], None]
-    ) -> None:
+    def __init__(self, inner: SpanExporter, events: Events) -> None:
         self._inner = inner
-        self._on_loss = on_loss
-        self._on_failure = on_failure
+        self._events = events
         self._down = False
         self.taken = 0
 
@@ -163,10 +155,10 @@ class _Exporter(SpanExporter):
         if result is SpanExportResult.SUCCESS:
             self._down = False
             return result
-        self._on_loss(len(spans))
+        self._events.report("spans_dropped", spans=len(spans))
         if not self._down:
             self._down = True
-            self._on_failure()
+            self._events.report("collector_down")
         return result
 
     def shutdown(self) -> None:
@@ -176,10 +168,10 @@ class _Exporter(SpanExporter):
 class _SpanQueue(BatchSpanProcessor):
     """The library's queue, which drops the oldest where it is full, with a count of these."""
 
-    def __init__(self, exporter: _Exporter, on_loss: Callable[[int], None]) -> None:
+    def __init__(self, exporter: _Exporter, events: Events) -> None:
         super().__init__(exporter, QUEUE, EVERY, BATCH)
         self._own = exporter
-        self._on_loss = on_loss
+        self._events = events
         self._come = self._dropped = 0
 
     def on_end(self, span: ReadableSpan) -> None:
@@ -187,7 +179,7 @@ class _SpanQueue(BatchSpanProcessor):
             return
         if self._come - self._dropped - self._own.taken >= QUEUE:
             self._dropped += 1
-            self._on_loss(1)
+            self._events.report("spans_dropped", spans=1)
         self._come += 1
         super().on_end(span)
 

@@ -1,6 +1,5 @@
 """What the operating system says of this process, and how late its event loop comes back."""
 
-import asyncio
 import math
 import os
 import resource
@@ -8,9 +7,10 @@ import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from gateway.background import ended
+from gateway.background import Periodic
 from gateway.observe.figures import LAGS
 from gateway.observe.metrics import Metrics, Series
 
@@ -19,7 +19,7 @@ LOOK_BACK = 60.0
 _OF_PROCESS = Path("/proc/self")
 
 
-class Lag:
+class Lag(Periodic):
     """Waits a tenth of a second at a time, and notes by how much it was late.
 
     What blocks the event loop, blocks every call.
@@ -32,18 +32,12 @@ class Lag:
         # (when, how late): of a minute, each later than all that follow it
         self._latest: deque[tuple[float, float]] = deque()
         self._listeners: list[Callable[[float], None]] = []
-        self._task: asyncio.Task[None] | None = None
+        self._due = 0.0
+        super().__init__(EVERY, self._tick, name="watch the event loop", first=self._begin)
         metrics.ask_histogram(
             "gateway_loop_lag_seconds", lambda: [Series((), self._seconds, tuple(self._buckets))]
         )
         metrics.ask("gateway_loop_lag_max_seconds", lambda: self.most(LOOK_BACK)[0])
-
-    def start(self) -> None:
-        """Begin, until `aclose`."""
-        self._task = asyncio.create_task(self._watch(), name="watch the event loop")
-
-    async def aclose(self) -> None:
-        await ended(self._task)
 
     def on_lag(self, listener: Callable[[float], None]) -> None:
         """Have each lag told, in seconds, as it is noted."""
@@ -70,11 +64,12 @@ class Lag:
         for listener in self._listeners:
             listener(late)
 
-    async def _watch(self) -> None:
-        while True:
-            due = self._clock() + EVERY
-            await asyncio.sleep(EVERY)
-            self.note(max(0.0, self._clock() - due))
+    async def _begin(self) -> None:
+        self._due = self._clock() + EVERY
+
+    async def _tick(self) -> None:
+        self.note(max(0.0, self._clock() - self._due))
+        self._due = self._clock() + EVERY
 
 
 def watch_process(metrics: Metrics) -> None:
@@ -90,26 +85,22 @@ def watch_process(metrics: Metrics) -> None:
 
 def started_at() -> float:
     """Seconds since 1970 when the process began; where nobody says it, now."""
-    try:
+    with suppress(OSError, AttributeError):
         # the name of the program, which may hold anything, stands in brackets before
         ticks = int((_OF_PROCESS / "stat").read_text().rpartition(")")[2].split()[19])
         boot = time.clock_gettime(time.CLOCK_BOOTTIME)
-    except (OSError, AttributeError):
-        return time.time()
-    return time.time() - boot + ticks / os.sysconf("SC_CLK_TCK")
+        return time.time() - boot + ticks / os.sysconf("SC_CLK_TCK")
+    return time.time()
 
 
 def resident() -> float:
     """Bytes of memory that the process holds; nan where no file is left to look it up."""
-    try:
-        pages = int((_OF_PROCESS / "statm").read_text().split()[1])
-    except OSError:
-        return math.nan
-    return pages * resource.getpagesize()
+    with suppress(OSError):
+        return int((_OF_PROCESS / "statm").read_text().split()[1]) * resource.getpagesize()
+    return math.nan
 
 
 def _open_files() -> float:
-    try:
+    with suppress(OSError):
         return len(list((_OF_PROCESS / "fd").iterdir()))
-    except OSError:
-        return math.nan
+    return math.nan

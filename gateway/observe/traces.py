@@ -1,9 +1,10 @@
 """The trace that a call is part of, as partners name it in W3C's `traceparent`."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from adapters.asking import Asking
+from gateway.events import Events
 
 # A later version may say more behind these four parts; the version ff is none.
 _form = re.compile(
@@ -33,19 +34,13 @@ class Traces:
         """Send what waits, within two seconds."""
 
 
-def open_traces(
-    endpoint: str | None,
-    share: float,
-    on_loss: Callable[[int], None],
-    on_failure: Callable[[], None],
-) -> Traces:
+def open_traces(endpoint: str | None, share: float, events: Events) -> Traces:
     """What makes spans for a collector, or only passes on what partners send where there is none.
 
-    `on_loss` hears how many spans no collector has, `on_failure` that it takes none, once until it
-    does. ImportError where the libraries that this needs are not installed.
+    ImportError where the libraries that this needs are not installed.
     """
     if endpoint is None:
         return Traces()
     from gateway.observe.otlp import Otlp  # noqa: PLC0415 - its libraries are optional
 
-    return Otlp(endpoint, share, on_loss, on_failure)
+    return Otlp(endpoint, share, events)

@@ -7,6 +7,7 @@ from itertools import count
 from time import monotonic
 
 from gateway.contract.errors import Crowded
+from gateway.events import Events
 from gateway.pipeline.call import Call
 
 # Seconds that a call waits for room: so long after a refusal everybody who waits now is gone.
@@ -26,8 +27,6 @@ LATE, CALM, FEWEST, FORGETS = 0.03, 20, 2, 4
 KEY, PROCESS, BODY = "key", "process", "body"
 # Whose calls wait in a line, and whether they bring bodies.
 Line = tuple[str, bool]
-# Hears how many places a key has whenever they have become fewer or more.
-OnChange = Callable[[int], None]
 
 
 class AdaptiveLimit:
@@ -37,11 +36,11 @@ class AdaptiveLimit:
     make no loop late.
     """
 
-    __slots__ = ("_calm", "_late", "_on_change", "most", "now")
+    __slots__ = ("_calm", "_events", "_late", "most", "now")
 
-    def __init__(self, most: int, on_change: OnChange = lambda places: None) -> None:
+    def __init__(self, most: int, events: Events) -> None:
         self.most = self.now = most
-        self._on_change = on_change
+        self._events = events
         self._calm, self._late = 0, 0.0
 
     def on_lag(self, late: float) -> None:
@@ -57,9 +56,11 @@ class AdaptiveLimit:
                 self._give(min(self.most, self.now + max(1, self.now // 2)))
 
     def _give(self, places: int) -> None:
-        if places != self.now:
-            self.now = places
-            self._on_change(places)
+        if places == self.most:
+            self._events.report("event_loop_in_time")
+        elif self.now == self.most:
+            self._events.report("event_loop_late")
+        self.now = places
 
 
 class _WaitingCall:
@@ -80,7 +81,7 @@ class LoadShedder:
     key that has the fewest calls inside, and of these who has waited for the longest. So nobody
     waits behind a key whose own calls are too many, nor behind bodies that are.
 
-    `places` are those of one key. `on_refusal` hears why a call was turned away.
+    `places` are those of one key.
     """
 
     def __init__(
@@ -88,18 +89,17 @@ class LoadShedder:
         most: int,
         most_of_one: int,
         most_bytes: int,
+        events: Events,
         *,
         patience: float = PATIENCE,
-        on_refusal: Callable[[str], None] = lambda reason: None,
-        on_change: OnChange = lambda places: None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.inside: set[Call] = set()
-        self.places = AdaptiveLimit(most_of_one, on_change)
+        self.places = AdaptiveLimit(most_of_one, events)
         self.free = min(most, most_of_one)
         self._most, self._most_bytes = most, most_bytes
         self._patience = patience
-        self._on_refusal = on_refusal
+        self._events = events
         self._clock = clock
         self._bytes = 0
         self._sizes: dict[Call, int] = {}
@@ -121,13 +121,13 @@ class LoadShedder:
             return
         self._waited[key_id] = self._clock()
         if self._waiting(key_id) >= LONGEST * self.places.most:
-            self._on_refusal(KEY)
+            self._events.report("calls_turned_away", reason=KEY)
             raise Crowded(self._patience)
         let_in = await self._wait(line, _WaitingCall(next(self._numbers), call, size))
         if let_in and not call.gone:
             return
         if not call.gone:
-            self._on_refusal(self._why(key_id, size))
+            self._events.report("calls_turned_away", reason=self._why(key_id, size))
         raise Crowded(self._patience)
 
     def crowded(self, key_id: str) -> bool:

@@ -83,11 +83,6 @@ def _last(text: str, count: int) -> str:
     return STARS + text[-count:] if len(text) >= 2 * count else STARS
 
 
-def _initial(text: str, _: int) -> str:
-    first = next((letter for letter in text if letter.isalnum()), "*")
-    return f"{first}."
-
-
 def _year(value: date, _: int) -> date:
     if isinstance(value, datetime):
         return value.replace(month=1, day=1, hour=0, minute=0, second=0)
@@ -135,7 +130,7 @@ DOMAIN = MaskKind(
 INITIAL = MaskKind(
     name="initial",
     formats=(TEXT,),
-    hide=_initial,
+    hide=lambda text, _: next(filter(str.isalnum, text), "*") + ".",
     says="the first letter and a full stop.",
     example="initial",
     pattern={TEXT.name: r"^[\s\S]{1,2}\.$"},

@@ -4,7 +4,7 @@ Everything is resolved when the policy is loaded: a running request only looks a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from adapters.base import Report
@@ -16,14 +16,15 @@ from gateway.policy.masks import Mask
 from gateway.policy.redactor import Redactor
 from gateway.policy.rules import WHOLE, ResourceRules, Rules
 
+_UNGOVERNED = [resource for resource in RESOURCES if not resource.governed]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What each level sees.
 
-    `hash` is the SHA-256 of the file's bytes in hexadecimal digits, `short_hash` its first 12, as
-    they are shown and logged; `rules` is the decision as data. `has_rows` says whether there is
-    any row condition at all.
+    `hash` is the SHA-256 of the file's bytes in hexadecimal digits; `rules` is the decision as
+    data. `has_rows` says whether there is any row condition at all.
     """
 
     file: str
@@ -32,10 +33,11 @@ class Policy:
     redactors: Mapping[tuple[str, AccessLevel], Redactor]
     whole: Mapping[str, Redactor]
     has_rows: bool
-    short_hash: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "short_hash", self.hash[:12])
+    @property
+    def short_hash(self) -> str:
+        """The hash as it is shown and logged."""
+        return self.hash[:12]
 
     def redactor(self, resource: str, level: AccessLevel) -> Redactor:
         """The view of a governed resource; KeyError for any other."""
@@ -64,23 +66,15 @@ def compile_policy(
         for resource in GOVERNED
         for level in LEVELS
     }
-    whole = like.whole if like is not None else _whole(report)
+    whole = {} if like else {it.name: Redactor(it, it.paths, report) for it in _UNGOVERNED}
     return Policy(
         file=file,
         hash=digest,
         rules=MappingProxyType(dict(rules)),
         redactors=MappingProxyType(redactors),
-        whole=whole,
+        whole=like.whole if like else MappingProxyType(whole),
         has_rows=any(redactor.only for redactor in redactors.values()),
     )
-
-
-def _whole(report: Report) -> Mapping[str, Redactor]:
-    ungoverned = [resource for resource in RESOURCES if not resource.governed]
-    redactors = {
-        resource.name: Redactor(resource, resource.paths, report) for resource in ungoverned
-    }
-    return MappingProxyType(redactors)
 
 
 def _redactor(

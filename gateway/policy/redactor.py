@@ -7,6 +7,7 @@ that can't be used become null and are reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -83,14 +84,11 @@ class Redactor:
                 return self._encode(views), 0
         except _BROKEN:
             pass
-        parts = [part for record in records if (part := self._part(record)) is not None]
+        parts = []
+        for record in records:
+            with suppress(NoUsableId):
+                parts.append(self.one(record))
         return b"[" + b",".join(parts) + b"]", len(records) - len(parts)
-
-    def _part(self, record: Record) -> bytes | None:
-        try:
-            return self.one(record)
-        except NoUsableId:
-            return None
 
 
 def hiding(
@@ -130,7 +128,10 @@ class _Mender:
     def record(self, raw: Any) -> Record:
         if not isinstance(raw, dict):
             self.no_id("id", "")
-        return self.members(self.fields, raw, "", _known_id(raw))
+        known = ""  # for the clinic's log, whether or not a partner may see it
+        with suppress(*_BROKEN):
+            known = str(msgspec.convert(raw.get("id"), UUID))
+        return self.members(self.fields, raw, "", known)
 
     def members(self, fields: tuple[Field, ...], raw: Record, prefix: str, record: str) -> Record:
         """The open members in their order; NoUsableId where `id` is one and can't be read."""
@@ -157,10 +158,8 @@ class _Mender:
             if not isinstance(item, dict):
                 self.unreadable(f"{path}[]", record)
                 continue
-            try:
+            with suppress(NoUsableId):
                 mended.append(self.members(field.fields, item, f"{path}[].", record))
-            except NoUsableId:
-                continue
         return mended
 
     def value(self, field: Field, raw: Any, path: str, record: str) -> Any:
@@ -182,11 +181,3 @@ class _Mender:
     def no_id(self, path: str, record: str) -> NoReturn:
         self.report(Trouble("no id", self.resource, path, record))
         raise NoUsableId(self.resource)
-
-
-def _known_id(raw: Record) -> str:
-    """The record's id for the clinic's log, whether or not a partner may see it."""
-    try:
-        return str(msgspec.convert(raw.get("id"), UUID))
-    except _BROKEN:
-        return ""

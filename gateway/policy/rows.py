@@ -4,7 +4,8 @@ A condition admits some values of one field; a record must meet all conditions, 
 a value meets none. Values are compared exactly, as the record shows them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -37,21 +38,19 @@ def comparable(field: Field, shown: Any) -> Value:
         fits = isinstance(shown, str) and (not field.values or shown in field.values)
     if not fits:
         raise ValueError(shown)
-    if name in _NUMERIC:
-        return _decimal(str(shown))
     if name == formats.DAY.name:
         return formats.read_date(shown)
-    return formats.read_instant(shown) if name == formats.INSTANT.name else shown
+    if name == formats.INSTANT.name:
+        return formats.read_instant(shown)
+    return _decimal(str(shown)) if name in _NUMERIC else shown
 
 
 def _decimal(text: str) -> Decimal:
-    try:
+    with suppress(InvalidOperation):
         value = Decimal(text)
-    except InvalidOperation as error:
-        raise ValueError(text) from error
-    if not value.is_finite():
-        raise ValueError(text)
-    return value
+        if value.is_finite():
+            return value
+    raise ValueError(text)
 
 
 def shown(field: Field, value: Value) -> Any:
@@ -199,22 +198,19 @@ class RowFilter:
 
     def conditions(self, resource: Resource) -> Only:
         """Returns the conditions as adapters read them."""
-        return tuple(
-            Condition(name, asked, _carried(resource.at(name), value))
-            for name, test in self.tests.items()
-            for asked, value in test.comparisons()
-        )
+        found = []
+        for name, test in self.tests.items():
+            field = resource.at(name)
+            for asked, value in test.comparisons():
+                carried = value
+                if isinstance(value, list):  # a value that no answer carries, such as 10.005, goes
+                    pairs = ((item, shown(field, item)) for item in value)
+                    carried = tuple(it for item, it in pairs if comparable(field, it) == item)
+                found.append(Condition(name, asked, carried))
+        return tuple(found)
 
 
 EVERY = RowFilter({})
-
-
-def _carried(field: Field, value: Any) -> Any:
-    """Lists values as answers carry them; one that none can carry, such as 10.005, is left out."""
-    if not isinstance(value, list):
-        return value
-    written = ((item, shown(field, item)) for item in value)
-    return tuple(wire for each, wire in written if comparable(field, wire) == each)
 
 
 def closed(field: Field) -> frozenset[Value] | None:
@@ -246,37 +242,26 @@ def conditions_in_file(resource: Resource, rows: RowFilter) -> str:
 
 
 def _test_in_file(field: Field, test: ValueTest) -> str:
-    if test.allowed is not None:
-        return _list_in_file(field, sorted(filter(test.admits, test.allowed)))
-    words = [
-        f"not: {_list_in_file(field, value)}"
-        if asked == "not in"
-        else f"{asked}: {_in_file(field, value)}"
-        for asked, value in test.comparisons()
-    ]
+    words = []
+    for asked, value in test.comparisons():
+        if asked == "in":
+            return _in_file(field, value)
+        words.append(f"{'not' if asked == 'not in' else asked}: {_in_file(field, value)}")
     return f"{{{', '.join(words)}}}"
 
 
-def _list_in_file(field: Field, values: Iterable[Value]) -> str:
-    return f"[{', '.join(_in_file(field, value) for value in values)}]"
-
-
-def _in_file(field: Field, value: Value) -> str:
-    """Returns the exact value; answers may round it."""
+def _in_file(field: Field, value: Value | list[Value]) -> str:
+    """Returns the exact value, where answers may round it; or a list of such."""
+    if isinstance(value, list):
+        return f"[{', '.join(_in_file(field, item) for item in value)}]"
     if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return _number_in_file(field, value)
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat() + "Z"
-    if not isinstance(value, str):
-        return str(value.isoformat())
-    # in double quotes; letters that nobody sees, or that no file may have, as escapes
-    return value if field.values else f'"{"".join(map(_letter, value))}"'
-
-
-def _number_in_file(field: Field, value: Decimal) -> str:
-    """Returns amounts with two places; a number that a reader would round becomes a text."""
+        return str(value).lower()
+    if isinstance(value, date):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, str):
+        # in double quotes; letters that nobody sees, or that no file may have, as escapes
+        return value if field.values else f'"{"".join(map(_letter, value))}"'
+    # amounts with two places; a number that a reader would round becomes a text
     plain = format(value, "f")
     plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
     plain = "0" if plain == "-0" else plain

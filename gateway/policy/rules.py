@@ -1,6 +1,6 @@
 """What a policy decides, as data: how much each level sees of each field, and which records."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
@@ -29,13 +29,6 @@ def no_more(one: Sight, other: Sight) -> bool:
     if one is other or one is HIDDEN or other is WHOLE:
         return True
     return isinstance(one, Mask) and isinstance(other, Mask) and one.shows_no_more_than(other)
-
-
-def less_of(one: Sight, other: Sight) -> Sight:
-    """What both show: of two masks of different kinds nothing at all."""
-    if no_more(one, other):
-        return one
-    return other if no_more(other, one) else HIDDEN
 
 
 def opening(
@@ -92,13 +85,19 @@ class ResourceRules:
         return next((level for level, sight in sights if is_so(sight)), None)
 
     def both(self, other: "ResourceRules") -> "ResourceRules":
-        """Returns what both show."""
-        fields = {
-            path: _three(less_of(*pair) for pair in zip(sights, other.fields[path], strict=True))
-            for path, sights in self.fields.items()
-        }
+        """Returns what both show: of two masks of different kinds nothing at all."""
+
+        def less(one: Sight, other: Sight) -> Sight:
+            if no_more(one, other):
+                return one
+            return other if no_more(other, one) else HIDDEN
+
+        fields: dict[str, Sights] = {}
+        for path, sights in self.fields.items():
+            basic, standard, full = map(less, sights, other.fields[path])
+            fields[path] = basic, standard, full
         rows = {level: self.rows_of(level).both(other.rows_of(level)) for level in LEVELS}
-        return ResourceRules(fields, {level: each for level, each in rows.items() if each})
+        return ResourceRules(fields, {level: shared for level, shared in rows.items() if shared})
 
     def no_wider(self, other: "ResourceRules") -> bool:
         """Whether the other shows at least what this one does, to each level."""
@@ -132,30 +131,14 @@ def narrowed(running: Rules, new: Rules) -> Rules | None:
     """
     if no_wider(running, new):
         return None
-    return {
-        name: replace(
-            shared,
-            rows={
-                level: _telling_nothing(rows, running[name], level)
-                for level, rows in shared.rows.items()
-            },
-        )
-        for name, shared in both(running, new).items()
-    }
-
-
-def _telling_nothing(shared: RowFilter, running: ResourceRules, level: AccessLevel) -> RowFilter:
-    before = running.rows_of(level).tests
-    return RowFilter(
-        {
-            name: test
-            if running.sight(name, level) is WHOLE or test == before.get(name)
-            else NOTHING
-            for name, test in shared.tests.items()
-        }
-    )
-
-
-def _three(sights: Iterable[Sight]) -> Sights:
-    basic, standard, full = sights
-    return basic, standard, full
+    rules = dict(both(running, new))
+    for name, shared in rules.items():
+        rows = dict(shared.rows)
+        for level, shared_rows in rows.items():
+            tests, before = dict(shared_rows.tests), running[name].rows_of(level).tests
+            for path, test in tests.items():
+                if running[name].sight(path, level) is not WHOLE and test != before.get(path):
+                    tests[path] = NOTHING
+            rows[level] = RowFilter(tests)
+        rules[name] = replace(shared, rows=rows)
+    return rules

@@ -49,11 +49,9 @@ def town_of(address: str) -> str | None:
     if len(parts) < 2:
         return None
     *earlier, last = parts
-    found = _code_before(last)
-    if found:
+    if found := _code_before(last):
         return _sure(found[1], any(map(_is_street, earlier)) or any(map(_is_numbered, earlier)))
-    found = _code_behind(last)
-    if found:
+    if found := _code_behind(last):
         return _sure(found[1], any(map(_is_street, earlier)))
     if _code_alone(last):
         return _sure(earlier[-1], any(map(_is_street, earlier[:-1])))

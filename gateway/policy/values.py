@@ -9,7 +9,7 @@ they tell a day that exists from one that does not. `Soundness` looks at what is
 import re
 import sys
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -124,49 +124,40 @@ def read_value(field: Field, written: Any) -> Any:
 
 
 def _checked(field: Field, written: Any) -> Any:
-    value = _as_answered(field, written)
-    kind = [value] if field.many else value
     try:
-        read = msgspec.convert(kind, value_type(field))
+        value = _as_answered(field, written)
+        read = msgspec.convert([value] if field.many else value, value_type(field))
         if written_value(field).fullmatch(msgspec.json.encode(read)):
             return value
-    except (msgspec.ValidationError, ValueError, OverflowError, TypeError):
+    except NoValue:
+        raise
+    except (msgspec.ValidationError, ValueError, ArithmeticError, TypeError):
         pass
-    raise NoValue(_remedy(field, written))
+    if isinstance(written, dict | list):
+        raise NoValue("is one plain value")
+    if written is None:
+        raise NoValue("holds values; nothing stands here")
+    if field.values:
+        near = did_you_mean(str(written), field.values)
+        raise NoValue(f"is never {written}{near or '; it can be ' + ', '.join(field.values)}")
+    if field.format in (formats.TEXT, formats.EMAIL) and not isinstance(written, str):
+        raise NoValue("is a text: put what stands here in quotes")
+    raise NoValue(field.format.problem)
 
 
 def _as_answered(field: Field, written: Any) -> Any:
-    is_number = isinstance(written, int | float) and not isinstance(written, bool)
-    if field.format in (formats.MONEY, formats.PERCENT) and is_number:
-        return _amount(str(written))
+    is_amount = isinstance(written, int | float | str) and not isinstance(written, bool)
+    if field.format in (formats.MONEY, formats.PERCENT) and is_amount:
+        value = Decimal(str(written))
+        if value != value.quantize(Decimal("0.01")):
+            raise NoValue(f"is never {written}: it has two places")
+        return f"{value:.2f}"
     if field.format is formats.INSTANT and isinstance(written, str):
-        try:
-            return formats.write_instant(formats.read_instant(written))
-        except ValueError:
-            return written
+        moment = formats.read_instant(written)
+        if moment.microsecond:
+            raise NoValue(f"is never {written}: it has whole seconds")
+        return formats.write_instant(moment)
     return written
-
-
-def _amount(text: str) -> str:
-    """The number with two places, or as it is where it has more of them."""
-    try:
-        value = Decimal(text)
-        return f"{value:.2f}" if value == value.quantize(Decimal("0.01")) else text
-    except InvalidOperation:
-        return text
-
-
-def _remedy(field: Field, written: Any) -> str:
-    if isinstance(written, dict | list):
-        return "is one plain value"
-    if written is None:
-        return "holds values; nothing stands here"
-    if field.values:
-        hint = did_you_mean(str(written), field.values)
-        return f"is never {written}{hint or '; it can be ' + ', '.join(field.values)}"
-    if field.format in (formats.TEXT, formats.EMAIL) and not isinstance(written, str):
-        return "is a text: put what stands here in quotes"
-    return field.format.problem
 
 
 def at(record: Record, path: str) -> Any:

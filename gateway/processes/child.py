@@ -13,20 +13,15 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Self
 
+from gateway.events import Events
+
 # What a child does; it ends with this, and 0 means that it was told to.
 Work = Callable[["Inherited"], int]
 # These come to a whole terminal at once, and the parent says what to do.
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
 _RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD)
 # What the parent hears.
-WATCHED = (
-    signal.SIGTERM,
-    signal.SIGINT,
-    signal.SIGHUP,
-    signal.SIGUSR2,
-    signal.SIGQUIT,
-    signal.SIGCHLD,
-)
+WATCHED = tuple(number for number in _RESET if number != signal.SIGUSR1)
 
 
 class SignalWatcher:
@@ -65,24 +60,12 @@ def _noted(number: int, frame: FrameType | None) -> None:
     """The number is read from the pipe; without a handler of Python's none would be written."""
 
 
-class Heartbeats:
+def heartbeats_of(children: int) -> "memoryview[float]":
     """When each child's event loop last turned, in memory that all of them share.
 
     In seconds of a clock that is the same in every process of the machine; 0 before the first turn.
     """
-
-    _ONE = struct.Struct("d")
-
-    def __init__(self, children: int) -> None:
-        self._shared = mmap.mmap(-1, self._ONE.size * children)
-
-    def note(self, place: int, moment: float) -> None:
-        """That child's loop turned at that moment."""
-        self._ONE.pack_into(self._shared, place * self._ONE.size, moment)
-
-    def last(self, place: int) -> float:
-        moment: float = self._ONE.unpack_from(self._shared, place * self._ONE.size)[0]
-        return moment
+    return memoryview(mmap.mmap(-1, struct.calcsize("d") * children)).cast("d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +74,12 @@ class Inherited:
 
     place: int
     life: int
-    heartbeats: Heartbeats
+    heartbeats: "memoryview[float]"
     _well: int
 
     def beat(self) -> None:
         """Say that the event loop turns."""
-        self.heartbeats.note(self.place, time.monotonic())
+        self.heartbeats[self.place] = time.monotonic()
 
     def well(self) -> None:
         """Say that this child does its work from now on."""
@@ -131,8 +114,9 @@ class Child:
 
     def read(self) -> None:
         """Read what it says: one byte once it is well, the end of the stream where it is gone."""
-        self.is_well = bool(os.read(self.report, 1)) or self.is_well
-        self.close()
+        if self.is_open:
+            self.is_well = bool(os.read(self.report, 1))
+            self.close()
 
     def close(self) -> None:
         """Nothing more is to be read."""
@@ -151,11 +135,11 @@ class Child:
 class Spawner:
     """Forks children: what they inherit, and what they must let go of.
 
-    `on_failure` is told, in the child, of what ended it and nobody expected.
+    What ends a child and nobody expected, the child itself tells.
     """
 
-    heartbeats: Heartbeats
-    on_failure: Callable[[BaseException], None]
+    heartbeats: "memoryview[float]"
+    events: Events
     life: tuple[int, int] = field(default_factory=os.pipe)
 
     def spawn(self, name: str, place: int, work: Work, others: Iterable[Child]) -> Child:
@@ -168,7 +152,7 @@ class Spawner:
             for other in others:
                 other.close()
 
-        self.heartbeats.note(place, 0.0)
+        self.heartbeats[place] = 0.0
         _flush()
         # what comes before the child has let go of the parent's signals would go to the parent
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
@@ -204,7 +188,7 @@ class Spawner:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESET)
             code = work(inherited)
         except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
-            self.on_failure(error)
+            self.events.report("process_failed", error)
         finally:
             _flush()
             os._exit(code)

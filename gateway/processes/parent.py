@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from gateway.observe.logs import Events
+from gateway.events import Events
 from gateway.processes.child import SignalWatcher, Work
 from gateway.processes.supervisor import BEGIN_IN, Supervisor, WorkerSlot
 
@@ -19,10 +19,6 @@ OPERATIONS = "operations"
 LEAVE_IN = 0.2
 # Seconds that a child has to end beyond what its calls have.
 END_IN = 10.0
-
-# What a gateway says of its own end, of however many processes it is.
-TOLD_TO_END = "the gateway was told to end"
-HAS_ENDED = "the gateway has ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +46,12 @@ class Parent:
     def __init__(
         self,
         plan: Plan,
-        log: Events,
+        events: Events,
         replan: Callable[[], Plan | None],
         on_begin: Callable[[], None],
     ) -> None:
         self._plan = plan
-        self._log = log
+        self._events = events
         self._replan = replan
         self._on_begin = on_begin
         self._operations = WorkerSlot(OPERATIONS, 0, plan.operations)
@@ -70,14 +66,14 @@ class Parent:
         with ExitStack() as stack:
             signals = stack.enter_context(SignalWatcher())
             slots = [self._operations, *self._workers]
-            self._supervisor = Supervisor(slots, self._log, signals, self._receive)
+            self._supervisor = Supervisor(slots, self._events, signals, self._receive)
             stack.callback(self._end)
             # operations makes what the workers find
             if self._start_well([self._operations]) and self._start_well(self._workers):
                 self._supervise()
             elif not self._ending:
                 return 1
-        self._log.info(HAS_ENDED)
+        self._events.report("has_ended")
         return 0
 
     def _supervise(self) -> None:
@@ -101,7 +97,7 @@ class Parent:
 
         in_time = self._supervisor.wait(decided, BEGIN_IN)
         if not in_time:
-            self._log.warn("a process of the gateway did not begin in time", seconds=BEGIN_IN)
+            self._events.report("process_not_begun", seconds=BEGIN_IN)
         return in_time and not lost() and not self._ending
 
     def _run_by(self, plan: Plan) -> None:
@@ -114,7 +110,7 @@ class Parent:
     def _receive(self, number: int) -> None:
         if number in {signal.SIGTERM, signal.SIGINT}:
             if not self._ending:
-                self._log.info(TOLD_TO_END, signal=signal.Signals(number).name)
+                self._events.report("told_to_end", signal=signal.Signals(number).name)
             self._ending = True
             self._supervisor.lasts = False
         elif number == signal.SIGUSR2:
@@ -141,17 +137,13 @@ class Parent:
                 self._give_up(slot)
                 return
         if self._replace_operations():
-            self._log.info("all processes of the gateway were replaced")
+            self._events.report("roll_done")
         elif not self._ending:
-            self._log.warn("the workers were replaced, but operations does not begin")
+            self._events.report("roll_without_operations")
 
     def _give_up(self, slot: WorkerSlot) -> None:
         if not self._ending:
-            self._log.warn(
-                "the roll is given up: the old processes go on",
-                failed=slot.name,
-                remedy="mend what it says why it cannot begin, and roll again",
-            )
+            self._events.report("roll_given_up", failed=slot.name)
 
     def _replace(self, slot: WorkerSlot, before: Plan) -> bool:
         """Whether a new worker has taken the place of the old one; else all is as before."""

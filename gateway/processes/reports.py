@@ -7,20 +7,13 @@ what one that dies has not told is lost.
 import asyncio
 import contextlib
 import os
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import DecodeError, Struct, json
 
-from gateway.background import ended
+from gateway.background import Periodic
 from gateway.observe.metrics import Series, Snapshot, exposition, lasting, merged
 from gateway.purposes import NotReady, Purpose
 from gateway.settings import StartRefused
@@ -100,38 +93,33 @@ def socket_in(folder: Path) -> Iterator[Path]:
         os.close(opened)
 
 
-class Reporter:
-    """A worker's side: answers whenever it is asked, and once at the end."""
+class Reporter(Periodic):
+    """A worker's side: answers whenever it is asked, and once at the end.
+
+    It calls, and calls again whenever nobody is there.
+    """
 
     def __init__(self, path: Path, report: Callable[[], Awaitable[Report]]) -> None:
         self._path = path
         self._report = report
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Call, and call again whenever nobody is there."""
-        self._task = asyncio.create_task(self._keep_answering(), name="report to operations")
+        super().__init__(CALL_AGAIN, self._call, name="report to operations", first=self._call)
 
     async def aclose(self) -> None:
         """Tell a last time."""
         if self._task is None:
             return
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        await super().aclose()
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 _, writer = await asyncio.open_unix_connection(str(self._path))
                 with contextlib.closing(writer):
                     await self._answer(writer)
 
-    async def _keep_answering(self) -> None:
-        while True:
-            with contextlib.suppress(OSError):
-                reader, writer = await asyncio.open_unix_connection(str(self._path))
-                with contextlib.closing(writer):
-                    while await reader.readline():
-                        await self._answer(writer)
-            await asyncio.sleep(CALL_AGAIN)
+    async def _call(self) -> None:
+        reader, writer = await asyncio.open_unix_connection(str(self._path))
+        with contextlib.closing(writer):
+            while await reader.readline():
+                await self._answer(writer)
 
     async def _answer(self, writer: asyncio.StreamWriter) -> None:
         writer.write(json.encode(await self._report()) + b"\n")
@@ -149,13 +137,11 @@ class _WorkerConnection:
     async def ask(self) -> bool:
         """Whether it answers in time; an answer that comes late is kept all the same."""
         self.answered.clear()
-        try:
+        with contextlib.suppress(OSError, TimeoutError):
             self.writer.write(_ASK)
             async with asyncio.timeout(PATIENCE):
-                await self.answered.wait()
-        except (OSError, TimeoutError):
-            return False
-        return True
+                return await self.answered.wait()
+        return False
 
 
 class Reports:
@@ -169,7 +155,7 @@ class Reports:
         self._on_end = on_end
         self._workers: list[_WorkerConnection] = []
         self._server: asyncio.Server | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._asking = Periodic(ASK_EVERY, self.ask, name="ask the workers", first=self.ask)
 
     async def start(self) -> None:
         """Listen for the workers of this machine, and ask them now and then. StartRefused."""
@@ -187,11 +173,11 @@ class Reports:
                 " put state on a filesystem that has Unix sockets, or set workers to 1",
                 "state",
             ) from error
-        self._task = asyncio.create_task(self._keep_asking(), name="ask the workers")
+        self._asking.start()
 
     async def aclose(self) -> None:
         """Listen no more."""
-        await ended(self._task)
+        await self._asking.aclose()
         if self._server is not None:
             self._server.close()
         for worker in self._workers:
@@ -210,11 +196,6 @@ class Reports:
             for worker, now in zip(workers, answered, strict=True)
             if worker.last is not None
         ]
-
-    async def _keep_asking(self) -> None:
-        while True:
-            await self.ask()
-            await asyncio.sleep(ASK_EVERY)
 
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         worker = _WorkerConnection(writer)
@@ -283,21 +264,16 @@ class Workers:
         """
         each = [_status(*answer) for answer in sorted(answers, key=lambda pair: pair[0].worker)]
         if not any(status["ready"] for status in each):
-            reasons = _together((status["worker"], status["reason"]) for status in each)
+            numbers: dict[str, list[int]] = {}
+            for status in each:
+                numbers.setdefault(status["reason"], []).append(status["worker"])
+            reasons = [
+                f"worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}: {reason}"
+                for reason, workers in numbers.items()
+            ]
             stopped = [p for p in Purpose if all(p in status["stops"] for status in each)]
             raise NotReady("; ".join(reasons) or "no worker answers", stopped)
         return {"wanted": self._wanted, "running": len(each), "each": each}
-
-
-def _together(reasons: Iterable[tuple[int, str]]) -> list[str]:
-    """Each reason once, with the numbers of its workers."""
-    numbers: dict[str, list[int]] = {}
-    for worker, reason in reasons:
-        numbers.setdefault(reason, []).append(worker)
-    return [
-        f"worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}: {reason}"
-        for reason, workers in numbers.items()
-    ]
 
 
 def _status(report: Report, now: bool) -> dict[str, Any]:

@@ -7,10 +7,9 @@ import signal
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import partial
 
-from gateway.observe.logs import Events
-from gateway.processes.child import Child, Heartbeats, SignalWatcher, Spawner, Work
+from gateway.events import Events
+from gateway.processes.child import Child, SignalWatcher, Spawner, Work, heartbeats_of
 
 # A child that died is started again after this many seconds, twice as many each time, and
 # this many at the most; one that lived for so long begins anew.
@@ -23,8 +22,6 @@ BEGIN_IN = 120.0
 STEP = 1.0
 # Seconds that the kernel has to end a process that was killed.
 DIE_IN = 5.0
-
-LATE = "a process of the gateway did not end in time: it is killed"
 
 
 @dataclass(slots=True, eq=False)
@@ -53,19 +50,19 @@ class Supervisor:
     def __init__(
         self,
         slots: Collection[WorkerSlot],
-        log: Events,
+        events: Events,
         signals: SignalWatcher,
         on_signal: Callable[[int], None],
     ) -> None:
         self.slots = slots
-        self._log = log
+        self._events = events
         self._signals = signals
         self._on_signal = on_signal
         self._leaving: list[Child] = []
         # while it is replaced, a child and the next one stand side by side
-        self._heartbeats = Heartbeats(2 * len(slots))
-        on_failure = partial(log.fault, "a process failed")
-        self._spawner = Spawner(heartbeats=self._heartbeats, on_failure=on_failure)
+        self._spawner = Spawner(heartbeats=heartbeats_of(2 * len(slots)), events=events)
+        # whoever still lives sees that its parent goes
+        self.end_of_life = self._spawner.end
         self._turned = time.monotonic()
         self.lasts = False
 
@@ -86,7 +83,7 @@ class Supervisor:
         try:
             slot.child = self._spawner.spawn(slot.name, place, slot.work, list(self.children()))
         except OSError as error:
-            self._log.fault("a process of the gateway cannot be started", error, process=slot.name)
+            self._events.report("process_not_started", error, process=slot.name)
             slot.put_off()
         return slot.child
 
@@ -117,10 +114,6 @@ class Supervisor:
             self._leaving.remove(child)
             slot.child = child
 
-    def end_of_life(self) -> None:
-        """Whoever still lives sees that its parent goes."""
-        self._spawner.end()
-
     def wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
         """Whether that came true in time; what happens meanwhile is dealt with."""
         until = time.monotonic() + seconds
@@ -138,7 +131,7 @@ class Supervisor:
 
         if not self.wait(is_over, seconds):
             for child in children:
-                self._kill(child, LATE)
+                self._kill(child, "process_late")
             self.wait(is_over, DIE_IN)
 
     def step(self) -> None:
@@ -168,8 +161,7 @@ class Supervisor:
             pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:
                 child.status = os.waitstatus_to_exitcode(status)
-                if child.is_open:
-                    child.read()
+                child.read()
                 self._note_end(child)
 
     def _note_end(self, child: Child) -> None:
@@ -180,16 +172,15 @@ class Supervisor:
         slot.child = None
         if not self.lasts:
             return
-        details = {"process": child.name, "pid": child.pid, "ended": _ended(child.status)}
+        details = {"process": child.name, "pid": child.pid, "ended": _ended(child.status or 0)}
         # one that was set aside and has not been told to end goes on in its place
         goes_on = any(old.until == math.inf for old in self.leaving(slot))
         if goes_on and not child.is_well:
-            self._log.warn("a process of the gateway has ended", **details)
+            self._events.report("process_ended", **details)
             return
         if time.monotonic() - child.began >= LIVED_WELL:
             slot.pause = FIRST_PAUSE
-        event = "a process of the gateway has ended: it is started again"
-        self._log.warn(event, **details, after=slot.pause)
+        self._events.report("process_restarted", **details, after=slot.pause)
         slot.put_off()
 
     def _kill_the_hung(self) -> None:
@@ -198,24 +189,22 @@ class Supervisor:
         paused, self._turned = now - self._turned > STEP * 5, now
         for child in self.children():
             if now > child.until:
-                self._kill(child, LATE)
-            last = max(self._heartbeats.last(child.place), child.began)
+                self._kill(child, "process_late")
+            last = max(self._spawner.heartbeats[child.place], child.began)
             is_silent = now - last > HUNG if child.is_well else now - child.began > BEGIN_IN
             if is_silent and not paused:
-                self._kill(child, "a process of the gateway hangs: it is killed")
+                self._kill(child, "process_hung")
 
     def _kill(self, child: Child, event: str) -> None:
         """Say why, once, and kill it, unless it has ended."""
         if not child.is_gone and not child.is_killed:
-            self._log.warn(event, process=child.name, pid=child.pid)
+            self._events.report(event, process=child.name, pid=child.pid)
             child.is_killed = True
         child.signal(signal.SIGKILL)
 
 
-def _ended(status: int | None) -> str:
+def _ended(status: int) -> str:
     """How a process ended, in words."""
-    if status is None:
-        return "nobody knows how"
     if status >= 0:
         return f"with exit code {status}"
     names = {number.value: number.name for number in signal.Signals}

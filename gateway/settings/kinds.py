@@ -25,16 +25,13 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _no_bare_port(value: Any) -> Any:
+def _address(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         port = value if 0 < value <= 65535 else 8080
         raise ValueError(f"must be an address such as 127.0.0.1:{port}")  # noqa: TRY004 - pydantic
+    if isinstance(value, str):
+        split_address(value)
     return value
-
-
-def _address(text: str) -> str:
-    split_address(text)
-    return text
 
 
 def split_networks(text: str) -> tuple[str, ...]:
@@ -44,13 +41,10 @@ def split_networks(text: str) -> tuple[str, ...]:
         try:
             ip_network(network)
         except ValueError as error:
-            host_bits = "has host bits set" in str(error)
-            remedy = (
-                f"write {ip_network(network, strict=False)}" if host_bits else "such as 10.0.0.5"
-            )
-            raise ValueError(
-                f"{network} is no address or network{':' if host_bits else ''} {remedy}"
-            ) from error
+            remedy = " such as 10.0.0.5"
+            if "has host bits set" in str(error):
+                remedy = f": write {ip_network(network, strict=False)}"
+            raise ValueError(f"{network} is no address or network{remedy}") from error
     return networks
 
 
@@ -142,9 +136,9 @@ def read_sealing_secret(text: str) -> bytes:
     return secret
 
 
-Address = Annotated[str, BeforeValidator(_no_bare_port), AfterValidator(_address)]
+Address = Annotated[str, BeforeValidator(_address)]
 OptionalAddress = Annotated[
-    str, BeforeValidator(_no_bare_port), AfterValidator(lambda text: text and _address(text))
+    str, BeforeValidator(lambda value: value if value == "" else _address(value))
 ]
 PanelUrl = Annotated[str, AfterValidator(_panel_url)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]

@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from pydantic import SecretStr, ValidationError
 
-from adapters.documents.document import Document, forgiving, read_document
+from adapters.documents.document import Document, read_document
 from adapters.documents.models import check, sentence
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
+from gateway.events import Sayable
 from gateway.settings.model import GROUPS, Group, Settings
 
 PREFIX = "GATEWAY_"
@@ -28,7 +29,7 @@ _DATABASES = {"store", "url"}
 GroupT = TypeVar("GroupT", bound=Group)
 
 
-class StartRefused(Exception):
+class StartRefused(Sayable):
     """Why the gateway does not start: one sentence, with the remedy.
 
     `setting` is the one that would have to be another, where there is such a one.
@@ -60,32 +61,36 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     that cannot be read at all.
     """
     config = configuration_file(config)
-    document, flaws = _read(config)
+    document = _read(config)
     if not isinstance(document.data, dict):
         text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
         raise DocumentErrors([document.problem((), text)])
-    problems: list[Problem] = [*flaws]
+    problems = [*document.flaws]
     try:
         check(document, Settings, strict=True)
     except DocumentErrors as error:
         problems += error.problems
-    variables, strangers = _variables(os.environ if environ is None else environ)
+    given, strangers = _variables(os.environ if environ is None else environ)
     problems += strangers
-    given = _nested(variables)
     try:
-        Settings.model_validate(given)
+        Settings.model_validate(_overlaid({}, given))
     except ValidationError as error:
-        problems += map(_said, error.errors())
+        problems += map(_problem, error.errors())
     folder = Path.cwd() if config is None else config.resolve().parent
-    merged = _merged(document.data, given)
-    left_out: list[str] = []
+    merged = _overlaid(document.data, given)
     try:
-        settings = Settings.model_validate(merged)
+        settings, left_out = Settings.model_validate(merged), []
     except ValidationError as error:
         # what stands in one place alone has been said with that place
-        problems = problems or [_said(each) for each in error.errors()]
-        settings = Settings.model_validate(_without(merged, error))
-        left_out = [_dotted(each) for each in error.errors()]
+        problems = problems or [_problem(one) for one in error.errors()]
+        for name, *inner in (one["loc"] for one in error.errors()):
+            group = merged.get(str(name))
+            if inner and isinstance(group, dict):
+                group.pop(inner[0], None)
+            else:
+                merged.pop(str(name), None)
+        settings = Settings.model_validate(merged)
+        left_out = [_dotted(one) for one in error.errors()]
     if problems:
         raise ConfigurationErrors(problems, _located(settings, folder), left_out)
     return _located(settings, folder)
@@ -97,7 +102,7 @@ def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> di
     Of a configuration that load_settings takes.
     """
     given, _ = _variables(os.environ if environ is None else environ)
-    data = _read(configuration_file(config))[0].data
+    data = _read(configuration_file(config)).data
     found = {}
     for name, _ in names():
         group, _, inner = name.rpartition(".")
@@ -111,21 +116,20 @@ def configuration_file(config: Path | None) -> Path | None:
     return DEFAULT_FILE if config is None and DEFAULT_FILE.exists() else config
 
 
-def _read(config: Path | None) -> tuple[Document, tuple[Problem, ...]]:
-    """The file, and what is wrong with its keys; nothing where there is none."""
-    nothing = Document("", b"", data={})
-    document, flaws = forgiving(lambda: nothing if config is None else read_document(config))
-    return _unfolded(document), flaws
+def _read(config: Path | None) -> Document:
+    """The file, or nothing where there is none.
 
-
-def _unfolded(document: Document) -> Document:
-    """With `policy: {file: ..., widening: ...}` as the settings that it stands for."""
+    Its `policy: {file: ..., widening: ...}` stands there as the settings that it stands for.
+    """
+    if config is None:
+        return Document("", b"", data={})
+    document = read_document(config, flawed=True)
     data = document.data
     if not isinstance(data, dict) or not isinstance(data.get("policy"), dict):
         return document
-    group, names = data.pop("policy"), {"file": "policy", "widening": "policy_widening"}
+    group, known = data.pop("policy"), {"file": "policy", "widening": "policy_widening"}
     for inner, value in group.items():
-        name, place = names.get(inner, f"policy.{inner}"), ("policy", inner)
+        name, place = known.get(inner, f"policy.{inner}"), ("policy", inner)
         if name in data:
             data[f"policy.{inner}"] = value  # said twice: this one is known by no name
             name = f"policy.{inner}"
@@ -145,24 +149,11 @@ def check_own_place(config: Path | None, environ: Mapping[str, str] | None = Non
         )
 
 
-def _without(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
-    """The data without the members that the error is about."""
-    kept = {name: dict(each) if isinstance(each, dict) else each for name, each in data.items()}
-    for each in error.errors():
-        name, *inner = map(str, each["loc"])
-        group = kept.get(name)
-        if inner and isinstance(group, dict):
-            group.pop(inner[0], None)
-        else:
-            kept.pop(name, None)
-    return kept
-
-
 def names() -> Iterator[tuple[str, str]]:
     """Each setting's dotted name and what it means."""
     for name, info in Settings.model_fields.items():
         inner = GROUPS[name].model_fields if name in GROUPS else {}
-        named = {f"{name}.{each}": nested for each, nested in inner.items()} or {name: info}
+        named = {f"{name}.{one}": it for one, it in inner.items()} or {name: info}
         for dotted, field in named.items():
             yield dotted, " ".join((field.description or "").split())
 
@@ -177,43 +168,36 @@ def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Problem
     known = {variable(name): name for name, _ in names()}
     given, problems = {}, []
     for key, value in environ.items():
-        if key in known and not value.strip():
-            text = "is empty: unset it or give it a value"
-            problems.append(Problem(f"environment variable {key}", 0, 0, text))
-        elif key in known:
+        if key in known and value.strip():
             given[known[key]] = value
-        elif key.startswith(PREFIX) and not _of_a_service(f"{key}={value}"):
+        elif key in known or (key.startswith(PREFIX) and not _of_a_service(f"{key}={value}")):
             text = f"no setting has that name{did_you_mean(key, known)}"
+            text = "is empty: unset it or give it a value" if key in known else text
             problems.append(Problem(f"environment variable {key}", 0, 0, text))
     return given, problems
 
 
-def _nested(given: Mapping[str, str]) -> dict[str, Any]:
-    data: dict[str, Any] = {}
+def _overlaid(data: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """A copy of the data, with the settings of these dotted names in place of its own."""
+    merged = {name: dict(it) if isinstance(it, dict) else it for name, it in data.items()}
     for name, value in given.items():
         group, _, inner = name.rpartition(".")
-        (data.setdefault(group, {}) if group else data)[inner] = value
-    return data
+        if group and not isinstance(merged.get(group), dict):
+            merged[group] = {}
+        (merged[group] if group else merged)[inner] = value
+    return merged
 
 
 def _dotted(error: Any) -> str:
     return ".".join(str(part) for part in error["loc"])
 
 
-def _said(error: Any) -> Problem:
+def _problem(error: Any) -> Problem:
     return Problem(f"environment variable {variable(_dotted(error))}", 0, 0, sentence(error))
 
 
-def _merged(data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(data) | dict(given)
-    for group in GROUPS:
-        if group in given and isinstance(data.get(group), dict):
-            merged[group] = {**data[group], **given[group]}
-    return merged
-
-
 def _located(settings: GroupT, folder: Path) -> GroupT:
-    """With every path absolute."""
+    """With every path absolute, also that of a database file."""
     update: dict[str, Any] = {}
     for name, value in settings:
         if isinstance(value, Group):
@@ -221,13 +205,8 @@ def _located(settings: GroupT, folder: Path) -> GroupT:
         elif isinstance(value, Path):
             update[name] = (folder / value).absolute()
         elif name in _DATABASES and value is not None:
-            update[name] = _absolute_url(value, folder)
+            scheme, separator, path = value.get_secret_value().partition(":///")
+            is_file = separator and scheme.startswith("sqlite")
+            if is_file and not path.startswith(("/", ":memory:")):
+                update[name] = SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")
     return settings.model_copy(update=update)
-
-
-def _absolute_url(address: SecretStr, folder: Path) -> SecretStr:
-    """A database address; where it names a file relatively, from the configuration's folder."""
-    scheme, separator, path = address.get_secret_value().partition(":///")
-    if not separator or not scheme.startswith("sqlite") or path.startswith(("/", ":memory:")):
-        return address
-    return SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")

@@ -1,31 +1,231 @@
-"""The gateway's own state: one thing of several parts, which belong together or are refused."""
+"""The gateway's own state: one thing of several parts, which belong together or are refused.
 
-from gateway.state.folder import (
-    RUN,
-    begin_state,
-    hand_over,
-    make_folder,
-    make_run,
-    open_own_store,
-    open_state,
-    open_to_others,
-    opened,
-    opened_if_begun,
-    sole_use,
-    store_place,
-)
+This is the one way to it: all is looked at before anything is made.
+"""
 
-__all__ = [
-    "RUN",
-    "begin_state",
-    "hand_over",
-    "make_folder",
-    "make_run",
-    "open_own_store",
-    "open_state",
-    "open_to_others",
-    "opened",
-    "opened_if_begun",
-    "sole_use",
-    "store_place",
-]
+import fcntl
+import os
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from gateway.contract.fields import write_instant
+from gateway.identity import META, new_identity, reason_of, write_identity
+from gateway.keys.store import KeyStore
+from gateway.sealing import is_own_secret, make_file
+from gateway.settings import Settings, StartRefused
+from gateway.state.parts import StatePart, checked_parts
+from gateway.store import Store, open_store
+from gateway.store.base import HEAD
+
+LOCK = "gateway.lock"
+# What the processes of a gateway need as long as they run.
+RUN = "run"
+ELSEWHERE = "end it, or give this one a state of its own"
+# This program is not older, and nobody runs it that much later.
+FIRST, LAST = datetime(2026, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+# What a clock may be behind the latest time that the store has seen: it catches up by itself.
+BEHIND = timedelta(days=1)
+
+
+def store_place(settings: Settings) -> str | Path:
+    """The address or the file of the gateway's own database."""
+    return settings.store.get_secret_value() if settings.store else settings.state / "gateway.db"
+
+
+def open_own_store(settings: Settings) -> Store:
+    """Returns the gateway's own database; nothing is made."""
+    return open_store(store_place(settings))
+
+
+def make_folder(state: Path) -> Path:
+    """The state folder, made where it is not there."""
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        text = f"the state folder {state} cannot be made: {reason_of(error)}; choose another state"
+        raise StartRefused(text) from error
+    return state
+
+
+def make_run(state: Path) -> Path:
+    """The folder of what the processes share; StartRefused where others can put something there.
+
+    From there workers take the policy, and operations hears what the workers tell.
+    """
+    run = state / RUN
+    try:
+        run.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        text = f"the folder {run} cannot be made: {reason_of(error)}"
+        raise StartRefused(text, "state") from error
+    found = run.lstat()
+    others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or others:
+        raise StartRefused(
+            f"{run} is another user's, or others can write there: remove it, and chmod 700 {state}",
+            "state",
+        )
+    return run
+
+
+@contextmanager
+def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE) -> Iterator[None]:
+    """Holds the folder's lock meanwhile; StartRefused where a gateway holds it.
+
+    Two on one ledger would take each other's bookings for left behind, and count every limit twice.
+    Where nothing can be locked nobody can tell, and it counts as free. StartRefused too where the
+    lock is a file of somebody else's, such as root's who has served here once.
+    """
+    path = folder / LOCK
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        if isinstance(error, PermissionError) and os.access(folder, os.W_OK, effective_ids=True):
+            raise StartRefused(
+                f"{path} is not this user's, so that nobody can tell whether {who} serves from"
+                f" {folder}: give all files there to the gateway's user (chown), or run this as it",
+                "state",
+            ) from error
+        yield
+        return
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            text = f"{who} serves from the state folder {folder}: {remedy}"
+            raise StartRefused(text, "state") from error
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(lock)
+
+
+def open_to_others(folder: Path) -> bool:
+    """Whether anyone but its owner has a right to the folder."""
+    return bool(folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+def hand_over(folder: Path) -> None:
+    """Give what root made in the folder to its owner: the gateway has to read it.
+
+    That account may exchange files meanwhile: each is opened, and given by its descriptor.
+    """
+    if os.geteuid() != 0 or not folder.is_dir() or folder.stat().st_uid == 0:
+        return
+    owner = folder.stat()
+    for _, folders, files, at in os.fwalk(folder):
+        for name in (*folders, *files):
+            with suppress(OSError):  # a link, a socket, or gone
+                _give(name, at, owner)
+
+
+def _give(name: str, at: int, owner: os.stat_result) -> None:
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+    try:
+        found = os.fstat(file)
+        is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        if found.st_uid == 0 and (is_file or stat.S_ISDIR(found.st_mode)):
+            os.fchown(file, owner.st_uid, owner.st_gid)
+    finally:
+        os.close(file)
+
+
+async def begin_state(settings: Settings, store: Store) -> None:
+    """For whoever may begin a state: a new one is made, an old one gets its identity.
+
+    StartRefused where its parts do not belong together, or one is gone; StoreError.
+    """
+    parts = await checked_parts(settings, store)
+    make_folder(settings.state)
+    await store.migrate()
+    if parts.version != HEAD:
+        parts = await checked_parts(settings, store)
+    identity = await store.set_meta_once(META, parts.identity or new_identity())
+    for part in parts.files:
+        if part is not parts.secret or await is_own_secret(settings, store):
+            _adopt(part, identity)
+    if not parts.has_ids:
+        make_file(settings, identity)
+
+
+async def open_state(settings: Settings, store: Store) -> None:
+    """For everybody else: nothing is made. Else as `begin_state`."""
+    if not await _is_begun(settings, store):
+        raise StartRefused(
+            f"there is no store at {store.place} yet: `clinic-gateway serve` makes it, and so does"
+            " `clinic-gateway keys create`; or name another configuration with --config"
+        )
+
+
+@asynccontextmanager
+async def opened(settings: Settings, *, may_begin: bool = False) -> AsyncIterator[Store]:
+    """The state's own store. StartRefused, StoreError."""
+    store = open_own_store(settings)
+    try:
+        await (begin_state if may_begin else open_state)(settings, store)
+        yield store
+    finally:
+        await store.aclose()
+        if may_begin:
+            hand_over(settings.state)
+
+
+@asynccontextmanager
+async def opened_if_begun(settings: Settings) -> AsyncIterator[Store | None]:
+    """The same; None where no state has begun here. StartRefused, StoreError."""
+    store = open_own_store(settings)
+    try:
+        yield store if await _is_begun(settings, store) else None
+    finally:
+        await store.aclose()
+
+
+async def _is_begun(settings: Settings, store: Store) -> bool:
+    parts = await checked_parts(settings, store)
+    if parts.version is None:
+        return False
+    await store.migrate(make=False)
+    if parts.version != HEAD:
+        await checked_parts(settings, store)
+    return True
+
+
+def _adopt(part: StatePart, identity: str) -> None:
+    """A part of before states had identities gets that of its state."""
+    if not part.is_there or not part.made_here or part.identity:
+        return
+    try:
+        write_identity(Path(part.place), identity)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no ASCII text"
+        raise StartRefused(f"{part} cannot be written: {reason.lower()}") from error
+
+
+def check_clock(now: Callable[[], datetime]) -> None:
+    """StartRefused where no machine's clock can say that."""
+    try:
+        moment = now()
+    except (ValueError, OverflowError, OSError) as error:
+        raise StartRefused(f"the machine's clock is of no use ({error}): set it") from error
+    if not FIRST <= moment < LAST:
+        raise StartRefused(
+            f"the machine's clock says {write_instant(moment)}, which is"
+            f" {'before this program was made' if moment < FIRST else 'too far ahead'}: set it"
+        )
+
+
+async def check_not_behind(store: Store, now: datetime) -> None:
+    """StartRefused where the store has seen times that are far ahead of this one. StoreError."""
+    latest = await KeyStore(store).latest_time()
+    if latest is not None and latest - now > BEHIND:
+        raise StartRefused(
+            f"the machine's clock says {write_instant(now)}, and this state has seen"
+            f" {write_instant(latest)}: set the clock; or, where it is right and was ahead then,"
+            " `clinic-gateway state clock --accept`"
+        )

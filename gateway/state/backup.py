@@ -17,12 +17,12 @@ from gateway import __version__
 from gateway.audit.chains import PLACE, Chains, Known, audit_folder, day_files, place_of
 from gateway.audit.entries import key_file, read_secrets
 from gateway.audit.verification import ChainVerdict, chains_in, elsewhere, verify
-from gateway.identity import META, identity_of
+from gateway.identity import META, identity_of, reason_of
 from gateway.policy.cases.run import cases_beside
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused, shipped_policy
-from gateway.state.folder import open_own_store
+from gateway.state import open_own_store
 from gateway.state.manifest import (
     AUDIT,
     CONFIGURATION,
@@ -37,7 +37,7 @@ from gateway.state.manifest import (
     new_folder,
     write,
 )
-from gateway.state.parts import StateParts, check_parts, find_parts
+from gateway.state.parts import checked_parts
 from gateway.store import Store, open_store
 from gateway.store.base import HEAD
 
@@ -51,18 +51,28 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
     """
     store = open_own_store(settings)
     try:
-        parts = await find_parts(settings, store)
-        check_parts(parts)
-        identity, version = _begun(parts)
-        _check_sources(settings, config, parts)
+        parts = await checked_parts(settings, store)
+        if parts.store.identity is None or parts.version is None:
+            raise StartRefused(
+                f"{parts.store} is not there yet, or has no identity: `clinic-gateway serve` begins"
+                " a state, and gives one of an earlier version its identity"
+            )
+        named = _named(settings, config)
+        secret = secret_file(settings) if parts.has_ids else None
+        for path in (secret, key_file(settings) if parts.in_use else None, *named[:3]):
+            if path is not None and not path.is_file():
+                raise StartRefused(
+                    f"{path} is missing or is not a file, and a backup without it is not whole: put"
+                    " it back, then back up again"
+                )
         new_folder(folder)
-        chains, files = await _copied(settings, config, store, folder)
+        chains, files = await _copied(settings, named, store, folder)
         manifest = Manifest(
-            identity=identity,
+            identity=parts.store.identity,
             made_at=now,
             version=__version__,
             store=store.place,
-            migration=version,
+            migration=parts.version,
             sealing=await store.meta(FINGERPRINT) or "",
             owner=_owner(settings.state),
             chains=chains,
@@ -74,100 +84,69 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
     return manifest
 
 
-def _check_sources(settings: Settings, config: Path | None, parts: StateParts) -> None:
-    """StartRefused where a file is gone without which a restored gateway could not start."""
-    secret = secret_file(settings) if parts.has_ids else None
-    key = key_file(settings) if parts.in_use else None
-    for path in (secret, key, *_named(settings, config)):
-        if path is not None and not path.is_file():
-            raise StartRefused(
-                f"{path} is missing or is not a file, and a backup without it is not whole: put it"
-                " back, then back up again"
-            )
+def _named(settings: Settings, config: Path | None) -> Sequence[Path | None]:
+    """The configuration's file, mapping, policy and its cases; what is shipped is no part of it."""
+    policy = None if settings.policy == shipped_policy() else settings.policy
+    cases = policy and cases_beside(policy)
+    return config and config.absolute(), settings.backend.mapping, policy, cases
 
 
 async def _copied(
-    settings: Settings, config: Path | None, store: Store, folder: Path
+    settings: Settings, named: Sequence[Path | None], store: Store, folder: Path
 ) -> tuple[Sequence[Known], Sequence[BackupFile]]:
     """The chains that the copied store knows, and all that was copied, the store first."""
     before = await asyncio.to_thread(chains_in, audit_folder(settings))
-    has_copy = await store.copy_to(folder / STORE_FILE)
-    chains = await _chains(settings, store, folder / STORE_FILE if has_copy else None)
+    copy = folder / STORE_FILE
+    has_copy = await store.copy_to(copy)
+    copied = open_store(copy) if has_copy else store
+    try:
+        chains = await Chains(copied).known()
+    finally:
+        if has_copy:
+            await copied.aclose()
+    if not has_copy:  # the store of several nodes: those of this folder
+        others = elsewhere(chains, place_of(audit_folder(settings)) or "", shared=True)
+        chains = [chain for chain in chains if chain not in others]
     wanted = {*before, *(chain.id for chain in chains)}
 
-    def copied() -> list[BackupFile]:
-        copy, place = folder / STORE_FILE, Path(store.place).absolute()
+    def files() -> list[BackupFile]:
+        place = Path(store.place).absolute()
         stored = [backup_file(STORE, folder, copy, place)] if has_copy else []
-        return [*stored, *_files(settings, config, folder, wanted)]
+        return [*stored, *_files(settings, named, folder, wanted)]
 
-    return chains, await asyncio.to_thread(copied)
-
-
-def _begun(parts: StateParts) -> tuple[str, str]:
-    """The state's identity and migration; StartRefused where it has none."""
-    if parts.store.identity is None or parts.version is None:
-        raise StartRefused(
-            f"{parts.store} is not there yet, or has no identity: `clinic-gateway serve` begins a"
-            " state, and gives one of an earlier version its identity"
-        )
-    return parts.store.identity, parts.version
-
-
-async def _chains(settings: Settings, store: Store, copy: Path | None) -> Sequence[Known]:
-    """The chains of this folder, as the copy knows them; as the store does where there is none."""
-    if copy is None:
-        known = await Chains(store).known()
-        others = elsewhere(known, place_of(audit_folder(settings)) or "", shared=True)
-        return [each for each in known if each not in others]
-    copied = open_store(copy)
-    try:
-        return await Chains(copied).known()
-    finally:
-        await copied.aclose()
+    return chains, await asyncio.to_thread(files)
 
 
 def _files(
-    settings: Settings, config: Path | None, folder: Path, wanted: set[str]
+    settings: Settings, named: Sequence[Path | None], folder: Path, wanted: set[str]
 ) -> Iterator[BackupFile]:
     """All but the store; of the audit the day files of these chains, and then the folder's name."""
     audit = audit_folder(settings)
-    own, mapping, policy = _named(settings, config)
     new_folder(folder / AUDIT)
     new_folder(folder / CONFIGURATION)
-    for file in day_files(audit):
+    for day in day_files(audit):
         # of another chain a process has begun just now: the copied store does not know it
-        if file.chain in wanted:
-            yield _copied_day(folder, file.path)
+        if day.chain in wanted:
+            target = folder / AUDIT / day.path.name
+            try:
+                copy_file(day.path, target, lines=True)
+            except FileNotFoundError as error:
+                raise StartRefused(
+                    f"{day.path} was old and has just been dropped: back up again, into another"
+                    " folder"
+                ) from error
+            yield backup_file(AUDIT, folder, target, day.path)
     single = [
         (AUDIT, f"{AUDIT}/{PLACE}", audit / PLACE),
         (KEY, "audit.key", key_file(settings)),
         (SEALING, "sealing.secret", secret_file(settings)),
     ]
-    configuration = (own, mapping, policy, policy and cases_beside(policy))
-    for number, path in enumerate(configuration, 1):
-        if path is not None:
-            single.append((CONFIGURATION, f"{CONFIGURATION}/{number}-{path.name}", path))
+    for number, path in enumerate(named, 1):
+        single.append((CONFIGURATION, f"{CONFIGURATION}/{number}-{path and path.name}", path))
     for kind, name, path in single:
         if path is not None and path.is_file():
             copy_file(path, folder / name)
             yield backup_file(kind, folder, folder / name, path)
-
-
-def _copied_day(folder: Path, path: Path) -> BackupFile:
-    target = folder / AUDIT / path.name
-    try:
-        copy_file(path, target, lines=True)
-    except FileNotFoundError as error:
-        raise StartRefused(
-            f"{path} was old and has just been dropped: back up again, into another folder"
-        ) from error
-    return backup_file(AUDIT, folder, target, path)
-
-
-def _named(settings: Settings, config: Path | None) -> tuple[Path | None, Path | None, Path | None]:
-    """The configuration's file, the mapping and the policy; what is shipped is no part of it."""
-    policy = None if settings.policy == shipped_policy() else settings.policy
-    return config and config.absolute(), settings.backend.mapping, policy
 
 
 def _owner(folder: Path) -> str:
@@ -188,69 +167,47 @@ class StateCheck:
     @property
     def broken(self) -> tuple[str, ...]:
         """Where the audit was not as it was written when the backup was made."""
-        return tuple(each.broken for each in self.audit if each.broken)
+        return tuple(verdict.broken for verdict in self.audit if verdict.broken)
 
 
 def verify_backup(folder: Path, manifest: Manifest) -> StateCheck:
     """Every file against the manifest, every line of the audit against the heads in it."""
-    problems = [*_changed_files(folder, manifest)]
-    if not problems:
-        problems += [*_identities(folder, manifest), *_store(folder, manifest)]
-        problems += _sealing(folder, manifest)
+    problems = [*_changed_files(folder, manifest)] or [*_foreign_files(folder, manifest)]
     if manifest.migration > HEAD:
         problems.append(
             f"{folder} was made by a later version of the gateway ({manifest.version}, migration"
             f" {manifest.migration}; this one knows {HEAD}): use that version"
         )
-    return StateCheck(
-        problems=tuple(problems), audit=() if problems else tuple(_verdicts(folder, manifest))
-    )
+    audit = () if problems else tuple(_verdicts(folder, manifest))
+    return StateCheck(problems=tuple(problems), audit=audit)
 
 
 def _changed_files(folder: Path, manifest: Manifest) -> Iterator[str]:
-    for each in manifest.files:
-        path = folder / each.file
-        if Path(realpath(path)) != Path(realpath(folder)) / each.file:
+    for file in manifest.files:
+        path = folder / file.file
+        if Path(realpath(path)) != Path(realpath(folder)) / file.file:
             yield f"{path} is a link, and no file of a backup"
             continue
         try:
-            found = backup_file(each.kind, folder, path, Path(each.original))
+            found = backup_file(file.kind, folder, path, Path(file.original))
         except OSError as error:
-            yield f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
+            yield f"{path} cannot be read: {reason_of(error)}"
             continue
-        if (found.size, found.sha256) != (each.size, each.sha256):
+        if (found.size, found.sha256) != (file.size, file.sha256):
             yield f"{path} is not as it was when the backup was made"
 
 
-def _identities(folder: Path, manifest: Manifest) -> Iterator[str]:
-    for each in manifest.of_kind(SEALING, KEY, AUDIT):
-        path = folder / each.file
-        found = None if each.kind == AUDIT and path.name != PLACE else identity_of(path)
+def _foreign_files(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """Those that are of another state, and a secret whose fingerprint is not the store's."""
+    for file in manifest.of_kind(SEALING, KEY, AUDIT):
+        path = folder / file.file
+        found = None if file.kind == AUDIT and path.name != PLACE else identity_of(path)
         if found not in (None, manifest.identity):
             yield f"{path} is of the state {found}, the backup is of {manifest.identity}"
-
-
-def _store(folder: Path, manifest: Manifest) -> Iterator[str]:
-    if not manifest.has_store:
-        return
-    path = folder / STORE_FILE
-    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-    try:
-        with closing(sqlite3.connect(address, uri=True)) as store:
-            told = dict(store.execute("SELECT name, value FROM meta"))
-            [(migration,)] = store.execute("SELECT version_num FROM alembic_version")
-    except (sqlite3.Error, ValueError) as error:
-        yield f"{path} cannot be read: {error}"
-        return
-    expected = (manifest.identity, manifest.migration, manifest.sealing)
-    if (told.get(META), migration, told.get(FINGERPRINT, "")) != expected:
-        yield f"{path} is not the store that {folder}'s manifest tells of"
-
-
-def _sealing(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """The secret is the one whose fingerprint the store has."""
-    for each in manifest.of_kind(SEALING):
-        path = folder / each.file
+    if manifest.has_store:
+        yield from _foreign_store(folder, manifest)
+    for file in manifest.of_kind(SEALING):
+        path = folder / file.file
         is_own = is_secret(path, manifest.sealing)
         if is_own is None:
             yield f"{path} holds no sealing secret"
@@ -258,8 +215,23 @@ def _sealing(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"{path} is not the sealing secret of the store"
 
 
+def _foreign_store(folder: Path, manifest: Manifest) -> Iterator[str]:
+    path = folder / STORE_FILE
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as store:
+            meta = dict(store.execute("SELECT name, value FROM meta"))
+            [(migration,)] = store.execute("SELECT version_num FROM alembic_version")
+    except (sqlite3.Error, ValueError) as error:
+        yield f"{path} cannot be read: {error}"
+        return
+    expected = (manifest.identity, manifest.migration, manifest.sealing)
+    if (meta.get(META), migration, meta.get(FINGERPRINT, "")) != expected:
+        yield f"{path} is not the store that {folder}'s manifest tells of"
+
+
 def _verdicts(folder: Path, manifest: Manifest) -> Iterator[ChainVerdict]:
-    keys: list[BackupFile] = [*manifest.of_kind(KEY)]
+    keys = [*manifest.of_kind(KEY)]
     if not manifest.chains and not keys:
         return
     try:
@@ -271,13 +243,8 @@ def _verdicts(folder: Path, manifest: Manifest) -> Iterator[ChainVerdict]:
     yield from verify(audit, chains_in(audit), manifest.chains, secrets)
 
 
-def store_told(manifest: Manifest) -> str:
-    """Which store the backup goes with, that its server dumps, and which dump."""
-    return f"{manifest.store}: {dump_told(manifest)}"
-
-
 def dump_told(manifest: Manifest) -> str:
-    """Which dump it must be."""
+    """Which dump of its server goes with a backup without a store."""
     return (
         f"the dump must have the identity {manifest.identity} and the migration"
         f" {manifest.migration}"

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from msgspec import ValidationError, convert
 
 from gateway.audit.chains import Known, sync_folder
-from gateway.identity import content_of, write_new
+from gateway.identity import content_of, reason_of, write_new
 from gateway.sealing import has_fingerprint
 from gateway.settings import StartRefused, read_sealing_secret
 
@@ -67,17 +67,19 @@ class Manifest:
     @property
     def has_store(self) -> bool:
         """Whether the store itself is in the backup; that of PostgreSQL is not."""
-        return any(each.kind == STORE for each in self.files)
+        return any(file.kind == STORE for file in self.files)
 
     @property
     def configuration(self) -> Path | None:
         """Where the configuration's own file was; None where there was none."""
-        own = (each for each in self.of_kind(CONFIGURATION) if Path(each.file).name[:2] == "1-")
-        return next((Path(each.original) for each in own), None)
+        for file in self.of_kind(CONFIGURATION):
+            if Path(file.file).name.startswith("1-"):
+                return Path(file.original)
+        return None
 
     def of_kind(self, *kinds: str) -> Iterator[BackupFile]:
         """The files of these kinds, in the order of the kinds."""
-        yield from (each for kind in kinds for each in self.files if each.kind == kind)
+        yield from (file for kind in kinds for file in self.files if file.kind == kind)
 
 
 def backup_file(kind: str, folder: Path, file: Path, original: Path) -> BackupFile:
@@ -115,8 +117,7 @@ def read(folder: Path) -> Manifest:
             f"{folder} is no whole backup: it has no {FILE}, which is written last; name another"
         ) from error
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise StartRefused(f"{path} cannot be read: {reason}") from error
+        raise StartRefused(f"{path} cannot be read: {reason_of(error)}") from error
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
         raise StartRefused(f"{path} is not as it was written: use another backup") from error
 
@@ -154,8 +155,7 @@ def new_folder(folder: Path) -> None:
             raise StartRefused(f"{folder} is not empty: name a new folder, nothing is overwritten")
         folder.chmod(0o700)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise StartRefused(f"the folder {folder} cannot be made: {reason}") from error
+        raise StartRefused(f"the folder {folder} cannot be made: {reason_of(error)}") from error
 
 
 def copy_file(
@@ -171,8 +171,10 @@ def copy_file(
         with os.fdopen(file, "r+b") as stream:
             for piece in _pieces(source):
                 stream.write(piece)
-            if lines:
-                _cut_off(stream)
+            if lines:  # what follows the last whole line goes
+                size = stream.seek(0, os.SEEK_END)
+                start = stream.seek(max(0, size - LONGEST))
+                stream.truncate(start + stream.read().rfind(b"\n") + 1)
             stream.flush()
             if account is not None:
                 os.fchown(stream.fileno(), *account)
@@ -198,13 +200,6 @@ def _pieces(source: Path) -> Iterator[bytes]:
     except OSError as error:
         error.filename = str(source)
         raise
-
-
-def _cut_off(stream: BinaryIO) -> None:
-    """What follows the last whole line goes."""
-    size = stream.seek(0, os.SEEK_END)
-    start = stream.seek(max(0, size - LONGEST))
-    stream.truncate(start + stream.read().rfind(b"\n") + 1)
 
 
 def tidy(folder: Path) -> None:

@@ -25,7 +25,6 @@ from gateway.settings import Settings, StartRefused
 from gateway.store import Store
 from gateway.store.base import HEAD
 
-SEALING = "the sealing secret"
 RESTORE = "restore a backup (`clinic-gateway state restore DIR`)"
 PUT_BACK = "put the file back from a backup (`clinic-gateway state restore DIR`)"
 
@@ -43,6 +42,15 @@ class StatePart:
     def __str__(self) -> str:
         return f"{self.name} {self.place}"
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is not there, and the gateway itself would make it."""
+        return self.made_here and not self.is_there
+
+    @property
+    def is_kept(self) -> bool:
+        return self.made_here and self.is_there
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateParts:
@@ -54,7 +62,8 @@ class StateParts:
     the lines of such chains that no retention has dropped, where the folder has no day file at all.
     `is_named` is false where the audit folder's identity file was read and holds no name. `former`
     is another folder that has the audit of this state. `is_shared` is whether other machines may
-    use the store too. `traces` are other files that show that a gateway has served here.
+    use the store too. `has_days` is whether the audit has files, and `traces` are files that show
+    that a gateway has served here.
     """
 
     store: StatePart
@@ -62,14 +71,15 @@ class StateParts:
     audit: StatePart
     key: StatePart
     version: str | None
-    has_ids: bool = False
-    has_chains: bool = False
-    in_use: bool = False
-    lost_lines: int = 0
-    is_named: bool = True
-    former: Path | None = None
-    is_shared: bool = False
-    traces: tuple[Path, ...] = ()
+    has_ids: bool
+    has_chains: bool
+    in_use: bool
+    lost_lines: int
+    is_named: bool
+    former: Path | None
+    is_shared: bool
+    has_days: bool
+    traces: Sequence[Path]
 
     def __iter__(self) -> Iterator[StatePart]:
         yield from (self.store, *self.files)
@@ -77,9 +87,7 @@ class StateParts:
     @property
     def files(self) -> Iterator[StatePart]:
         """Those that are one file each."""
-        yield from (self.audit, self.key)
-        if self.secret is not None:
-            yield self.secret
+        yield from (part for part in (self.audit, self.key, self.secret) if part is not None)
 
     @property
     def folder(self) -> Path:
@@ -87,14 +95,17 @@ class StateParts:
         return Path(self.audit.place).parent
 
     @property
-    def has_days(self) -> bool:
-        """Whether a day file of the audit is among the traces."""
-        return any(path.suffix == ".jsonl" and path.name[:1].isdigit() for path in self.traces)
-
-    @property
     def identity(self) -> str | None:
         """That of the state, where its parts agree; None where none of them has one."""
-        return next((each.identity for each in self if each.identity), None)
+        return next((part.identity for part in self if part.identity), None)
+
+
+async def checked_parts(settings: Settings, store: Store) -> StateParts:
+    """As `find_parts`; StartRefused too where they are of several states, or one is gone."""
+    parts = await find_parts(settings, store)
+    for refusal in _refusals(parts):
+        raise StartRefused(refusal)
+    return parts
 
 
 async def find_parts(settings: Settings, store: Store) -> StateParts:
@@ -104,7 +115,7 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
     # the tables of an older version are asked once they have been brought up to this one
     known = await chains.known() if version == HEAD else []
     place = place_of(folder)
-    here = [each for each in known if each.place == place]
+    here = [chain for chain in known if chain.place == place]
     days: list[DayFile] | None = None
     with suppress(OSError):  # whoever reads them says why they cannot be read
         # once the chains are known: a process that begins has a file before it has a line
@@ -113,11 +124,12 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
     undropped = sum(max(0, chain.head.seq - chain.base.seq) for chain in here)
     secret = secret_file(settings)
     identity = await store.meta(META) if version else None
+    own_secret, own_key = settings.backend.secret_file is None, settings.audit.key_file is None
     return StateParts(
         store=StatePart("the store", store.place, version is not None, identity),
-        secret=_file(SEALING, secret, settings.backend.secret_file is None) if secret else None,
+        secret=_file("the sealing secret", secret, own_secret) if secret else None,
         audit=_file("the audit folder's identity file", folder / PLACE),
-        key=_file("the audit's key", key_file(settings), settings.audit.key_file is None),
+        key=_file("the audit's key", key_file(settings), own_key),
         version=version,
         has_ids=bool(version and await store.meta(FINGERPRINT)),
         has_chains=bool(known) and not (chains.shared and settings.nodes > 1),
@@ -126,7 +138,8 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
         is_named=is_named(folder / PLACE),
         former=_former(settings, known, identity),
         is_shared=chains.shared,
-        traces=tuple(_traces(settings, store, days or [])),
+        has_days=bool(days),
+        traces=[*(day.path for day in (days or [])[:1]), *_traces(settings, store)],
     )
 
 
@@ -151,17 +164,16 @@ def _exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
-        return True
+        pass
     return True
 
 
-def _traces(settings: Settings, store: Store, days: Sequence[DayFile]) -> Iterator[Path]:
-    yield from (each.path for each in days[:1])
+def _traces(settings: Settings, store: Store) -> Iterator[Path]:
+    paths = [settings.state / ACCESS]
     # beside a file without tables they are of a start that was cut off
     if store.engine.dialect.name == "sqlite" and not _exists(Path(store.place)):
-        yield from (path for end in ("-wal", "-shm") if _exists(path := Path(store.place + end)))
-    if _exists(log := settings.state / ACCESS):
-        yield log
+        paths = [Path(f"{store.place}-wal"), Path(f"{store.place}-shm"), *paths]
+    yield from filter(_exists, paths)
 
 
 def _former(settings: Settings, chains: Sequence[Known], identity: str | None) -> Path | None:
@@ -171,26 +183,60 @@ def _former(settings: Settings, chains: Sequence[Known], identity: str | None) -
         return None
     is_own = identity_of(folder / PLACE) == identity
     place = place_of(folder)
-    return folder if is_own and any(each.place == place for each in chains) else None
-
-
-def check_parts(parts: StateParts) -> None:
-    """StartRefused where they are of several states, or one of them is gone."""
-    for said in _refusals(parts):
-        raise StartRefused(said)
+    return folder if is_own and any(chain.place == place for chain in chains) else None
 
 
 def _refusals(parts: StateParts) -> Iterator[str]:
-    yield from _mixed([part for part in parts if part.identity])
+    states: dict[str, list[str]] = {}
+    for part in parts:
+        if part.identity:
+            states.setdefault(part.identity, []).append(str(part))
+    if len(states) > 1:
+        owned = (f"{' and '.join(own)} of state {state}" for state, own in states.items())
+        yield (
+            f"these are parts of different states: {'; '.join(owned)}; put back what belongs to"
+            f" the others, or move all of them away and {RESTORE}"
+        )
     if not parts.store.is_there:
         yield from _without_store(parts)
         return
-    if _is_lost(parts.secret) and parts.has_ids:
+    if parts.secret is not None and parts.secret.is_lost and parts.has_ids:
         yield (
             f"{parts.secret} is gone: with a new one every public id would change; keep the store,"
             f" and {PUT_BACK} (it has it as sealing.secret)"
         )
-    if _is_lost(parts.audit) and (parts.has_chains or _is_kept(parts.key) or parts.has_days):
+    yield from _audit_refusals(parts)
+    if parts.key.is_lost and parts.in_use:
+        yield (
+            f"{parts.key} is gone: put it back from a backup (`clinic-gateway state restore DIR`"
+            " does, and keeps the store);"
+            " `clinic-gateway audit rotate-key` makes another one, with which what was written"
+            " before cannot be verified any more"
+        )
+
+
+def _without_store(parts: StateParts) -> Iterator[str]:
+    # a secret that does not say of which state it is may be the operator's for a new one, and so
+    # may a key whose place the operator has named
+    own = [
+        part
+        for part in parts.files
+        if part.identity is not None or (part.is_kept and part is not parts.secret)
+    ]
+    left: list[StatePart | Path] = [*own, *parts.traces]
+    if left:
+        paths = [*(Path(part.place) for part in own), *parts.traces]
+        audit = parts.folder  # it goes as a whole
+        away = dict.fromkeys(audit if path.parent == audit else path for path in paths)
+        yield (
+            f"{parts.store} is gone: {left[0]} shows that this state had one; put it back, or"
+            f" {RESTORE}; to begin anew, move {' and '.join(map(str, away))} away: all keys,"
+            " bookings and public ids are then lost for good"
+        )
+
+
+def _audit_refusals(parts: StateParts) -> Iterator[str]:
+    if parts.audit.is_lost and (parts.has_chains or parts.key.is_kept or parts.has_days):
         yield (
             f"{parts.audit} is gone, though this state has an audit: {_moved(parts)}; or put its"
             f" folder back, or keep the store, and {PUT_BACK} (it has it as audit)"
@@ -206,48 +252,6 @@ def _refusals(parts: StateParts) -> Iterator[str]:
             f" {counted(parts.lost_lines, 'line')}: put them back, or keep the store, and restore"
             " them from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
         )
-    if _is_lost(parts.key) and parts.in_use:
-        yield (
-            f"{parts.key} is gone: put it back from a backup (`clinic-gateway state restore DIR`"
-            " does, and keeps the store);"
-            " `clinic-gateway audit rotate-key` makes another one, with which what was written"
-            " before cannot be verified any more"
-        )
-
-
-def _mixed(parts: list[StatePart]) -> Iterator[str]:
-    """Parts of several states; those of each are named together."""
-    states: dict[str, list[str]] = {}
-    for part in parts:
-        states.setdefault(part.identity or "", []).append(str(part))
-    if len(states) > 1:
-        told = "; ".join(f"{' and '.join(own)} of state {state}" for state, own in states.items())
-        yield (
-            f"these are parts of different states: {told}; put back what belongs to the others, or"
-            f" move all of them away and {RESTORE}"
-        )
-
-
-def _without_store(parts: StateParts) -> Iterator[str]:
-    own = [part for part in parts.files if _belongs(part)]
-    left: list[StatePart | Path] = [*own, *parts.traces]
-    if left:
-        paths = [*(Path(part.place) for part in own), *parts.traces]
-        audit = parts.folder  # it goes as a whole
-        away = dict.fromkeys(audit if path.parent == audit else path for path in paths)
-        yield (
-            f"{parts.store} is gone: {left[0]} shows that this state had one; put it back, or"
-            f" {RESTORE}; to begin anew, move {' and '.join(map(str, away))} away: all keys,"
-            " bookings and public ids are then lost for good"
-        )
-
-
-def _belongs(part: StatePart) -> bool:
-    """Whether it is of a state; a secret that does not say so may be the operator's for a new one.
-
-    So may a key whose place the operator has named.
-    """
-    return part.identity is not None or (_is_kept(part) and part.name != SEALING)
 
 
 def _moved(parts: StateParts) -> str:
@@ -258,19 +262,8 @@ def _moved(parts: StateParts) -> str:
             f" move all of it to {parts.folder}"
         )
     state = f" with the line `# state {parts.identity}`" if parts.identity else ""
-    nodes = (
-        "if another node keeps it, say in `nodes` how many there are; " if parts.is_shared else ""
-    )
+    other = "if another node keeps it, say in `nodes` how many there are; "
     return (
-        f"{nodes}if audit.folder was changed, name its former folder there again, which is the one"
-        f" that has a {PLACE}{state}"
+        f"{other if parts.is_shared else ''}if audit.folder was changed, name its former folder"
+        f" there again, which is the one that has a {PLACE}{state}"
     )
-
-
-def _is_lost(part: StatePart | None) -> bool:
-    """Whether it is not there, and the gateway itself would make it."""
-    return part is not None and part.made_here and not part.is_there
-
-
-def _is_kept(part: StatePart) -> bool:
-    return part.made_here and part.is_there

@@ -7,6 +7,7 @@ restore again.
 import os
 import pwd
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -16,8 +17,8 @@ from gateway.audit.entries import key_file
 from gateway.identity import META
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused
-from gateway.state.backup import store_told
-from gateway.state.folder import LOCK, make_folder, open_own_store, sole_use
+from gateway.state import LOCK, make_folder, open_own_store, sole_use
+from gateway.state.backup import dump_told
 from gateway.state.manifest import (
     AUDIT,
     CONFIGURATION,
@@ -31,9 +32,13 @@ from gateway.state.manifest import (
     is_secret,
     tidy,
 )
-from gateway.state.parts import StatePart, StateParts, find_parts
+from gateway.state.parts import StatePart, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
+
+# The order in which no half of the parts is a whole state: the key without the folder's name, the
+# store without its secret, and all without the store are refused by every start.
+_ORDER = (KEY, AUDIT, PLACE, SEALING, STORE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +51,17 @@ class Destination:
     place: Path | None
     dropped: Mapping[str, date] = field(default_factory=dict)
 
-    def has_dropped(self, name: str) -> bool:
+    def targets(self, settings: Settings, manifest: Manifest) -> Iterator[tuple[BackupFile, Path]]:
+        """Each file of the backup and where it goes, in order; none for a day that was dropped."""
+        places = {KEY: key_file(settings), SEALING: secret_file(settings), STORE: self.place}
+        names = {file: Path(file.file).name for file in manifest.of_kind(*_ORDER)}
+        parts = {file: PLACE if name == PLACE else file.kind for file, name in names.items()}
+        for file in sorted(names, key=lambda file: _ORDER.index(parts[file])):
+            place = places.get(file.kind, audit_folder(settings) / names[file])
+            if place is not None and not self._has_dropped(names[file]):
+                yield file, place
+
+    def _has_dropped(self, name: str) -> bool:
         """Whether a day file of that name went since it was old."""
         day, chain, *_ = [*name.split("."), ""]
         last = self.dropped.get(chain)
@@ -60,32 +75,32 @@ def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> lis
     where it is written.
     """
     restored = []
-    for each, target in _configuration(manifest, config):
+    for file, target in _configuration(manifest, config):
         if target is not None and not target.exists():
             if not target.parent.exists():
                 target.parent.mkdir(mode=0o700, parents=True)
                 _give(target.parent, _account(target.parent, manifest.owner))
             tidy(target.parent)
-            copy_file(folder / each.file, target, _account(target.parent, manifest.owner))
+            copy_file(folder / file.file, target, _account(target.parent, manifest.owner))
             restored.append(target)
     return restored
 
 
 def left_out(manifest: Manifest, config: Path) -> Iterator[BackupFile]:
     """The files of the configuration that lay elsewhere, and are the operator's to put back."""
-    yield from (each for each, target in _configuration(manifest, config) if target is None)
+    yield from (file for file, target in _configuration(manifest, config) if target is None)
 
 
 def _configuration(manifest: Manifest, config: Path) -> Iterator[tuple[BackupFile, Path | None]]:
     own = manifest.configuration
-    for each in manifest.of_kind(CONFIGURATION):
-        original = Path(each.original)
+    for file in manifest.of_kind(CONFIGURATION):
+        original = Path(file.original)
         if original == own:
-            yield each, config
+            yield file, config
         elif own is not None and original.is_relative_to(own.parent):
-            yield each, config.parent / original.relative_to(own.parent)
+            yield file, config.parent / original.relative_to(own.parent)
         else:
-            yield each, None
+            yield file, None
 
 
 async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[Path]:
@@ -97,45 +112,19 @@ async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[
     await _checked(settings, manifest)
     with sole_use(make_folder(settings.state), "a gateway", "stop it first"):
         # a gateway may have begun in between, and have ended
-        found = await _checked(settings, manifest)
-        return [*_put_back(settings, folder, manifest, found)]
-
-
-def _put_back(
-    settings: Settings, folder: Path, manifest: Manifest, destination: Destination
-) -> Iterator[Path]:
-    state, audit = settings.state, audit_folder(settings)
-    account = _account(state, manifest.owner)
-    audit.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for path in (state, audit, state / LOCK):
-        _give(path, account)
-    for each, target in _targets(settings, manifest, destination):
-        tidy(target.parent)
-        if not target.exists():
-            copy_file(folder / each.file, target, account)
-            yield target
-
-
-def _targets(
-    settings: Settings, manifest: Manifest, destination: Destination
-) -> Iterator[tuple[BackupFile, Path]]:
-    """Each file and where it goes, in the order in which no half of them is a whole state.
-
-    The key without the folder's name, the store without its secret, and all without the store are
-    refused by every start.
-    """
-    audit = audit_folder(settings)
-    key, secret = key_file(settings), secret_file(settings)
-    named = [each for each in manifest.of_kind(AUDIT) if Path(each.file).name == PLACE]
-    yield from ((each, key) for each in manifest.of_kind(KEY))
-    for each in manifest.of_kind(AUDIT):
-        if each not in named and not destination.has_dropped(Path(each.file).name):
-            yield each, audit / Path(each.file).name
-    yield from ((each, audit / PLACE) for each in named)
-    if secret is not None:
-        yield from ((each, secret) for each in manifest.of_kind(SEALING))
-    if destination.place is not None:
-        yield from ((each, destination.place) for each in manifest.of_kind(STORE))
+        destination = await _checked(settings, manifest)
+        state, audit = settings.state, audit_folder(settings)
+        account = _account(state, manifest.owner)
+        audit.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in (state, audit, state / LOCK):
+            _give(path, account)
+        restored = []
+        for file, target in destination.targets(settings, manifest):
+            tidy(target.parent)
+            if not target.exists():
+                copy_file(folder / file.file, target, account)
+                restored.append(target)
+        return restored
 
 
 async def _checked(settings: Settings, manifest: Manifest) -> Destination:
@@ -145,78 +134,61 @@ async def _checked(settings: Settings, manifest: Manifest) -> Destination:
         found = await _check_place(settings, store, manifest)
     finally:
         await store.aclose()
-    for each, target in _targets(settings, manifest, replace(found, place=None)):
-        _check_kept(each, target, manifest)
+    for file, target in replace(found, place=None).targets(settings, manifest):
+        # what is there already stays: it must be no less than what the backup has
+        if not target.exists():
+            continue
+        is_known = file.kind == SEALING and bool(manifest.sealing)
+        if is_known and not is_secret(target, manifest.sealing):
+            raise StartRefused(f"{target} is not the sealing secret of the backup: move it away")
+        if file.kind == AUDIT and target.stat().st_size < file.size:
+            raise StartRefused(f"{target} is shorter than in the backup: move it away")
     return found
-
-
-def _check_kept(file: BackupFile, target: Path, manifest: Manifest) -> None:
-    """What is there already stays: it must be no less than what the backup has."""
-    if not target.exists():
-        return
-    is_known = file.kind == SEALING and bool(manifest.sealing)
-    if is_known and not is_secret(target, manifest.sealing):
-        raise StartRefused(f"{target} is not the sealing secret of the backup: move it away")
-    if file.kind == AUDIT and target.stat().st_size < file.size:
-        raise StartRefused(f"{target} is shorter than in the backup: move it away")
 
 
 async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> Destination:
     parts = await find_parts(settings, store)
-    _check_own(parts, manifest)
+    foreign = [part for part in parts if part.identity not in (None, manifest.identity)]
+    if foreign:
+        named = " and ".join(f"{part} (state {part.identity})" for part in foreign)
+        raise StartRefused(
+            f"the backup is of the state {manifest.identity}, other parts are here: {named}; move"
+            " them away, nothing is overwritten"
+        )
     if not manifest.has_store:
         await _check_dump(parts.store, store, manifest)
         return Destination(place=None)
     if parts.version is not None and parts.store.identity is not None:
         known = await Chains(store).known() if parts.version == HEAD else []
-        return Destination(
-            place=None, dropped={each.id: each.dropped for each in known if each.dropped}
-        )
-    _check_no_store(settings, store)
-    return Destination(place=Path(store.place))
-
-
-def _check_own(parts: StateParts, manifest: Manifest) -> None:
-    """StartRefused where there are parts of other states; all are named."""
-    foreign = [each for each in parts if each.identity not in (None, manifest.identity)]
-    if foreign:
-        told = " and ".join(f"{each} (state {each.identity})" for each in foreign)
-        raise StartRefused(
-            f"the backup is of the state {manifest.identity}, other parts are here: {told}; move"
-            " them away, nothing is overwritten"
-        )
-
-
-def _check_no_store(settings: Settings, store: Store) -> None:
-    place = Path(store.place)
-    left = [path for end in ("", "-wal", "-shm") if (path := Path(f"{place}{end}")).exists()]
+        dropped = {chain.id: chain.dropped for chain in known if chain.dropped}
+        return Destination(place=None, dropped=dropped)
     if store.engine.dialect.name != "sqlite":
         raise StartRefused(
             f"the backup's store is a file, the configuration names {store.place}: name its own"
             " configuration with --config"
         )
+    place = Path(store.place)
+    left = [path for end in ("", "-wal", "-shm") if (path := Path(f"{place}{end}")).exists()]
     if left:
-        names = " and ".join(map(str, left))
         raise StartRefused(
             f"there is a state in {settings.state} already: nothing is overwritten; move"
-            f" {names} away first"
+            f" {' and '.join(map(str, left))} away first"
         )
+    return Destination(place=place)
 
 
 async def _check_dump(part: StatePart, store: Store, manifest: Manifest) -> None:
     """Its server's dump has been put back, and it is the right one."""
+    version, problem = await store.version() or "", ""
     if not part.is_there:
-        raise StartRefused(f"{part} is not there: first restore the dump of {store_told(manifest)}")
-    if part.identity != manifest.identity or await store.meta(META) is None:
-        raise StartRefused(
-            f"{part} is of the state {part.identity}, not of the backup's: restore the dump of"
-            f" {store_told(manifest)}"
-        )
-    version = await store.version() or ""
-    if version < manifest.migration:
-        raise StartRefused(
-            f"{part} is at migration {version}: restore the dump of {store_told(manifest)}"
-        )
+        problem = "not there: first"
+    elif part.identity != manifest.identity or await store.meta(META) is None:
+        problem = f"of the state {part.identity}, not of the backup's:"
+    elif version < manifest.migration:
+        problem = f"at migration {version}:"
+    if problem:
+        dump = f"{manifest.store}: {dump_told(manifest)}"
+        raise StartRefused(f"{part} is {problem} restore the dump of {dump}")
 
 
 def _account(folder: Path, name: str) -> Account | None:
@@ -224,13 +196,11 @@ def _account(folder: Path, name: str) -> Account | None:
     if os.geteuid() != 0:
         return None
     found = folder.stat()
-    if found.st_uid != 0 or not name:
-        return found.st_uid, found.st_gid
-    try:
-        known = pwd.getpwnam(name)
-    except KeyError:
-        return found.st_uid, found.st_gid
-    return known.pw_uid, known.pw_gid
+    if found.st_uid == 0 and name:
+        with suppress(KeyError):
+            known = pwd.getpwnam(name)
+            return known.pw_uid, known.pw_gid
+    return found.st_uid, found.st_gid
 
 
 def _give(path: Path, account: Account | None) -> None:

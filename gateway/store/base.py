@@ -8,10 +8,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert, inspect, select
+from sqlalchemy import Connection, false, insert, inspect, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from gateway.events import Sayable
 from gateway.store.tables import adding, make, meta
 from gateway.store.tables import version as noted
 
@@ -29,7 +30,7 @@ REST = 1.0
 T = TypeVar("T")
 
 
-class StoreError(Exception):
+class StoreError(Sayable):
     """Why the store can't be used: one sentence, with its place and the remedy.
 
     `retry_after` are the seconds before which it is not asked again, 0 where nothing keeps it from
@@ -121,28 +122,21 @@ class Store:
             found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
             return found.scalar_one_or_none()
 
-    async def set_meta_once(self, name: str, value: str) -> str:
-        """Set it where it is not set; what it is then."""
-        try:
-            async with self.begin() as connection:
-                await connection.execute(insert(meta).values(name=name, value=value))
-        except IntegrityError:
-            return await self.meta(name) or ""
-        return value
+    async def set_meta(self, name: str, value: str, over: Any = None) -> str:
+        """Set it, where it is not set or `over` holds of what it was; what it is then."""
 
-    async def set_meta(self, name: str, value: str) -> None:
-        """Set it, whatever it was."""
-        await self.run(lambda connection: connection.execute(_put(connection, name, value)))
-
-    async def advance_meta(self, name: str, value: str) -> str:
-        """Set it where it is not set, or is less, as texts are; what it is then."""
-
-        async def advanced(connection: AsyncConnection) -> str:
-            await connection.execute(_put(connection, name, value, meta.c.value < value))
+        async def put(connection: AsyncConnection) -> str:
+            row = adding(connection, meta).values(name=name, value=value)
+            changes = {"index_elements": [meta.c.name], "set_": {"value": value}, "where": over}
+            await connection.execute(row.on_conflict_do_update(**changes))
             found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
             return str(found.scalar_one())
 
-        return await self.run(advanced)
+        return await self.run(put)
+
+    async def set_meta_once(self, name: str, value: str) -> str:
+        """Set it where it is not set; what it is then."""
+        return await self.set_meta(name, value, over=false())
 
     async def copy_to(self, path: Path) -> bool:
         """A copy of all of it as it is at one moment; False where only its server can make one.
@@ -240,12 +234,6 @@ async def in_time(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
     if not done:
         raise StoreError("the store does not answer in time")
     return task.result()
-
-
-def _put(connection: AsyncConnection, name: str, value: str, where: Any = None) -> Any:
-    row = adding(connection, meta).values(name=name, value=value)
-    changes = {"index_elements": [meta.c.name], "set_": {"value": value}, "where": where}
-    return row.on_conflict_do_update(**changes)
 
 
 def _version(connection: Connection) -> str | None:

@@ -79,6 +79,14 @@ def make(connection: Connection) -> None:
     connection.execute(insert(revisions), [{"name": name, "value": 0} for name in FOLLOWED])
 
 
+def _required(kind: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def _optional(kind: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, kind) for name in names]
+
+
 def _table(name: str, *parts: Any, **options: Any) -> Table:
     return Table(name, metadata, *parts, **options)
 
@@ -109,9 +117,7 @@ keys = _table(
     Column("scopes", Text, nullable=False),  # JSON object
     Column("hourly_limit", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
-    Column("expires_at", Instant),
-    Column("last_used_at", Instant),
-    Column("revoked_at", Instant),
+    *_optional(Instant, "expires_at", "last_used_at", "revoked_at"),
     Column("revision", Integer, nullable=False),
     Column("bookings_per_day", Integer),
     Column("networks", Text),  # JSON array
@@ -144,10 +150,8 @@ bookings = _table(
     Column("outcome", String(40)),
     Column("record", LargeBinary),
     Column("created_at", Instant, nullable=False),
-    Column("reference", String(36)),
-    Column("appointment_id", String(36)),
-    Column("ends_at", Instant),
-    Column("starts_at", Instant),
+    *_optional(String(36), "reference", "appointment_id"),
+    *_optional(Instant, "ends_at", "starts_at"),
     Column("vet_id", String(36)),
     Column("draft", LargeBinary),
     Column("owner", String(36)),
@@ -171,8 +175,7 @@ resolved_bookings = _table(
     Column("key_id", String(36), nullable=False),
     Column("vet_id", String(36)),
     Column("starts_at", Instant),
-    Column("created_at", Instant, nullable=False),
-    Column("resolved_at", Instant, nullable=False),
+    *_required(Instant, "created_at", "resolved_at"),
     Column("appointment_id", String(36)),
     Column("told", Integer, nullable=False),
     Index("resolved_bookings_by_time", "resolved_at"),
@@ -182,8 +185,7 @@ resolved_bookings = _table(
 booked_times = _table(
     "booked_times",
     Column("appointment_id", String(36), primary_key=True),
-    Column("starts_at", Instant, nullable=False),
-    Column("ends_at", Instant, nullable=False),
+    *_required(Instant, "starts_at", "ends_at"),
 )
 
 # What must be looked at and written by one after the other, as bookings for one vet, or of one key
@@ -199,8 +201,7 @@ presence = _table(
     "presence",
     Column("id", String(36), primary_key=True),
     Column("host", Text, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("counter", Integer, nullable=False),
+    *_required(Integer, "pid", "counter"),
 )
 
 
@@ -210,11 +211,7 @@ def _usage(name: str, time: str) -> Table:
         Column(time, Integer, primary_key=True, autoincrement=False),
         Column("key_id", String(36), primary_key=True),
         Column("operation", String(40), primary_key=True),
-        Column("answered", Integer, nullable=False),
-        Column("refused", Integer, nullable=False),
-        Column("forbidden", Integer, nullable=False),
-        Column("limited", Integer, nullable=False),
-        Column("failed", Integer, nullable=False),
+        *_required(Integer, "answered", "refused", "forbidden", "limited", "failed"),
         Column("unauthorized", Integer, nullable=False, server_default="0"),
         Column("micros", BigInteger, nullable=False, server_default="0"),
         Column("slow", Integer, nullable=False, server_default="0"),
@@ -256,8 +253,7 @@ policy_history = _table(
     Column("at", Instant, nullable=False),
     Column("event", String(10), nullable=False),
     Column("hash", String(64), nullable=False),
-    Column("who", Text),
-    Column("reason", Text),
+    *_optional(Text, "who", "reason"),
     Index("policy_history_by_event", "event", "hash"),
 )
 
@@ -268,8 +264,7 @@ policy_processes = _table(
     Column("id", String(36), primary_key=True),
     Column("host", Text, nullable=False),
     Column("pid", Integer, nullable=False),
-    Column("started_at", Instant, nullable=False),
-    Column("seen_at", Instant, nullable=False),
+    *_required(Instant, "started_at", "seen_at"),
     Column("revision", Integer, nullable=False),
     Column("state", Text, nullable=False),
 )
@@ -299,8 +294,7 @@ audit_progress = _table(
     "audit_progress",
     Column("chain", String(36), primary_key=True),
     Column("day", String(10), nullable=False),
-    Column("bytes", BigInteger, nullable=False),
-    Column("seq", BigInteger, nullable=False),
+    *_required(BigInteger, "bytes", "seq"),
     Column("time", String(19), nullable=False),
 )
 
@@ -308,8 +302,7 @@ audit_progress = _table(
 audit_days = _table(
     "audit_days",
     Column("day", Integer, primary_key=True, autoincrement=False),
-    Column("calls", BigInteger, nullable=False),
-    Column("reads", BigInteger, nullable=False),
+    *_required(BigInteger, "calls", "reads"),
 )
 
 # What the rows of the next two tables have in common: which key called what, at which level and by
@@ -330,9 +323,7 @@ audit_reads = _table(
     Column("day", Integer, primary_key=True, autoincrement=False),
     Column("record", LargeBinary(16), primary_key=True),
     Column("view_id", Integer, primary_key=True, autoincrement=False),
-    Column("times", Integer, nullable=False),
-    Column("first", Integer, nullable=False),
-    Column("last", Integer, nullable=False),
+    *_required(Integer, "times", "first", "last"),
     sqlite_with_rowid=False,
 )
 
@@ -343,9 +334,7 @@ audit_calls = _table(
     Column("view_id", Integer, primary_key=True, autoincrement=False),
     Column("outcome", String(10), primary_key=True),
     Column("reason", String(40), primary_key=True),
-    Column("times", Integer, nullable=False),
-    Column("first", Integer, nullable=False),
-    Column("last", Integer, nullable=False),
+    *_required(Integer, "times", "first", "last"),
     sqlite_with_rowid=False,
 )
 
@@ -355,8 +344,7 @@ audit_calls = _table(
 administrators = _table(
     "administrators",
     Column("id", String(36), primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("name_key", Text, nullable=False),
+    *_required(Text, "name", "name_key"),
     Column("role", String(10), nullable=False),
     Column("password", Text, nullable=False),
     Column("one_time", Integer, nullable=False),
@@ -372,10 +360,8 @@ admin_sessions = _table(
     Column("id", String(36), nullable=False),
     Column("administrator_id", String(36), ForeignKey("administrators.id"), nullable=False),
     Column("data", Text, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("seen_at", Instant, nullable=False),
-    Column("address", Text, nullable=False),
-    Column("agent", Text, nullable=False),
+    *_required(Instant, "created_at", "seen_at"),
+    *_required(Text, "address", "agent"),
     Index("admin_sessions_by_administrator", "administrator_id"),
 )
 

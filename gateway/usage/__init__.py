@@ -1,15 +1,14 @@
 """How many calls each key makes, and how they end: counted in memory, and once a minute stored."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
-from typing import Protocol
 
-from gateway.background import WallClock
-from gateway.store.base import Store, StoreError
+from gateway.background import Periodic, WallClock
+from gateway.events import Events
+from gateway.store.base import Store
 from gateway.usage.store import KEPT, CallSums, Slot, add, drop, minute_of
 
 # So many sums (a minute, a key, an operation) wait while the store cannot be written; then the
@@ -24,31 +23,18 @@ SLOW = 1.0
 NOBODY = ""
 
 
-class Watcher(Protocol):
-    """Who is told how the sums fare."""
-
-    def failed(self, error: Exception, said: str) -> None:
-        """They cannot be written; said once until they can be. `said` may stand in a log."""
-
-    def dropped(self, calls: int) -> None:
-        """So many calls have just been given up."""
-
-    def lost(self, calls: int) -> None:
-        """So many are missing: said when sums can be written again, or are let go of."""
-
-
-class Usage:
-    """The calls of this process; every verb is for the event loop's thread."""
+class Usage(Periodic):
+    """The calls of this process, written at the end of each minute; for the event loop's thread."""
 
     def __init__(
         self,
         store: Store,
-        watcher: Watcher,
+        events: Events,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._watcher = watcher
+        self._events = events
         self._now = now
         self._clock = clock
         # (key id, operation, status) -> calls of one minute, that of the first of them, the seconds
@@ -56,13 +42,18 @@ class Usage:
         self._open: dict[tuple[str, str, int], list[float]] = {}
         self._minute = 0
         self._waiting: dict[Slot, CallSums] = {}
-        self._failing = False
         self._missing = 0
         self._wall_clock = WallClock(clock, now())
         self._drop_at = clock() + DROP_EVERY
         self._turning = asyncio.Lock()
-        self._closing = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+        super().__init__(
+            self._to_the_minute,
+            self._turn,
+            events,
+            name="write the usage",
+            failed="usage_unwritten",
+        )
 
     def count(self, key_id: str, operation: str, status: int, seconds: float) -> None:
         """One call that has ended, and how long it took."""
@@ -77,36 +68,36 @@ class Usage:
         if seconds > SLOW:
             counted[2] += 1
 
-    def start(self) -> None:
-        """Write at the end of each minute, until `aclose`."""
-        self._task = asyncio.create_task(self._keep_writing(), name="write the usage")
-
     async def aclose(self) -> None:
         """Write the rest. A write that runs is waited for: cut off, it might be made twice."""
-        self._closing.set()
-        if self._task is not None:
-            await self._task
-        async with self._turning:
-            self._end_minute()
-            await self._write()
+        self._closing = True
+        await self.finish()
+        await self.turn()
         self._let_go(len(self._waiting))
         self._tell()
 
-    async def turn(self) -> None:
+    def _to_the_minute(self) -> float:
+        """Never longer than a minute, whatever the wall clock does meanwhile."""
+        now = self._now()
+        return max(0.1, 60 - now.second - now.microsecond / 1e6)
+
+    async def _turn(self) -> None:
         """End the minute: write what is counted, and drop what is old now and then."""
         async with self._turning:
             self._end_minute()
-            await self._write()
+            while self._waiting:
+                some = dict(islice(self._waiting.items(), WRITTEN_AT_ONCE))
+                await add(self._store, some)
+                for slot in some:
+                    del self._waiting[slot]
+                self._tell()
             now, clock = self._now(), self._clock()
             # once an hour; not by a wall clock that was set less than a day ago
             if self._wall_clock.is_trusted(now) and clock >= self._drop_at:
                 self._drop_at = clock + DROP_EVERY
-                try:
-                    # in steps, so that whoever else writes has its turn in between
-                    while not self._closing.is_set() and await drop(self._store, now - KEPT):
-                        pass
-                except Exception as error:  # noqa: BLE001 - the next time, then
-                    self._fail(error)
+                # in steps, so that whoever else writes has its turn in between
+                while not self._closing and await drop(self._store, now - KEPT):
+                    pass
 
     def _end_minute(self) -> None:
         counted, self._open = self._open, {}
@@ -119,43 +110,15 @@ class Usage:
             sums.slow += int(slow)
         self._let_go(len(self._waiting) - MOST_WAITING)
 
-    async def _write(self) -> None:
-        while self._waiting:
-            some = dict(islice(self._waiting.items(), WRITTEN_AT_ONCE))
-            try:
-                await add(self._store, some)
-            except Exception as error:  # noqa: BLE001 - the next time, then
-                self._fail(error)
-                return
-            for slot in some:
-                del self._waiting[slot]
-            self._failing = False
-            self._tell()
-
-    def _fail(self, error: Exception) -> None:
-        if not self._failing:
-            self._watcher.failed(error, str(error) if isinstance(error, StoreError) else "")
-        self._failing = True
-
     def _let_go(self, sums: int) -> None:
         """Give up that many, the oldest first."""
         if sums <= 0:
             return
         calls = sum(self._waiting.pop(slot).calls for slot in [*islice(self._waiting, sums)])
         self._missing += calls
-        self._watcher.dropped(calls)
+        self._events.report("usage_dropped", calls=calls)
 
     def _tell(self) -> None:
         if self._missing:
-            self._watcher.lost(self._missing)
+            self._events.report("usage_lost", calls=self._missing)
             self._missing = 0
-
-    async def _keep_writing(self) -> None:
-        while not self._closing.is_set():
-            now = self._now()
-            with contextlib.suppress(TimeoutError):
-                # never longer than a minute, whatever the wall clock does meanwhile
-                async with asyncio.timeout(max(0.1, 60 - now.second - now.microsecond / 1e6)):
-                    await self._closing.wait()
-                return
-            await self.turn()

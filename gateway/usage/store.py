@@ -41,7 +41,6 @@ class CallSums:
 
     @property
     def calls(self) -> int:
-        """All of them."""
         return sum(_outcomes(self))
 
     @property
@@ -56,7 +55,6 @@ class CallSums:
         setattr(self, name, getattr(self, name) + calls)
 
     def add(self, other: "CallSums") -> None:
-        """The other's calls too."""
         for name in COLUMNS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -68,7 +66,6 @@ _OWN = {401: "unauthorized", 403: "forbidden", 429: "limited"}
 
 
 def minute_of(moment: datetime) -> int:
-    """The minute in which a moment lies."""
     return (moment - _START) // _MINUTE
 
 

@@ -19,9 +19,10 @@ from gateway.contract.errors import (
     KeyMissing,
     LimitExceeded,
 )
-from gateway.observe.callers import CallerTroubles, CallFailures
-from gateway.observe.logs import Access, Events
+from gateway.events import Events
+from gateway.observe.logs import Access
 from gateway.observe.metrics import OTHER, Metrics
+from gateway.observe.troubles import CallFailures
 from gateway.pipeline.call import Call
 from gateway.usage import Usage
 from gateway.web.documents import ASSET
@@ -43,7 +44,6 @@ class Observers:
     owner_of: Callable[[Sequence[str]], str]
 
     def __post_init__(self) -> None:
-        self.callers = CallerTroubles(self.events)
         self._failures = CallFailures(self.events)
         self._uncounted: list[tuple[Call, str, KeyMissing | KeyInvalid, float]] = []
 
@@ -95,7 +95,8 @@ class Observers:
             self.usage.count(self.owner_of(call.secrets), operation, error.status, seconds)
             reason = type(error).__name__
             if isinstance(error, KeyInvalid) and error.used_elsewhere:
-                self.callers.key_elsewhere(error.used_elsewhere, call.address)
+                key = error.used_elsewhere
+                self.events.report("key_used_elsewhere", key=key, address=call.address)
                 reason = "KeyUsedElsewhere"
             self._count_refusal(reason)
 
@@ -120,7 +121,7 @@ class Observers:
 
     def _refused(self, call: Call, operation: str, error: GatewayError, seconds: float) -> None:
         if isinstance(error, KeyMissing | KeyInvalid):
-            self.callers.without_key(call.address)
+            self.events.report("calls_without_key", address=call.address)
             if call.key is None:
                 if not self._uncounted:
                     asyncio.get_running_loop().call_later(COUNTED_AFTER, self._count_all_refused)
@@ -137,7 +138,7 @@ class Observers:
     def unparsed(self, status: int, kind: str) -> None:
         """What could not be parsed; its bytes stay out of every log."""
         self.metrics.count("", status, 0.0)
-        self.callers.unreadable(kind)
+        self.events.report("not_a_request", kind=kind)
 
     async def flush(self) -> None:
         """Count what is not counted yet, and write at once what waits in the logs."""

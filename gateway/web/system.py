@@ -17,7 +17,7 @@ from gateway.contract.errors import (
     MethodNotAllowed,
     NotFound,
 )
-from gateway.observe.logs import Events
+from gateway.events import Events
 from gateway.observe.metrics import CONTENT_TYPE, Metrics
 from gateway.purposes import NEEDED_FOR, NotReady, Purpose
 from gateway.web.addresses import check_addressed, is_own
@@ -180,7 +180,7 @@ def system_server(
     def refuse(error: BaseException | None, status: int) -> web.Response:
         refusal = refusal_of(error, status)
         if refusal.status >= 500 and error is not None:
-            events.fault("the operations listener failed", error)
+            events.report("operations_failed", error)
         response = _refusal(refusal)
         response.force_close()
         return response

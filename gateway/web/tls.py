@@ -3,10 +3,10 @@
 import asyncio
 import os
 import ssl
-from collections.abc import Callable
 from pathlib import Path
 
-from gateway.background import ended
+from gateway.background import Periodic
+from gateway.events import Events
 from gateway.settings import StartRefused
 
 LOOK_EVERY = 30.0
@@ -14,36 +14,19 @@ LOOK_EVERY = 30.0
 STRICT = {"Strict-Transport-Security": "max-age=31536000"}
 
 
-class Certificate:
-    """The context for handshakes; it follows its files, and keeps to the last that were sound.
+class Certificate(Periodic):
+    """The context for handshakes; it follows its files, and keeps to the last that were sound."""
 
-    `on_renewal` is told of a new pair, `on_refusal` why one is not taken.
-    """
-
-    def __init__(
-        self,
-        certificate: Path,
-        key: Path,
-        *,
-        on_renewal: Callable[[], None] = lambda: None,
-        on_refusal: Callable[[str], None] = lambda text: None,
-    ) -> None:
+    def __init__(self, certificate: Path, key: Path, events: Events) -> None:
         """StartRefused where the files are no pair that can be served with."""
         self._files = (certificate, key)
-        self._on_renewal, self._on_refusal = on_renewal, on_refusal
+        self._events = events
         self._stamp = self._refused = stamp(self._files)
         self._context = context_of(certificate, key)
-        self._task: asyncio.Task[None] | None = None
+        super().__init__(LOOK_EVERY, self.look, name="follow the certificate")
 
     def __call__(self) -> ssl.SSLContext:
         return self._context
-
-    def start(self) -> None:
-        """Look at the files now and then."""
-        self._task = asyncio.get_running_loop().create_task(self._follow())
-
-    async def aclose(self) -> None:
-        await ended(self._task)
 
     async def look(self) -> None:
         """Take the pair that lies there, where it is another and sound."""
@@ -54,16 +37,11 @@ class Certificate:
             self._context = await asyncio.to_thread(context_of, *self._files)
         except (StartRefused, OSError) as error:  # tried again: it may be half written
             if found != self._refused:
-                self._on_refusal(str(error))
+                self._events.report("certificate_refused", said=str(error))
             self._refused = found
         else:
             self._stamp = found
-            self._on_renewal()
-
-    async def _follow(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_EVERY)
-            await self.look()
+            self._events.report("certificate_renewed")
 
 
 def stamp(files: tuple[Path, ...]) -> list[tuple[int, int, int]]:

@@ -239,7 +239,7 @@ async def test_what_the_index_lacks_is_said(
 
     with monkeypatch.context() as patched:
         patched.setattr("gateway.audit.index.Index.catch_up", never)
-        patched.setattr("gateway.admin.views.record_readers.WITHIN", 0.01)
+        patched.setattr("gateway.admin.views.audit.WITHIN", 0.01)
         page = await manager.get(at)
         await until(lambda: partner.gateway.entries() != [])
         page = await manager.get(at)
@@ -419,7 +419,7 @@ def deeds_named(call: ast.Call, file: Path) -> list[str]:
     verb = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     if verb not in {"deed", "note"} or not call.args:
         return []
-    names_who = verb == "note" or ast.unparse(called) == "self.administration.deed"
+    names_who = verb == "note" or ast.unparse(called) == "self.panel.deeds.deed"
     first = call.args[1 if names_who else 0]
     if isinstance(first, ast.Constant):
         return [str(first.value)]

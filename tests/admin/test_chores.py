@@ -1,7 +1,6 @@
 """Work that goes on in the background: what whoever began it is told where it is cut off."""
 
 import asyncio
-import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -9,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gateway.admin.chores import Chore, Noted, UnderWay
-from gateway.observe.logs import Events
+from tests.heard import Heard
 
 RUN = UnderWay("Claire", datetime(2026, 11, 22, tzinfo=UTC), None)
 
@@ -28,7 +27,7 @@ async def nothing(noted: Noted) -> None:
 async def test_who_waits_for_a_run_that_is_cut_off_before_it_begins_waits_no_longer(
     steps: int,
 ) -> None:
-    chore = Chore[None](Events(io.StringIO()))
+    chore = Chore[None](Heard())
     beginning = asyncio.create_task(chore.begin(RUN, never_begun(), nothing))
     for _ in range(steps):
         await asyncio.sleep(0)

@@ -21,7 +21,6 @@ from gateway.administrators.passwords import (
     TooManyWaiting,
     is_one_time,
     made_up,
-    of_device,
     of_name,
     one_time_digest,
 )
@@ -49,6 +48,11 @@ def device(manager: Manager) -> str:
     """The name of the cookie by which the browser is known."""
     [name] = [each for each in manager.cookies if "clinic-gateway-device-" in each]
     return name
+
+
+def device_subject(manager: Manager) -> str:
+    """What attempts from the known browser count to."""
+    return f"device {manager.cookies[device(manager)].partition('.')[0]}"
 
 
 def signed_out(manager: Manager, *, name: str = "", known: bool = True) -> Manager:
@@ -95,7 +99,7 @@ async def test_a_browser_has_a_count_of_its_own(
     browser = signed_out(claire)
     ends = [(await browser.sign_in("a slip of mine")).status for _ in range(FREE)]
     assert ends == [401] * FREE
-    own = of_device(claire.cookies[device(claire)].split(".")[0])
+    own = device_subject(claire)
     await tried(running_gateway.gateway.store, own, 4)
     # its own slips count neither to strangers nor to another browser of the same person
     stranger = signed_out(claire, known=False)
@@ -111,7 +115,7 @@ async def test_whoever_stole_a_cookie_does_not_shut_out_the_browser_it_came_from
     store, thief, owner = running_gateway.gateway.store, signed_out(claire), signed_out(claire)
     ends = [(await thief.sign_in("a guess of mine")).status for _ in range(FREE)]
     assert ends == [401] * FREE
-    stolen = of_device(claire.cookies[device(claire)].split(".")[0])
+    stolen = device_subject(claire)
     await tried(store, stolen, 4)
     assert (await owner.sign_in()).status == 303
     # the thief is forgiven nothing, and the owner has another cookie with a count of its own
@@ -124,7 +128,7 @@ async def test_whoever_stole_a_cookie_does_not_shut_out_the_browser_it_came_from
 async def test_a_stolen_cookie_takes_no_turn_of_known_browsers_while_its_own_count_waits(
     claire: Manager, running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = of_device(claire.cookies[device(claire)].split(".")[0])
+    own = device_subject(claire)
     await tried(running_gateway.gateway.store, own, FREE + 4)
     monkeypatch.setattr(passwords, "MOST_WAITING", 0)
     assert (await signed_out(claire).sign_in("a guess of mine")).status == 503
@@ -168,7 +172,7 @@ async def test_a_known_browser_is_told_the_shorter_of_the_two_pauses(
     clock = Clock()
     running = await start_gateway(now=clock)
     claire = await manager_of(running, session)
-    own = of_device(claire.cookies[device(claire)].split(".")[0])
+    own = device_subject(claire)
     longest, shortest = (own, of_name("Claire"))[:: 1 if longer == "browser" else -1]
     failures = AttemptLimiter(running.gateway.store)
     for subject in [longest] * (FREE + 3) + [shortest] * FREE:

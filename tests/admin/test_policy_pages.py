@@ -14,7 +14,6 @@ import aiohttp
 import pytest
 from click.testing import CliRunner
 
-from gateway.admin.policy_words import PolicyWords
 from gateway.admin.words import words
 from gateway.administrators.administrator import Role
 from gateway.administrators.log import Deed, DeedLog
@@ -294,7 +293,7 @@ async def test_the_history_is_read_some_at_a_time(held: Held, manager: Manager) 
 
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_every_mask_is_put_into_words(language: str) -> None:
-    said = PolicyWords(words(language))
+    said = words(language)
     for kind in KINDS.values():
         assert said.mask(Mask(kind, 3 if kind.largest else 0))
         assert ("3" in said.mask(Mask(kind, 3))) == bool(kind.largest)

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from gateway.administrators.administrator import AdministratorStore
-from gateway.administrators.passwords import FREE, AttemptLimiter, Passwords, of_session
+from gateway.administrators.passwords import FREE, AttemptLimiter, Passwords
 from gateway.administrators.sessions import SessionStore
 from tests.admin.manager import PASSWORD, guessed, manager_of, tried
 from tests.conftest import RunningGateway
@@ -112,13 +112,13 @@ async def test_the_old_password_cannot_be_guessed_without_waiting(
     assert guess.status == 422
     store = running_gateway.gateway.store
     [signed_in] = await SessionStore(store).list(datetime.now(UTC))
-    await tried(store, of_session(signed_in.id), FREE + 3)
+    await tried(store, f"session {signed_in.id}", FREE + 3)
     told = await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     assert told.status == 429
     assert int(told.headers["Retry-After"]) >= 1
     deeds = (await manager.get("/audit/deeds")).plain
     assert "password change refused" in deeds
-    await AttemptLimiter(store).forgive(of_session(signed_in.id))
+    await AttemptLimiter(store).forgive(f"session {signed_in.id}")
     assert (
         await manager.fill("/account", {"old": PASSWORD, **new}, "/account/password")
     ).status == 303

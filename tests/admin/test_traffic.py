@@ -21,8 +21,9 @@ from adapters.base import (
     Record,
 )
 from gateway.admin.chores import Question
-from gateway.admin.sampler import SAMPLER, Sampler
+from gateway.admin.sampler import Sampler
 from gateway.admin.views.traffic import ORDER, part_states
+from gateway.admin.visit import PANEL
 from gateway.admin.words import words
 from gateway.administrators.administrator import Role
 from gateway.administrators.sessions import IDLE
@@ -50,7 +51,7 @@ async def manager(running_gateway: RunningGateway, session: aiohttp.ClientSessio
 
 
 def sampler_of(running: Any) -> Sampler:
-    sampler: Sampler = running.gateway.panel.runner.app[SAMPLER]
+    sampler: Sampler = running.gateway.panel.runner.app[PANEL].sampler
     return sampler
 
 

@@ -21,6 +21,7 @@ from gateway.audit.upkeep import Retention
 from gateway.audit.verification import ChainVerdict, chains_in, verify
 from gateway.observe.lines import texts
 from gateway.store import Store, open_store
+from tests.heard import Heard
 
 START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 KEY, OTHER_KEY = str(UUID(int=1)), str(UUID(int=2))
@@ -137,8 +138,7 @@ async def machine(folder: Path) -> AsyncIterator[Machine]:
         await store.aclose()
 
 
-async def expire(made: Machine, before: date, kept: list[str] | None = None) -> int:
-    """Drop the days before that one, as the running gateway does; `kept` hears what stays."""
-    said = [] if kept is None else kept
-    retention = Retention(Chains(made.store), made.audit, said.append)
+async def expire(made: Machine, before: date, heard: Heard | None = None) -> int:
+    """Drop the days before that one, as the running gateway does."""
+    retention = Retention(Chains(made.store), made.audit, heard or Heard())
     return await retention.expire(read_secrets(made.key), before)

@@ -17,27 +17,22 @@ from gateway.audit.entries import REFUSED, ChainHead, Entry
 from gateway.contract.errors import Unavailable
 from gateway.observe.lines import texts
 from tests.audit.chains import START, Clock, Machine, entry, machine
+from tests.heard import Heard
+
+UNWRITABLE = "audit_unwritable: {}: {}"
 
 
-class Heard:
-    """Remembers what it was told, and the heads."""
+class Ears(Heard):
+    """Hears of the heads too."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
-        self.dropped_lines, self.lost_lines = 0, 0
+        super().__init__()
         self.heads: list[ChainHead] = []
 
-    def failed(self, error: OSError, place: Path, reason: str) -> None:
-        self.said.append(f"failed {error.strerror or error}")
-
-    def back(self) -> None:
-        self.said.append("back")
-
-    def dropped(self, lines: int) -> None:
-        self.dropped_lines += lines
-
-    def lost(self, lines: int) -> None:
-        self.lost_lines += lines
+    @property
+    def lost(self) -> int:
+        """How many entries were said to be lost."""
+        return sum(each["lines"] for each in self.details if each.keys() == {"lines"})
 
     def written(self, head: ChainHead) -> None:
         self.heads.append(head)
@@ -85,7 +80,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     made.free.set()
 
 
-async def begun(made: Machine, heard: Heard, **more: Any) -> Buffer:
+async def begun(made: Machine, heard: Ears, **more: Any) -> Buffer:
     process = await made.begin()
     buffer = Buffer(process.writer, heard, heard.written, made.clock.now, **more)
     buffer.start()
@@ -100,7 +95,7 @@ async def test_what_is_committed_is_on_disk_and_many_share_a_write(
     tmp_path: Path, disk: Disk
 ) -> None:
     async with machine(tmp_path) as made:
-        buffer = await begun(made, Heard())
+        buffer = await begun(made, Ears())
         disk.free.clear()
 
         async def book() -> None:
@@ -124,7 +119,7 @@ async def test_a_full_disk_is_said_once_and_what_waits_is_written_when_there_is_
     tmp_path: Path, disk: Disk
 ) -> None:
     async with machine(tmp_path) as made:
-        heard = Heard()
+        heard = Ears()
         buffer = await begun(made, heard)
         buffer.note(entry(START))
         await buffer.commit()
@@ -137,7 +132,7 @@ async def test_a_full_disk_is_said_once_and_what_waits_is_written_when_there_is_
             with pytest.raises(Unwritten, match="no space left on device"):
                 await buffer.commit()
         assert buffer.broken == "no space left on device"
-        assert heard.said == ["failed No space left on device"]
+        assert heard.said == [UNWRITABLE.format(made.audit, "no space left on device, OSError")]
         assert on_disk(made) == before
         with pytest.raises(Unavailable):
             buffer.check(creates=True)
@@ -145,10 +140,10 @@ async def test_a_full_disk_is_said_once_and_what_waits_is_written_when_there_is_
         disk.full = False
         await buffer.commit()
         assert (buffer.broken, buffer.waiting) == ("", 0)
-        assert heard.said[1:] == ["back"]
+        assert heard.events[1:] == ["audit_writable"]
         assert all(on_disk(made).count(each.request_id.encode()) == 1 for each in noted)
         await buffer.aclose()
-        assert (heard.dropped_lines, heard.lost_lines) == (0, 0)
+        assert (heard.counted["log_lines_dropped"], heard.lost) == (0, 0)
         assert await made.alarms() == []
 
 
@@ -158,7 +153,7 @@ async def test_reads_go_on_until_too_many_entries_wait_and_what_was_shown_keeps_
     monkeypatch.setattr(buffering, "MOST_WAITING", 10)
     monkeypatch.setattr(buffering, "SPARE", 2)
     async with machine(tmp_path) as made:
-        heard = Heard()
+        heard = Ears()
         buffer = await begun(made, heard)
         disk.full = True
         await fails(buffer)
@@ -171,12 +166,12 @@ async def test_reads_go_on_until_too_many_entries_wait_and_what_was_shown_keeps_
                     buffer.check(creates=False)
             buffer.note(each)
         buffer.note(entry(START, outcome=REFUSED))
-        assert (buffer.waiting, heard.dropped_lines) == (12, 2)
+        assert (buffer.waiting, heard.counted["log_lines_dropped"]) == (12, 2)
         disk.full = False
         await buffer.commit()
         buffer.note(entry(START))
         await buffer.aclose()
-        assert heard.lost_lines == 2
+        assert heard.lost == 2
         written = on_disk(made)
         assert [each.request_id.encode() in written for each in shown] == [True] * 12 + [False]
         assert b'"kind":"lost"' in written
@@ -190,7 +185,7 @@ async def test_entries_of_many_records_take_no_more_memory_than_others(
     monkeypatch.setattr(buffering, "MOST_BYTES", 10 * list_bytes())
     monkeypatch.setattr(buffering, "SPARE_BYTES", 2 * list_bytes())
     async with machine(tmp_path) as made:
-        heard = Heard()
+        heard = Ears()
         buffer = await begun(made, heard)
         disk.full = True
         early = a_list()
@@ -204,7 +199,7 @@ async def test_entries_of_many_records_take_no_more_memory_than_others(
                     buffer.check(creates=False)
             buffer.note(a_list())
         buffer.note(entry(START, outcome=REFUSED))
-        assert (buffer.waiting, heard.dropped_lines) == (12, 2)
+        assert (buffer.waiting, heard.counted["log_lines_dropped"]) == (12, 2)
         disk.full = False
         await buffer.commit()
         buffer.check(creates=False)
@@ -228,7 +223,7 @@ async def test_a_disk_that_takes_nothing_is_tried_with_little_and_then_with_piec
     monkeypatch.setattr(buffering, "FIRST", little)
     monkeypatch.setattr(buffering, "PIECE", most)
     async with machine(tmp_path) as made:
-        heard = Heard()
+        heard = Ears()
         buffer = await begun(made, heard)
         disk.full = True
         await fails(buffer)
@@ -259,7 +254,7 @@ async def test_what_is_missing_is_told_once_whatever_went_wrong_when_it_was_to_b
     monkeypatch.setattr(buffering, "MOST_WAITING", 1)
     monkeypatch.setattr(buffering, "SPARE", 0)
     async with machine(tmp_path) as made:
-        heard = Heard()
+        heard = Ears()
         buffer = await begun(made, heard)
         disk.full = True
         await fails(buffer)
@@ -273,7 +268,7 @@ async def test_what_is_missing_is_told_once_whatever_went_wrong_when_it_was_to_b
         await buffer.commit()
         await buffer.aclose()
         assert on_disk(made).count(b'"kind":"lost"') == 1
-        assert heard.lost_lines == 2
+        assert heard.lost == 2
 
 
 async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_it(
@@ -281,7 +276,7 @@ async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_
 ) -> None:
     unwritable: Any = object()
     async with machine(tmp_path) as made:
-        heard = Heard()
+        heard = Ears()
         buffer = await begun(made, heard)
         before, after = entry(START), entry(START)
         for each in (before, entry(START, operation=unwritable), after):
@@ -292,17 +287,17 @@ async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_
         await buffer.commit()
         written = on_disk(made)
         assert all(each.request_id.encode() in written for each in (before, after))
-        assert (heard.dropped_lines, heard.lost_lines) == (1, 1)
+        assert (heard.counted["log_lines_dropped"], heard.lost) == (1, 1)
         assert written.count(b'"kind":"lost"') == 1
         await buffer.aclose()
-        assert heard.said == []
+        assert heard.events == ["audit_entries_lost"]
 
 
 async def test_a_fault_of_who_hears_of_it_loses_nothing_and_nobody_waits_for_it(
     tmp_path: Path, disk: Disk
 ) -> None:
     async with machine(tmp_path) as made:
-        heard, faults = Heard(), [ValueError("once")]
+        heard, faults = Ears(), [ValueError("once")]
         hear = heard.written
 
         def written(head: ChainHead) -> None:
@@ -311,8 +306,6 @@ async def test_a_fault_of_who_hears_of_it_loses_nothing_and_nobody_waits_for_it(
             hear(head)
 
         heard.written = written  # type: ignore[method-assign]
-        said: list[Any] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, told: said.append(told))
         buffer = await begun(made, heard)
         buffer._outbox.missing = 3
         buffer.note(entry(START))
@@ -322,7 +315,7 @@ async def test_a_fault_of_who_hears_of_it_loses_nothing_and_nobody_waits_for_it(
         await buffer.commit()
         await buffer.aclose()
         assert on_disk(made).count(b'"kind":"lost"') == 1
-        assert len(said) == 1
+        assert heard.events.count("fault_outside_call") == 1
 
 
 async def fails(buffer: Buffer) -> None:
@@ -333,7 +326,7 @@ async def fails(buffer: Buffer) -> None:
 async def test_reads_go_on_for_a_minute_at_most(tmp_path: Path, disk: Disk) -> None:
     async with machine(tmp_path) as made:
         clock = Clock()
-        buffer = await begun(made, Heard(), clock=clock.clock)
+        buffer = await begun(made, Ears(), clock=clock.clock)
         disk.full = True
         await fails(buffer)
         clock.ticks += buffering.LONGEST_WAIT - 0.1
@@ -349,7 +342,7 @@ async def test_while_little_room_is_left_nothing_is_booked_and_reads_are_still_w
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with machine(tmp_path) as made:
-        clock, heard = Clock(), Heard()
+        clock, heard = Clock(), Ears()
         buffer = await begun(made, heard, clock=clock.clock)
         monkeypatch.setattr("gateway.audit.buffer.ROOM", 1 << 60)
         with pytest.raises(Unwritten, match="no space left on device"):
@@ -364,7 +357,7 @@ async def test_while_little_room_is_left_nothing_is_booked_and_reads_are_still_w
         buffer.check(creates=False)
         monkeypatch.setattr("gateway.audit.buffer.ROOM", 0)
         await buffer.begin(entry(START))
-        assert heard.said == ["failed No space left on device", "back"]
+        assert heard.events == ["audit_unwritable", "audit_writable"]
         await buffer.aclose()
 
 
@@ -372,7 +365,7 @@ async def test_a_disk_that_hangs_is_said_to_and_blocks_nothing_else(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with machine(tmp_path) as made:
-        heard = Heard()
+        heard = Ears()
         buffer = await begun(made, heard)
         disk.free.clear()
         buffer.note(entry(START))
@@ -383,7 +376,8 @@ async def test_a_disk_that_hangs_is_said_to_and_blocks_nothing_else(
         assert buffer.broken == "the disk does not answer"
         disk.free.set()
         await buffer.commit()
-        assert heard.said == ["failed the disk does not answer", "back"]
+        assert heard.events == ["audit_unwritable", "audit_writable"]
+        assert "the disk does not answer" in heard.said[0]
         await buffer.aclose()
         assert await made.alarms() == []
 
@@ -392,7 +386,7 @@ async def test_an_entry_that_is_amended_before_it_is_written_says_only_how_it_en
     tmp_path: Path, disk: Disk
 ) -> None:
     async with machine(tmp_path) as made:
-        buffer = await begun(made, Heard())
+        buffer = await begun(made, Ears())
         disk.full = True
         early, late = entry(START), entry(START)
         buffer.note(early)

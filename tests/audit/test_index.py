@@ -22,6 +22,7 @@ from gateway.store import StoreError
 from gateway.store.tables import audit_reads, audit_views
 from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine
 from tests.audit.stores import postgres, sqlite
+from tests.heard import Heard
 
 ONE, TWO = str(uuid4()), str(uuid4())
 GET, LIST = {"get_client"}, {"get_client", "list_clients"}
@@ -185,31 +186,14 @@ def test_ids_of_any_form_have_a_key_of_16_bytes() -> None:
     assert len(set(others)) == len(others)
 
 
-class Told:
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def neglected(self, error: Exception) -> None:
-        self.said.append(type(error).__name__)
-
-    def kept_again(self) -> None:
-        self.said.append("again")
-
-    def expired(self, files: int) -> None:
-        self.said.append(f"{files} files")
-
-    def kept(self, why: str) -> None:
-        self.said.append(why)
-
-
-def upkeep_of(made: Machine, told: Told) -> Upkeep:
+def upkeep_of(made: Machine, told: Heard) -> Upkeep:
     settings = Settings.model_validate({"state": made.folder, "audit": {"keep_days": 2}})
     return Upkeep(settings, made.store, told, made.clock.now, made.clock.clock)
 
 
 async def test_the_upkeep_indexes_and_drops_what_is_old(tmp_path: Path) -> None:
     async with machine(tmp_path) as made:
-        told, process = Told(), await made.begin()
+        told, process = Heard(), await made.begin()
         await process.note(entry(made.clock.now(), [ONE]))
         await process.end()
         upkeep = upkeep_of(made, told)
@@ -220,7 +204,11 @@ async def test_the_upkeep_indexes_and_drops_what_is_old(tmp_path: Path) -> None:
         assert len(process.files()) == 1
         made.clock.pass_(days=1)
         await upkeep.turn()
-        assert (process.files(), await who(made, ONE), told.said) == ([], {}, ["1 files"])
+        assert (process.files(), await who(made, ONE), told.said) == (
+            [],
+            {},
+            ["audit_days_dropped: 1"],
+        )
         assert await made.alarms() == []
 
 
@@ -231,7 +219,7 @@ async def test_a_gateway_that_starts_tells_the_store_what_a_killed_one_wrote_las
         process = await made.begin()
         await process.note(records=False)
         process.killed()
-        upkeep = upkeep_of(made, Told())
+        upkeep = upkeep_of(made, Heard())
         upkeep.start()
         for _ in range(500):
             [known] = await Chains(made.store).known()
@@ -244,7 +232,7 @@ async def test_a_gateway_that_starts_tells_the_store_what_a_killed_one_wrote_las
 
 async def test_a_clock_that_jumps_ahead_drops_nothing_for_a_day(tmp_path: Path) -> None:
     async with machine(tmp_path) as made:
-        told, process = Told(), await made.begin()
+        told, process = Heard(), await made.begin()
         await process.note()
         await process.end()
         upkeep = upkeep_of(made, told)
@@ -255,12 +243,12 @@ async def test_a_clock_that_jumps_ahead_drops_nothing_for_a_day(tmp_path: Path) 
         assert told.said == []
         made.clock.pass_(seconds=RESTS)
         await upkeep.turn()
-        assert told.said == ["1 files"]
+        assert told.said == ["audit_days_dropped: 1"]
 
 
 async def test_an_upkeep_that_fails_is_said_once_and_goes_on(tmp_path: Path) -> None:
     async with machine(tmp_path) as made:
-        told = Told()
+        told = Heard()
         process = await made.begin()
         await process.note()
         upkeep = upkeep_of(made, told)
@@ -272,7 +260,7 @@ async def test_an_upkeep_that_fails_is_said_once_and_goes_on(tmp_path: Path) -> 
         made.key.write_bytes(key)
         made.key.chmod(0o600)
         await upkeep.turn()
-        assert told.said == ["StartRefused", "again"]
+        assert told.events == ["audit_upkeep_failed", "audit_upkeep_back"]
         process.killed()
 
 
@@ -280,7 +268,7 @@ async def test_old_days_that_are_not_as_they_were_written_stay_and_it_is_said_on
     tmp_path: Path,
 ) -> None:
     async with machine(tmp_path) as made:
-        told, process = Told(), await made.begin()
+        told, process = Heard(), await made.begin()
         await process.note()
         await process.end()
         [file] = process.files()
@@ -290,7 +278,9 @@ async def test_old_days_that_are_not_as_they_were_written_stay_and_it_is_said_on
         for _ in range(2):
             await upkeep.turn()
             made.clock.pass_(seconds=EXPIRE_EVERY + 1)
-        assert told.said == [f"{file}:2: line 2 of its chain is not as it was written"]
+        assert told.said == [
+            f"audit_days_kept: {file}:2: line 2 of its chain is not as it was written"
+        ]
         assert process.files() == [file]
 
 

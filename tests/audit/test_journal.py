@@ -11,7 +11,7 @@ from gateway.audit.buffer import MOST_WAITING, SPARE, Buffer
 from gateway.audit.entries import SPARED, Mark
 from gateway.audit.journal import AT_ONCE, Sparing
 from tests.audit.chains import START, entry, machine
-from tests.audit.test_buffer import Heard
+from tests.audit.test_buffer import Ears
 from tests.conftest import Begin
 from tests.partner import Partner
 from tests.web.test_observers import flush
@@ -87,13 +87,13 @@ async def test_what_had_no_lines_is_told_at_the_end_at_the_latest(partner_of: Be
 async def test_while_the_audit_is_broken_marks_wait_in_bounds_too(tmp_path: Any) -> None:
     async with machine(tmp_path) as made:
         process = await made.begin()
-        heard = Heard()
+        heard = Ears()
         buffer = Buffer(process.writer, heard, heard.written, made.clock.now)
         buffer.broken = "full"
         for _ in range(MOST_WAITING + SPARE + 5):
             buffer.mark(Mark(SPARED, START, lines=3))
         assert buffer.waiting == MOST_WAITING + SPARE
-        assert heard.dropped_lines == 15
+        assert heard.counted["log_lines_dropped"] == 15
         buffer.broken = ""
         buffer.note(entry(START))
         assert buffer.waiting == MOST_WAITING + SPARE + 1

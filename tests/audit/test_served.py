@@ -278,7 +278,7 @@ async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(
     monkeypatch.setattr("gateway.audit.journal.RECORD_EVERY", 0.01)
     assert (await partner.get("/stock")).status == 200
     await journal.flush()
-    await journal.recorder._record_newest()
+    await until(lambda: journal.recorder.failing)
     status, part = await ready(partner.gateway, session)
     assert (status, part) == (
         200,

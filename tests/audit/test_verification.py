@@ -13,6 +13,7 @@ from gateway.audit.verification import CUT_OFF, ENDED, RUNS, elsewhere, is_forei
 from gateway.store.tables import audit_chains
 from tests.audit.chains import KEY, Machine, Process, entry, expire, machine
 from tests.audit.mutations import MUTATIONS
+from tests.heard import Heard
 
 TURNS = int(os.environ.get("AUDIT_MUTATIONS", "200"))
 
@@ -294,9 +295,9 @@ async def test_a_file_by_an_old_name_makes_no_deletion_an_old_day_that_went(
 
         for lie in (empty, renamed, copied):
             lie()
-            kept: list[str] = []
-            assert await expire(made, date(2021, 1, 1), kept) == 0
-            assert len(kept) == 1, lie
+            heard = Heard()
+            assert await expire(made, date(2021, 1, 1), heard) == 0
+            assert heard.events == ["audit_days_kept"], lie
             assert await made.alarms() != [], lie
             await put_back(made, known)
             write(made.audit, whole)
@@ -327,9 +328,9 @@ async def test_a_file_of_a_chain_that_the_store_does_not_know_goes_only_by_its_o
         [file] = process.files()
         await put_back(made, [{**each, "id": KEY} for each in await rows_of_chains(made)])
         file.rename(made.audit / f"2020-01-01.{process.chain}.jsonl")
-        kept: list[str] = []
-        assert await expire(made, date(2027, 12, 31), kept) == 0
-        [why] = kept
+        heard = Heard()
+        assert await expire(made, date(2027, 12, 31), heard) == 0
+        [why] = heard.said
         assert "does not begin as the file of that day and chain" in why
         process.files()[0].rename(file)
         assert await expire(made, date(2027, 12, 31)) == 1

@@ -21,6 +21,7 @@ from gateway.contract.errors import InvalidField, InvalidRequest, KeyInvalid
 from gateway.contract.window import BookingWindow
 from gateway.store import Store
 from gateway.store.tables import bookings
+from tests.heard import Heard
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
 DAY, MINUTE = timedelta(hours=24), timedelta(minutes=1)
@@ -65,30 +66,6 @@ class Clinic:
 
     async def find_overwritten(self, appointments: object) -> Watched:
         return Watched()
-
-
-class Heard:
-    """What the ledger says beside its answers."""
-
-    def __init__(self) -> None:
-        self.waits = asyncio.Event()
-        self.said: list[str] = []
-
-    def outcome_waits(self, error: Exception) -> None:
-        self.waits.set()
-        self.said.append("waits")
-
-    def found(self, appointment: str) -> None:
-        self.said.append(f"found {appointment}")
-
-    def released(self, reference: str) -> None:
-        self.said.append("released")
-
-    def illegible(self, reference: str) -> None:
-        self.said.append("illegible")
-
-    def made_twice(self, appointment: str) -> None:
-        self.said.append(f"twice {appointment}")
 
 
 class World:
@@ -189,9 +166,8 @@ async def another(world: World, *, lives: bool = True) -> Owners:
 
 async def slain(owners: Owners) -> None:
     """Its end by kill -9: no counter moves on, and the kernel lets go of its lock."""
-    assert owners._task is not None
     assert owners._lock is not None
-    owners._task.cancel()
+    await owners._beats.aclose()
     os.close(owners._lock)
     owners._lock = None
 

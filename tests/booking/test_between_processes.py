@@ -97,7 +97,7 @@ async def test_who_meets_what_is_not_known_has_it_looked_up_at_once(
     booked = await world.book("other", OTHER, "q", at=DAY + HALF - MINUTE)
     assert not booked.replayed
     assert world.clinic.asked == ["create", "find", "create"]
-    assert world.heard.said == (["found a0"] if made else ["released"])
+    assert world.heard.events == (["booking_made"] if made else ["booking_not_made"])
     assert await kept(world) == (["done a0", "done a1"] if made else ["done a0"])
     if made:  # its own partner is told of it
         assert await world.book() == Booked({"id": "a0", "reason": "r"}, replayed=True)
@@ -152,7 +152,7 @@ async def test_until_it_can_be_known_they_are_told_when_that_is(world: World) ->
         assert unavailable.value.retry_after == left
     world.now += timedelta(seconds=0.5)
     assert not (await world.book("other", OTHER, "q", through=elsewhere)).replayed
-    assert world.heard.said == ["released"]
+    assert world.heard.events == ["booking_not_made"]
 
 
 async def test_since_when_it_is_unknown_is_taken_from_who_reconciles(

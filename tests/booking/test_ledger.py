@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from adapters.base import BackendUnavailable, NotFound, OutcomeUnknown, Rejected, SlotTaken
-from gateway.booking.base import Booked, BookingRefused, LedgerRow, Outcome
-from gateway.booking.claims import Outcomes
+from gateway.booking.base import Booked, BookingRefused, LedgerRow, LostClaim, Outcome
 from gateway.booking.rows import LedgerRows
 from gateway.contract.errors import InvalidRequest, KeyInvalid, KeyReused, Unavailable
 from gateway.store.tables import bookings
@@ -148,7 +147,7 @@ async def test_what_a_dead_process_left_is_looked_up(world: World) -> None:
     # it was not dead after all, and it has booked once more: what the ledger says is the answer
     world.clinic.gate.set()
     assert await task == Booked({"id": "a0", "reason": "r"}, replayed=True)
-    assert world.heard.said == ["twice a1"]
+    assert world.heard.said == ["booked_twice: a1"]
 
 
 async def test_calls_at_the_same_time_wait_and_get_one_outcome(world: World) -> None:
@@ -392,7 +391,7 @@ async def test_an_outcome_that_cannot_be_written_is_kept_and_written_later(
     world.clinic.gate.set()
     [first] = await asyncio.gather(call, return_exceptions=True)
     assert isinstance(first, Unavailable if refused else Booked)
-    assert world.heard.said == ["waits"]
+    assert world.heard.events == ["outcome_waits"]
     with pytest.raises(Unavailable):  # and nobody books on a ledger that forgets
         await world.book()
     store.full = False
@@ -433,6 +432,27 @@ async def test_without_a_key_a_booking_whose_outcome_waits_is_not_given_to_the_n
     assert await world.book(None) == Booked({"id": "a1", "reason": "r"}, replayed=False)
 
 
+async def test_an_outcome_that_waited_takes_no_appointment_that_is_another_bookings_by_then(
+    world: World,
+) -> None:
+    store = Forgetful(world.store)
+    world.ledger = world.opened(store)
+    world.clinic.gate = asyncio.Event()
+    call = asyncio.create_task(world.book())
+    await world.clinic.called.wait()
+    store.full = True
+    world.clinic.gate.set()
+    await call
+    world.clinic.made.clear()  # the next booking is given the same id
+    other = await world.book("other", OTHER, at=2 * DAY, through=world.opened())
+    assert other.record["id"] == "a0"
+    store.full = False
+    await world.ledger.tidy(world.now)
+    assert await kept(world) == ["unknown", "done a0"]
+    again = await world.book("other", OTHER, at=2 * DAY, through=world.opened())
+    assert (again.record["id"], again.replayed) == ("a0", True)
+
+
 async def test_a_ledger_that_cannot_be_written_before_anything_is_sent_leaves_nothing_unknown(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -467,7 +487,7 @@ async def test_what_waits_is_written_as_soon_as_it_can_be(
     store.full = True
     world.clinic.gate.set()
     await call
-    await world.heard.waits.wait()
+    await world.heard.more.wait()
     world.ledger.start(lambda: world.now)
     store.full = False
     async with asyncio.timeout(10):
@@ -492,15 +512,15 @@ async def test_two_that_write_what_waits_undo_nothing_that_was_made_since(
         await call
     assert world.ledger.waiting == 1  # the row is to go
     store.full = False
-    write, held, go = Outcomes.written, asyncio.Event(), asyncio.Event()
+    write, held, go = LedgerRows.write, asyncio.Event(), asyncio.Event()
 
-    async def slowly(self: Outcomes, row: LedgerRow, outcome: Outcome) -> bool:
+    async def slowly(self: LedgerRows, row: LedgerRow, outcome: Outcome) -> bool:
         if outcome is None and not held.is_set():
             held.set()
             await go.wait()
         return await write(self, row, outcome)
 
-    monkeypatch.setattr(Outcomes, "written", slowly)
+    monkeypatch.setattr(LedgerRows, "write", slowly)
     tidy = asyncio.create_task(world.ledger.tidy(world.now))
     await held.wait()
     retry = asyncio.create_task(world.book())
@@ -518,7 +538,8 @@ async def test_what_is_settled_is_not_written_over(world: World) -> None:
     async with world.store.begin() as connection:
         row = LedgerRow(**(await connection.execute(select(bookings))).mappings().one())
     for outcome in ({"state": "refused", "outcome": "SlotTaken"}, None):
-        assert not await LedgerRows(world.store).write(row, outcome)
+        with pytest.raises(LostClaim):
+            await LedgerRows(world.store).write(row, outcome)
         assert await kept(world) == ["done a0"]
 
 
@@ -543,7 +564,7 @@ async def test_a_fault_in_a_look_up_leaves_the_outcome_unknown(world: World) -> 
 
 
 @pytest.mark.parametrize(("where", "left"), [
-    ("check_key", []), ("written", []), ("create", ["unknown"]), ("hold", ["unknown"]),
+    ("check_key", []), ("sent", []), ("create_appointment", ["unknown"]), ("done", ["unknown"]),
 ])  # fmt: skip
 async def test_a_fault_of_the_gateway_leaves_nothing_under_way(
     world: World, monkeypatch: pytest.MonkeyPatch, where: str, left: list[str]
@@ -552,18 +573,18 @@ async def test_a_fault_of_the_gateway_leaves_nothing_under_way(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        place = {"check_key": world, "written": Outcomes, "create": world.clinic, "hold": Outcomes}
-        name = "create_appointment" if where == "create" else where
-        if where == "written":
-            written = Outcomes.written
+        place = {"check_key": world, "create_appointment": world.clinic}.get(where)
+        write = LedgerRows.write
 
-            def once(self: Outcomes, row: LedgerRow, outcome: Outcome) -> Any:
-                patched.setattr(Outcomes, "written", written)
+        async def failing(self: LedgerRows, row: LedgerRow, outcome: Outcome) -> bool:
+            if outcome is not None and outcome["state"] == where:
                 fail()
+            return await write(self, row, outcome)
 
-            patched.setattr(Outcomes, "written", once)
+        if place is None:
+            patched.setattr(LedgerRows, "write", failing)
         else:
-            patched.setattr(place[where], name, fail)
+            patched.setattr(place, where, fail)
         with pytest.raises(OutcomeUnknown if left else ZeroDivisionError):
             await world.book()
     assert await kept(world) == left

@@ -62,7 +62,7 @@ async def test_what_was_not_made_is_told_too(world: World) -> None:
     await lost(world, made=False)
     async with reconciled(world, lands=0) as reconciler:
         await reconciler.begin()
-    assert world.heard.said == ["released"]
+    assert world.heard.events == ["booking_not_made"]
     assert await told(world) == [(None, False)]
 
 

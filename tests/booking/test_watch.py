@@ -11,6 +11,7 @@ from adapters.base import WATCHED_AT_ONCE, BackendTimeout, Watched
 from gateway.booking.reconcile import Watch
 from gateway.store import Store, open_store
 from gateway.store.tables import bookings
+from tests.heard import Heard
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
 
@@ -55,37 +56,36 @@ async def _keep(store: Store, count: int) -> None:
 
 async def test_what_cannot_be_read_is_told_once_and_not_taken_for_removed(store: Store) -> None:
     await _keep(store, 2)
-    desk, told = Desk(), list[tuple[str, str]]()
+    desk, heard = Desk(), Heard()
     watch = Watch(
         store,
         desk,  # type: ignore[arg-type]  # it is asked nothing else
-        lambda each: told.append(("overwritten", each)),
-        lambda each: told.append(("unreadable", each)),
-        lambda error: told.append(("failed", str(error))),
+        heard,
+        lambda: NOW,
     )
     for seen, tells, known in [
-        (Watched(overwritten=frozenset(["a0"])), [("overwritten", "a0")], 1),
+        (Watched(overwritten=frozenset(["a0"])), ["booking_overwritten: a0"], 1),
         (
             Watched(unreadable=frozenset(["a1", "a0"])),
-            [("unreadable", "a0"), ("unreadable", "a1")],
+            ["booking_unreadable: a0", "booking_unreadable: a1"],
             1,
         ),
         (Watched(unreadable=frozenset(["a0", "a1"])), [], 1),
-        (BackendTimeout("slow"), [("failed", "slow")], 1),
+        (BackendTimeout("slow"), ["bookings_unwatched: slow"], 1),
         (Watched(unreadable=frozenset(["a0", "a1"])), [], 1),
         (Watched(overwritten=frozenset(["a0"])), [], 1),
         (Watched(), [], 0),
-        (Watched(unreadable=frozenset(["a1"])), [("unreadable", "a1")], 0),
+        (Watched(unreadable=frozenset(["a1"])), ["booking_unreadable: a1"], 0),
     ]:
-        told.clear()
+        heard.said.clear()
         desk.seen = seen
-        await watch.look(NOW)
-        assert (told, watch.overwritten) == (tells, known)
+        await watch.look()
+        assert (heard.said, watch.overwritten) == (tells, known)
 
 
 async def test_many_bookings_are_asked_about_together(store: Store) -> None:
     await _keep(store, 2 * WATCHED_AT_ONCE + 1)
     desk = Desk()
-    watch = Watch(store, desk, *[lambda _: None] * 3)  # type: ignore[arg-type, list-item]
-    await watch.look(NOW)
+    watch = Watch(store, desk, Heard(), lambda: NOW)  # type: ignore[arg-type]
+    await watch.look()
     assert desk.asked == [WATCHED_AT_ONCE, WATCHED_AT_ONCE, 1]

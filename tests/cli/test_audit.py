@@ -20,7 +20,8 @@ import pytest
 
 from gateway.audit.chains import Known
 from gateway.audit.entries import ChainHead, read_secrets
-from gateway.cli.audit.upkeep import _say
+from gateway.cli.audit import lines_of
+from gateway.inquiries.verification import AuditReport
 from tests.command import clinic_gateway
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner
@@ -237,9 +238,7 @@ async def test_a_kill_is_no_alarm_and_costs_a_moment_of_reads_at_most(folder: Pa
     assert sum(each["times"] for each in last["calls"]) == written
 
 
-def test_of_chains_that_are_elsewhere_it_is_said_what_to_do(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_of_chains_that_are_elsewhere_it_is_said_what_to_do() -> None:
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     chain = Known(
         id="c",
@@ -261,5 +260,5 @@ def test_of_chains_that_are_elsewhere_it_is_said_what_to_do(
         ),
         ("x", "the chains of p are on another machine (x): run `audit verify` there"),
     ):
-        _say([], [replace(chain, host=host)])
-        assert capsys.readouterr().out.splitlines()[-1] == f"note: {said}"
+        report = AuditReport([], [replace(chain, host=host)])
+        assert list(lines_of(report))[-1] == f"note: {said}"

@@ -17,7 +17,8 @@ from typing import Any
 import click
 import pytest
 
-from gateway.cli import deeds, main
+from gateway.cli import main
+from gateway.cli import run as runs
 from gateway.store import open_store
 from tests.command import clinic_gateway
 from tests.conftest import Template
@@ -254,7 +255,7 @@ def test_the_login_behind_another_account_is_told_with_the_deed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     login, store = tmp_path / "loginuid", open_store(tmp_path / "gateway.db")
-    monkeypatch.setattr(deeds, "_LOGIN", login)
+    monkeypatch.setattr(runs, "_LOGIN", login)
     other = os.getuid() + 54_321
     for text, told in (
         (str(other), {"login": str(other)}),
@@ -263,9 +264,9 @@ def test_the_login_behind_another_account_is_told_with_the_deed(
         ("", {}),
     ):
         login.write_text(text)
-        assert deeds._origin(store) == told
+        assert runs._origin(store) == told
     login.unlink()
-    assert deeds._origin(store) == {}
+    assert runs._origin(store) == {}
 
 
 def answered(folder: Path, answer: str) -> tuple[int, str]:

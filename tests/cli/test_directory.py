@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -63,6 +64,15 @@ def test_everything_may_lie_in_a_folder_of_any_name(
     folder = Path(shutil.copytree(template.folder, tmp_path / name))
     assert len(told(folder, "vets")) == 6
     assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_whose_name_is_no_text_is_told_of_as_json_too(folder: Path) -> None:
+    name = os.fsdecode(b"\xff.yaml")
+    result = run(folder, "policy", "test", "--json", "--cases", str(folder / name))
+    assert result.exit_code == 1
+    [problem] = json.loads(result.stdout)["problems"]
+    assert problem["file"] == str(folder / name)
+    assert "there are no cases here" in problem["text"]
 
 
 @pytest.mark.parametrize("resource", WITH_IDS)

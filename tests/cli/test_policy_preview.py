@@ -189,7 +189,7 @@ def test_an_id_that_names_nothing_is_refused(folder: Path) -> None:
         (["--key", "x", "--scope", "clients=FULL"], "--scope goes with --level"),
         (
             ["--level", "FULL", "--scope", "clients=FULL", "--scope", "clients=BASIC"],
-            "--scope names clients twice",
+            "Invalid value for '--scope': clients is named twice",
         ),
         (["--level", "FUL"], "did you mean FULL?"),
         (["--level", "FULL", "--scope", "client=FULL"], "did you mean clients?"),

@@ -21,7 +21,8 @@ import pytest
 
 from adapters.documents.problems import Problem
 from adapters.sample import MAPPING
-from gateway.cli.serve import NO_ROLL, serve_until_stopped
+from gateway.cli.serve import serve_until_stopped
+from gateway.events import event_table
 from gateway.settings import load_settings
 from tests.command import Forked, clinic_gateway, serving
 from tests.conftest import Template
@@ -412,7 +413,10 @@ def test_a_roll_of_one_process_is_told_to_be_none_and_ends_nothing(
 ) -> None:
     served.process.send_signal(signal.SIGUSR2)
     said = json.loads(served.process.stderr.readline())  # type: ignore[union-attr]
-    assert (said["level"], said["event"]) == ("warning", NO_ROLL)
+    assert (said["level"], said["event"]) == (
+        "warning",
+        event_table().event["roll_impossible"].text,
+    )
     assert clients(served.port, minted(folder))
     served.process.terminate()
     code, said = served.end()

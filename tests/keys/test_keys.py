@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.base import KeysBehind, KeysUnreadable, OddKey, UnknownKey
 from gateway.keys.key import Key, new_key
-from gateway.keys.ring import BEHIND_AFTER, KNOWN_FOR, UNKNOWN_FOR, KeyRing
+from gateway.keys.ring import ASK_EVERY, BEHIND_AFTER, KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.keys.secret import digest, hint, mint, well_formed
 from gateway.keys.store import KeyStore
 from gateway.store import Store, StoreError, open_store
+from tests.heard import Heard
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -49,33 +50,9 @@ async def file_store(tmp_path: Path) -> AsyncIterator[Store]:
     await opened.aclose()
 
 
-class Noted:
-    """Keeps what a ring says, and tells a test of it."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.more = asyncio.Event()
-
-    def _say(self, what: str) -> None:
-        self.said.append(what)
-        self.more.set()
-
-    def failed(self, error: Exception, said: str) -> None:
-        self._say(f"failed: {said}")
-
-    def unsaved(self, error: Exception, said: str) -> None:
-        self._say(f"unsaved: {said}")
-
-    def back(self) -> None:
-        self._say("back")
-
-    def odd(self, key_id: str) -> None:
-        self._say(f"odd {key_id}")
-
-
 @pytest.fixture
 async def ring(store: Store) -> AsyncIterator[KeyRing]:
-    watcher = Noted()
+    watcher = Heard()
     made = KeyRing(KeyStore(store), watcher)
     await made.refresh()
     yield made
@@ -178,7 +155,7 @@ async def test_whose_a_secret_was_is_known_when_it_opens_nothing_any_more(
         assert ring.find(digest(secret), NOW) is None
         assert ring.owner_of(digest(secret)) == key.id
     assert ring.owner_of(digest(mint())) == ""
-    begun = KeyRing(keys, Noted())
+    begun = KeyRing(keys, Heard())
     await begun.refresh()
     assert begun.owner_of(digest(revoked)) == made[0].id, "after a restart too"
     monkeypatch.setattr("gateway.keys.ring.MOST_FORMER", 2)
@@ -255,7 +232,7 @@ async def test_a_ring_that_follows_writes_the_times_of_last_use_now_and_then(
     keys = Watched(store)
     key = a_key()
     await keys.add(key)
-    ring = KeyRing(keys, Noted())
+    ring = KeyRing(keys, Heard())
     await ring.start()
     ring.touch(key.id, NOW)
     async with asyncio.timeout(10):
@@ -299,7 +276,7 @@ async def test_while_the_store_cannot_be_read_only_known_keys_go_on_and_for_a_mi
     known, revoked = await keys.add(a_key()), a_key()
     gone = await keys.add(revoked)
     await keys.revoke(revoked.id, NOW)
-    ring = KeyRing(keys, Noted(), lambda: clock[0])
+    ring = KeyRing(keys, Heard(), lambda: clock[0])
     await ring.refresh()
     strangers = [digest(gone), digest(mint())]
     clock[0] = UNKNOWN_FOR
@@ -330,18 +307,16 @@ async def test_a_store_that_looks_untouched_is_asked_now_and_then_and_a_change_s
 
     clock = [0.0]
     keys = Counted(file_store)
-    ring = KeyRing(keys, Noted(), lambda: clock[0])
+    ring = KeyRing(keys, Heard(), lambda: clock[0])
     await ring.refresh()
     for turn in range(1, 10):
         clock[0] = float(turn)
-        await ring._poll(certainly=False)
+        await ring._follow()
         assert ring.age == 0  # it is known to be as the store is
-    assert asked == 2  # the first time nothing was known of the file
-    await ring._poll(certainly=True)
-    assert asked == 3
+    assert asked == 2 + 9 // ASK_EVERY  # the first time nothing was known of the file
     key = a_key()
     secret = await keys.add(key)
-    await ring._poll(certainly=False)
+    await ring._follow()
     assert ring.find(digest(secret), NOW) == key
     await ring.aclose()
 
@@ -361,7 +336,7 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
             return await super().changes(since)
 
     started = False
-    watcher = Noted()
+    watcher = Heard()
     ring = KeyRing(Flaky(file_store), watcher)
     await ring.start()
     while ring._mark is None:  # noqa: ASYNC110 - the file looks untouched from here on
@@ -372,7 +347,7 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
         for _ in range(20):
             asked.clear()
             await asked.wait()
-        assert watcher.said == ["failed: away"]
+        assert watcher.said == ["keys_unreadable: away"]
         watcher.more.clear()
         broken = False
         await watcher.more.wait()
@@ -380,7 +355,7 @@ async def test_an_outage_is_said_once_and_so_is_its_end(
             asked.clear()
             await asked.wait()
     await ring.aclose()
-    assert watcher.said == ["failed: away", "back"]
+    assert watcher.said == ["keys_unreadable: away", "keys_readable"]
 
 
 @pytest.mark.parametrize(
@@ -406,7 +381,7 @@ async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
     keys = KeyStore(file_store)
     odd, good = a_key(), a_key()
     secrets = [await keys.add(odd), await keys.add(good)]
-    watcher = Noted()
+    watcher = Heard()
     ring = KeyRing(keys, watcher)
     await ring.refresh()
     async with file_store.begin() as connection:
@@ -415,7 +390,7 @@ async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
         await connection.exec_driver_sql("UPDATE revisions SET value = value + 9999")
     await ring.refresh()
     assert [ring.find(digest(each), NOW) for each in secrets] == [None, good]
-    assert watcher.said == [f"odd {odd.id}"]
+    assert watcher.said == [f"key_nonsense: {odd.id}"]
     listing = await keys.list()
     assert ([key.id for key, _ in listing.keys], listing.odd) == ([good.id], [odd.id])
     for work in (keys.get(odd.id), keys.update(odd.id, limit=1), keys.revoke(odd.id, NOW)):
@@ -434,11 +409,11 @@ async def test_a_secret_whose_end_makes_no_sense_opens_nothing_and_stops_no_othe
         await connection.exec_driver_sql(
             "UPDATE secrets SET expires_at = ? WHERE key_id = ?", (until, odd.id)
         )
-    watcher = Noted()
+    watcher = Heard()
     ring = KeyRing(keys, watcher)
     await ring.refresh()
     assert [ring.find(digest(each), NOW) for each in secrets] == [None, good]
-    assert watcher.said == [f"odd {odd.id}"]
+    assert watcher.said == [f"key_nonsense: {odd.id}"]
     assert list((await keys.list()).odd) == [odd.id]
     with pytest.raises(OddKey):
         await keys.show(odd.id)
@@ -449,7 +424,7 @@ async def test_after_a_pause_the_store_is_read_before_anybody_is_answered(store:
     keys = KeyStore(store)
     key = a_key()
     secret = await keys.add(key)
-    ring = KeyRing(keys, Noted(), lambda: clock[0])
+    ring = KeyRing(keys, Heard(), lambda: clock[0])
     await ring.refresh()
     await keys.revoke(key.id, NOW)
     clock[0] = BEHIND_AFTER
@@ -474,7 +449,7 @@ async def test_a_store_that_hangs_or_fails_holds_up_nobody_for_long(
             reading += 1
             await asyncio.Event().wait()
 
-    ring = KeyRing(Hanging(store), Noted())
+    ring = KeyRing(Hanging(store), Heard())
     await asyncio.gather(*(ring.catch_up() for _ in range(5)))
     assert reading == 1
     await ring.aclose()
@@ -484,7 +459,7 @@ async def test_a_store_that_cannot_be_written_is_read_on_and_said_once(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.keys.ring.POLL", 0.001)
-    monkeypatch.setattr("gateway.keys.ring.SAVE_EVERY", 1)
+    monkeypatch.setattr("gateway.keys.ring.SAVE_EVERY", 0.001)
     tries, go = asyncio.Semaphore(0), asyncio.Event()
 
     class Full(KeyStore):
@@ -494,7 +469,7 @@ async def test_a_store_that_cannot_be_written_is_read_on_and_said_once(
                 await asyncio.sleep(0)
                 raise StoreError("full")
 
-    watcher = Noted()
+    watcher = Heard()
     keys = Full(store)
     ring = KeyRing(keys, watcher)
     await ring.start()
@@ -508,7 +483,7 @@ async def test_a_store_that_cannot_be_written_is_read_on_and_said_once(
             await asyncio.sleep(0.001)
         go.set()
     await ring.aclose()
-    assert watcher.said == ["unsaved: full"]
+    assert watcher.said == ["last_use_unwritten: full"]
 
 
 async def test_a_store_that_was_put_back_and_changed_as_often_is_not_taken_for_itself(

@@ -8,31 +8,12 @@ from redis.asyncio import Redis
 from gateway.limits.base import Limiter
 from gateway.limits.memory import Degrading, MemoryLimiter
 from gateway.limits.redis import RedisLimiter
-from gateway.limits.shared import Counters, SharedLimiter
+from gateway.limits.shared import Counters
+from tests.heard import Heard
 from tests.redis_server import shared_redis
 
 # Seconds: what a test of counting waits for on a machine that does other things too.
 PATIENT = 10.0
-
-
-class Noted:
-    """Keeps what a limiter says."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.here = 0
-
-    def degraded(self, why: str) -> None:
-        self.said.append(f"degraded: {why}")
-
-    def restored(self) -> None:
-        self.said.append("restored")
-
-    def counted_here(self) -> None:
-        self.here += 1
-
-    def full(self, why: str) -> None:
-        self.said.append(f"full: {why}")
 
 
 class Subject(Protocol):
@@ -66,9 +47,9 @@ class Shared(InMemory):
     """The limiter of the processes of one machine, guarded as it is in a gateway."""
 
     def made(self) -> Limiter:
-        self.counters, self.watcher = Counters(buckets=8), Noted()
-        shared = SharedLimiter(self.counters, lambda: round(self.now * 1e9))
-        return Degrading(shared, 4, self.watcher)
+        self.counters = Counters(buckets=8, clock=lambda: round(self.now * 1e9))
+        self.watcher = Heard()
+        return Degrading(self.counters, 4, self.watcher)
 
     async def aclose(self) -> None:
         await super().aclose()
@@ -82,7 +63,7 @@ class InRedis:
     def __init__(self) -> None:
         url = shared_redis()
         self.prefix = f"test-{uuid4().hex}:"
-        self.watcher = Noted()
+        self.watcher = Heard()
         self.limiter: Limiter = Degrading(RedisLimiter(url, self.prefix, PATIENT), 4, self.watcher)
         self.client = Redis.from_url(url)
 

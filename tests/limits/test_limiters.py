@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from gateway.limits import open_limiter, place_of
 from gateway.limits.base import Limiter, Quota, Used
 from gateway.limits.memory import MemoryLimiter
-from tests.limits.subjects import SUBJECTS, InMemory, Noted, Shared, Subject
+from tests.heard import Heard
+from tests.limits.subjects import SUBJECTS, InMemory, Shared, Subject
 
 
 @pytest.fixture(params=SUBJECTS)
@@ -164,7 +165,7 @@ async def test_windows_that_ended_take_no_memory() -> None:
 @pytest.mark.parametrize("url", ["mysql://user:hunter2@x", "redis:x", ""])
 def test_a_limiter_that_is_not_there_is_refused_in_a_sentence(url: str) -> None:
     with pytest.raises(ValueError, match="is not possible; use memory: or redis://") as raised:
-        open_limiter(url, Noted())
+        open_limiter(url, Heard())
     assert "hunter2" not in str(raised.value)
 
 

@@ -14,7 +14,8 @@ from gateway.limits import open_limiter, open_peeker
 from gateway.limits.base import PATIENCE, TRIAL, Limiter, LimiterDown, Quota
 from gateway.limits.memory import FAILURES, Degrading
 from gateway.limits.redis import PREFIX, RedisLimiter
-from tests.limits.subjects import PATIENT, Noted
+from tests.heard import Heard
+from tests.limits.subjects import PATIENT
 from tests.redis_server import RedisServer, redis_server
 
 SLACK = 0.5  # seconds: this machine does other things too
@@ -30,8 +31,8 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 @asynccontextmanager
 async def opened(
     server: RedisServer, share: int = 4, *, start: bool = True, patience: float = PATIENT
-) -> AsyncIterator[tuple[Limiter, Noted]]:
-    watcher = Noted()
+) -> AsyncIterator[tuple[Limiter, Heard]]:
+    watcher = Heard()
     limiter = open_limiter(server.url, watcher, share=share, patience=patience)
     try:
         if start:
@@ -61,9 +62,9 @@ async def timed(limiter: Limiter, limit: int = 1_000_000) -> float:
     return time.monotonic() - began
 
 
-async def restored(watcher: Noted) -> None:
+async def restored(watcher: Heard) -> None:
     async with asyncio.timeout(10):
-        while watcher.said[-1] != "restored":  # noqa: ASYNC110 - a second, as it says
+        while watcher.said[-1] != "limiter_back":  # noqa: ASYNC110 - a second, as it says
             await asyncio.sleep(0.02)
 
 
@@ -79,14 +80,14 @@ async def test_a_limiter_that_hangs_costs_five_calls_50_ms_each_and_no_other(
         assert sum(each > 0.03 for each in took) <= FAILURES + BUSY
         assert max(took) < 0.05 + SLACK
         assert limiter.degraded
-        assert watcher.said == ["degraded: it does not answer in time"]
-        assert watcher.here == 40
+        assert watcher.said == ["limiter_down: it does not answer in time"]
+        assert watcher.counted["counted_here"] == 40
         await asyncio.sleep(1.2)  # it is tried, beside the calls
         assert sorted([await timed(limiter) for _ in range(20)])[-BUSY] < 0.03
         server.go_on()
         await restored(watcher)
         assert not limiter.degraded
-        assert watcher.said == ["degraded: it does not answer in time", "restored"]
+        assert watcher.said == ["limiter_down: it does not answer in time", "limiter_back"]
 
 
 async def test_nobody_says_what_is_used_while_it_is_down(server: RedisServer) -> None:
@@ -135,7 +136,7 @@ async def test_a_limiter_that_is_away_costs_nothing_and_is_said_once(server: Red
         took = sorted([await timed(limiter) for _ in range(100)])
         assert took[50] < 0.005, "it costs nothing"
         assert took[-1] < 0.05 + SLACK
-        assert watcher.said == ["degraded: it cannot be used (ConnectionError)"]
+        assert watcher.said == ["limiter_down: it cannot be used (ConnectionError)"]
         server.start()
         await restored(watcher)
 
@@ -185,7 +186,7 @@ async def test_what_is_wrong_with_it_is_said_at_the_start(server: RedisServer) -
     server.kill()
     async with opened(server) as (limiter, watcher):
         assert limiter.degraded
-        assert watcher.said == ["degraded: it cannot be used (ConnectionError)"]
+        assert watcher.said == ["limiter_down: it cannot be used (ConnectionError)"]
         server.start()
         await restored(watcher)
 
@@ -196,7 +197,7 @@ async def test_a_standby_counts_nothing(server: RedisServer) -> None:
         await client.replicaof("127.0.0.1", 1)
         for _ in range(FAILURES):
             assert (await limiter.hit("k", 100)).remaining >= 20
-        assert watcher.said == ["degraded: it cannot be used (ReadOnlyError)"]
+        assert watcher.said == ["limiter_down: it cannot be used (ReadOnlyError)"]
         await client.replicaof("NO", "ONE")
         await restored(watcher)
         assert (await limiter.hit("k", 100)).remaining == 98
@@ -205,8 +206,8 @@ async def test_a_standby_counts_nothing(server: RedisServer) -> None:
 async def test_a_password_is_sent_and_never_said(tmp_path: Path) -> None:
     with redis_server(tmp_path, "--requirepass", "hunter2") as server:
         address = f"redis://:{{}}@127.0.0.1:{server.port}/1"
-        for password, said in (("hunter2", []), ("hunter3", ["degraded: it refuses the user"])):
-            watcher = Noted()
+        for password, said in (("hunter2", []), ("hunter3", ["limiter_down: it refuses the user"])):
+            watcher = Heard()
             limiter = open_limiter(address.format(password), watcher, share=2)
             for _ in range(FAILURES):
                 await limiter.hit("k", 100)
@@ -269,4 +270,6 @@ async def test_a_process_that_was_busy_does_not_take_its_own_delay_for_a_failure
                 assert beside.ping()
                 assert beside.ping()
                 await hit
-            assert watcher.here <= 2  # the kernel may have let others run in between
+            assert (
+                watcher.counted["counted_here"] <= 2
+            )  # the kernel may have let others run in between

@@ -10,18 +10,17 @@ import pytest
 
 from gateway.limits.base import LimiterDown, LimiterFull
 from gateway.limits.memory import Degrading
-from gateway.limits.shared import SLOTS, Counters, SharedLimiter
-from tests.limits.subjects import Noted
+from gateway.limits.shared import SLOTS, Counters
+from tests.heard import Heard
 
 # A parent that makes the counters and forks: in a program of its own, as the tests have threads.
 POOL = """
 import asyncio, json, os, random, signal, sys, time
 from gateway.limits.base import LimiterDown
 from gateway.limits.shared import Counters
-from gateway.limits.shared import SharedLimiter
 
 counters = Counters()
-limiter = SharedLimiter(counters)
+limiter = counters
 told, tells = os.pipe()
 
 def member(calls):
@@ -135,16 +134,16 @@ def test_who_stops_while_it_writes_holds_up_nobody_for_long() -> None:
 
 
 async def test_a_full_bucket_is_told_and_its_keys_counted_on() -> None:
-    counters, watcher = Counters(buckets=1), Noted()
-    limiter = Degrading(SharedLimiter(counters), 4, watcher)
+    counters, watcher = Counters(buckets=1), Heard()
+    limiter = Degrading(counters, 4, watcher)
     for number in range(SLOTS):
         assert (await limiter.hit(str(number), 8)).remaining == 7
     for _ in range(20):
         more = await limiter.hit("more", 8)
     assert not more.admitted
     assert (await limiter.hit("0", 8)).remaining == 6
-    assert watcher.said == ["full: there are more keys than its table has room for"]
-    assert watcher.here == 20
+    assert watcher.said == ["limiter_full: there are more keys than its table has room for"]
+    assert watcher.counted["counted_here"] == 20
     assert not limiter.degraded
     counters.close()
 
@@ -153,11 +152,11 @@ async def test_places_of_windows_that_ended_are_taken_again() -> None:
     counters, now = Counters(buckets=1), 1
     for turn in range(5):
         for number in range(SLOTS):
-            quota = counters.hit(f"{turn}-{number}", 5, now)
+            quota = counters.try_hit(f"{turn}-{number}", 5, now)
             assert quota is not None
             assert quota.remaining == 4
         with pytest.raises(LimiterFull):
-            counters.hit("more", 5, now)
+            counters.try_hit("more", 5, now)
         now += 3_600 * 1_000_000_000
     counters.close()
 
@@ -185,21 +184,21 @@ async def test_a_process_that_ended_half_way_left_a_table_that_counts(
 
     for writes in range(6):
         counters = Counters(buckets=1)
-        counters.hit("old", 5, 1)
+        counters.try_hit("old", 5, 1)
         now = 2 * 3_600 * 1_000_000_000
         with monkeypatch.context() as patched:
             patched.setattr(counters, "_words", Words(counters._words, writes))
             try:
-                counters.hit("k", 5, now)
+                counters.try_hit("k", 5, now)
             except Torn:
                 counted = 0
             else:
                 counted = 1
-        quota = counters.hit("k", 5, now)
+        quota = counters.try_hit("k", 5, now)
         assert quota is not None
         assert quota.remaining == 4 - counted
         assert quota.reset == 3600
-        other = counters.hit("old", 5, now)
+        other = counters.try_hit("old", 5, now)
         assert other is not None
         assert other.remaining == 4
         counters.close()
@@ -209,7 +208,7 @@ async def test_a_hit_costs_microseconds() -> None:
     import time
 
     counters = Counters()
-    limiter = SharedLimiter(counters)
+    limiter = counters
     began = time.process_time()
     for _ in range(10_000):
         await limiter.hit("k", 1_000_000)
@@ -219,11 +218,11 @@ async def test_a_hit_costs_microseconds() -> None:
 
 async def test_what_is_held_by_another_for_long_is_down() -> None:
     class Held(Counters):
-        def hit(self, key_id: str, limit: int, now: int) -> None:
+        def try_hit(self, key_id: str, limit: int, now: int) -> None:
             return None
 
     counters = Held(buckets=1)
-    limiter = SharedLimiter(counters)
+    limiter = counters
     ends = await asyncio.gather(*(limiter.hit("k", 5) for _ in range(3)), return_exceptions=True)
     assert [type(each) for each in ends] == [LimiterDown] * 3
     counters.close()

@@ -1,13 +1,13 @@
 """Why calls failed, in the event log: once for each kind, and how often it came since."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from gateway.observe import callers
-from gateway.observe.callers import MOST_KINDS, SILENCE, CallFailures
+from gateway.observe import troubles
+from gateway.observe.logs import SILENCE
+from gateway.observe.troubles import MOST_KINDS, CallFailures
+from tests.heard import Heard
 
 
 class Said:
@@ -15,11 +15,8 @@ class Said:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.lines: list[dict[str, Any]] = []
-        events: Any = SimpleNamespace(
-            fault=lambda event, error, **more: self.lines.append(more | {"error": error})
-        )
-        self.failures = CallFailures(events, clock=lambda: self.now)
+        self.heard = Heard()
+        self.failures = CallFailures(self.heard, clock=lambda: self.now)
 
     def note(self, raised: BaseException, *, answered: int = 503, request: str = "r") -> None:
         self.failures.note(raised, answered=answered, operation="get_client", request=request)
@@ -44,13 +41,13 @@ def test_the_first_of_a_kind_is_said_at_once_and_the_rest_are_counted() -> None:
     said = Said()
     for number in range(1000):
         said.note(here(OSError), request=str(number))
-    assert [(each["request"], "unsaid" in each) for each in said.lines] == [("0", False)]
+    assert [(each["request"], "unsaid" in each) for each in said.heard.details] == [("0", False)]
     said.now += SILENCE
     said.note(here(OSError), request="later")
-    assert (said.lines[-1]["request"], said.lines[-1]["unsaid"]) == ("later", 999)
+    assert (said.heard.details[-1]["request"], said.heard.details[-1]["unsaid"]) == ("later", 999)
     said.now += SILENCE
     said.note(here(OSError))
-    assert "unsaid" not in said.lines[-1]
+    assert "unsaid" not in said.heard.details[-1]
 
 
 def test_another_class_place_or_answer_is_another_kind() -> None:
@@ -61,14 +58,14 @@ def test_another_class_place_or_answer_is_another_kind() -> None:
         said.note(here(OSError, thrown_too))
         said.note(here(OSError), answered=502)
         said.note(OSError())  # was never raised
-    assert len(said.lines) == 5
+    assert len(said.heard.details) == 5
 
 
 def test_kinds_without_end_take_no_memory_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callers, "MOST_KINDS", 10)
+    monkeypatch.setattr(troubles, "MOST_KINDS", 10)
     assert MOST_KINDS == 1000
     said = Said()
     for number in range(500, 600):
         said.note(here(OSError), answered=number)
-    assert len(said.lines) == 100
+    assert len(said.heard.details) == 100
     assert len(said.failures._last) <= 10

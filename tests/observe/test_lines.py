@@ -7,31 +7,14 @@ import msgspec
 import pytest
 
 from gateway.observe.lines import MOST_WAITING, TOGETHER, Lines
-from gateway.observe.logs import Events
+from gateway.observe.logs import EventLog
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import LogTroubles
+from tests.heard import Heard
 
 
 class Line(msgspec.Struct):
     text: str
     ids: list[str] = []
-
-
-class Heard:
-    """Remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.failures, self.drops = 0, 0
-        self.losses: list[tuple[str, int]] = []
-
-    def failed(self, error: OSError) -> None:
-        self.failures += 1
-
-    def dropped(self, lines: int) -> None:
-        self.drops += lines
-
-    def lost(self, file: str, lines: int) -> None:
-        self.losses.append((file, lines))
 
 
 async def test_lines_are_whole_json_and_only_their_owner_reads_them(tmp_path: Path) -> None:
@@ -58,7 +41,8 @@ async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_
     lines.close()
     read = [msgspec.json.decode(line)["text"] for line in path.read_bytes().splitlines()]
     assert read == [str(number) for number in range(2 * TOGETHER) if number != 7]
-    assert (heard.drops, heard.losses) == (1, [("a.jsonl", 1)])
+    assert heard.counted["log_lines_dropped"] == 1
+    assert heard.said == ["log_lines_lost: a.jsonl, 1"]
 
 
 async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(
@@ -76,13 +60,13 @@ async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(
         lines.add(Line(str(number)))
     lines.flush()
     lines.flush()
-    assert (heard.failures, heard.drops, heard.losses) == (1, 3, [])
+    assert (heard.counted["log_lines_dropped"], heard.events) == (3, ["logs_unwritable"])
     assert (tmp_path / "a.jsonl").read_bytes() == b""
     monkeypatch.setattr(os, "write", write)
     lines.flush()
     lines.add(Line("after"))
     lines.close()
-    assert heard.losses == [("a.jsonl", 3)]
+    assert heard.said[1:] == ["log_lines_lost: a.jsonl, 3"]
     kept = (tmp_path / "a.jsonl").read_bytes().splitlines()
     assert len(kept) == MOST_WAITING + 1
     assert msgspec.json.decode(kept[0])["text"] == "3"
@@ -122,14 +106,16 @@ async def test_lines_that_still_wait_at_the_end_are_lost_and_said_to_be(
     for number in range(3):
         lines.add(Line(str(number)))
     lines.close()
-    assert (heard.failures, heard.drops, heard.losses) == (1, 3, [("a.jsonl", 3)])
+    assert heard.counted["log_lines_dropped"] == 3
+    assert heard.events[:-1] == ["logs_unwritable"]
+    assert heard.said[-1] == "log_lines_lost: a.jsonl, 3"
 
 
 async def test_lost_lines_are_counted_and_said_in_the_event_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream, metrics = io.StringIO(), Metrics([])
-    lines = Lines(tmp_path / "audit.jsonl", LogTroubles(metrics, Events(stream)))
+    lines = Lines(tmp_path / "audit.jsonl", EventLog(stream, metrics))
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, data: 0)
     for number in range(MOST_WAITING + 2):

@@ -9,10 +9,13 @@ from typing import Any, TextIO
 
 import pytest
 
-from adapters.base import BackendNonsense, Trouble
-from gateway.observe.logs import AGAIN, UNREAD, Events
+from adapters.base import BackendNonsense
+from gateway.events import event_table
+from gateway.observe.logs import AGAIN, EventLog
 from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import Troubles
+
+PHONE = {"kind": "unreadable", "resource": "clients", "field": "phone"}
+LOST = event_table().event["event_lines_lost"].text
 
 
 def caught(secret: str) -> ValueError:
@@ -24,7 +27,9 @@ def caught(secret: str) -> ValueError:
 
 def test_a_fault_is_logged_by_class_and_place_without_its_text() -> None:
     stream = io.StringIO()
-    Events(stream).fault("call failed", caught("Anne Renaud, 05 36 49 72 80"), operation="x\udcff")
+    EventLog(stream).report(
+        "call_failed", caught("Anne Renaud, 05 36 49 72 80"), operation="x\udcff"
+    )
     line = json.loads(stream.getvalue())
     assert line["error"] == "ValueError"
     assert line["at"][-1].endswith(" caught")
@@ -34,7 +39,7 @@ def test_a_fault_is_logged_by_class_and_place_without_its_text() -> None:
 
 def test_what_an_adapter_says_is_for_this_log() -> None:
     stream = io.StringIO()
-    Events(stream).fault("call failed", BackendNonsense("no such column: NOM"))
+    EventLog(stream).report("call_failed", BackendNonsense("no such column: NOM"))
     line = json.loads(stream.getvalue())
     assert line["said"] == "no such column: NOM"
     assert "at" not in line, "places in our code mend nothing there"
@@ -46,7 +51,7 @@ def test_a_person_at_a_terminal_reads_plain_lines() -> None:
             return True
 
     stream = Terminal()
-    Events(stream).info("serving", port=8080)
+    EventLog(stream).report("serving", port=8080)
     assert stream.getvalue().endswith("serving  port=8080\n")
 
 
@@ -55,22 +60,22 @@ def test_a_log_that_nobody_can_write_fails_nothing() -> None:
         def write(self, text: str) -> int:
             raise BrokenPipeError(text)
 
-    Events(Broken()).info("serving")
+    EventLog(Broken()).report("serving")
 
 
 def test_a_log_that_somebody_closed_fails_nothing() -> None:
     stream = io.StringIO()
-    events = Events(stream)
+    events = EventLog(stream)
     stream.close()
-    events.info("serving")
+    events.report("serving")
 
 
 def test_the_same_trouble_is_counted_each_time_and_logged_once() -> None:
     stream, metrics = io.StringIO(), Metrics([])
-    report = Troubles(metrics, Events(stream)).report
+    events = EventLog(stream, metrics)
     for _ in range(3):
-        report(Trouble("unreadable", "clients", "phone", "id-1"))
-    report(Trouble("unreadable", "clients", "phone", "id-2"))
+        events.report("value_unusable", **PHONE, record="id-1")
+    events.report("value_unusable", **PHONE, record="id-2")
     assert [json.loads(line)["record"] for line in stream.getvalue().splitlines()] == [
         "id-1",
         "id-2",
@@ -104,25 +109,29 @@ def lines_of(reads: int, least: int = 1) -> list[dict[str, Any]]:
 def test_a_log_that_nobody_reads_holds_up_nobody_and_says_what_is_lost(kind: str) -> None:
     with unread(kind) as (stream, reads):
         was_blocking = os.get_blocking(stream.fileno())
-        events = Events(stream)
+        events = EventLog(stream)
         for number in range(5_000):
-            events.info("x" * 1_000, number=number)
+            events.report("serving", number=number, long="x" * 1_000)
         assert os.get_blocking(stream.fileno()) == was_blocking, "others may write there too"
         told = lines_of(reads)
-        while told[-1]["event"] != "last":
-            events.info("last")
+        while told[-1]["event"] != "the gateway has ended":
+            events.report("has_ended")
             told += lines_of(reads)
     numbers = [each["number"] for each in told if "number" in each]
     assert numbers == list(range(len(numbers)))
-    [lost] = [each["lines"] for each in told if each["event"] == UNREAD]
+    [lost] = [
+        each["lines"]
+        for each in told
+        if each["event"] == event_table().event["event_lines_lost"].text
+    ]
     assert lost + len(numbers) == 5_000
 
 
 async def test_what_found_no_room_comes_without_another_event() -> None:
     with unread("pipe") as (stream, reads):
-        events = Events(stream)
+        events = EventLog(stream)
         for number in range(80):
-            events.info("x" * 1_000, number=number)
+            events.report("serving", number=number, long="x" * 1_000)
         first = lines_of(reads)
         assert len(first) < 80
         await asyncio.sleep(2 * AGAIN)
@@ -137,6 +146,6 @@ def test_a_pipe_that_cannot_be_opened_anew_holds_up_nobody_either(
 
     monkeypatch.setattr(os, "open", refused)
     with unread("pipe") as (stream, _):
-        events = Events(stream)
+        events = EventLog(stream)
         for _ in range(200):
-            events.info("x" * 1_000)
+            events.report("serving", long="x" * 1_000)

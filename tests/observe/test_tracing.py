@@ -24,6 +24,7 @@ from gateway.observe.traces import Traces, read
 from gateway.settings import Settings, StartRefused
 from gateway.settings.model import TracingSettings
 from tests.conftest import Begin, Template
+from tests.heard import Heard
 from tests.partner import Partner
 from tests.web.test_observers import lines_of
 from tests.world import SOME_ID, World
@@ -152,7 +153,7 @@ async def test_bookings_refusals_and_failures_are_spans_too_and_hold_no_value(
 async def test_what_is_malformed_or_there_twice_begins_a_new_trace(
     collector: Collector, given: tuple[str, ...]
 ) -> None:
-    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, Heard())
     asking = traces.begin("get_client", given)
     asking.ended(200, None)
     [span] = await collector.of(1)
@@ -164,7 +165,7 @@ async def test_what_is_malformed_or_there_twice_begins_a_new_trace(
 async def test_a_share_of_the_traces_is_kept_by_their_id_whatever_the_partner_wants(
     collector: Collector,
 ) -> None:
-    traces = otlp.Otlp(f"{collector.url}v1/traces", 0.25, print, print)
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 0.25, Heard())
     kept = 0
     for number in range(400):
         trace_id = f"{number * 0x9E3779B97F4A7C15 % 2**128 or 1:032x}"
@@ -183,7 +184,7 @@ async def test_a_share_of_the_traces_is_kept_by_their_id_whatever_the_partner_wa
 async def test_who_chooses_the_number_of_a_trace_does_not_choose_that_it_is_kept(
     collector: Collector,
 ) -> None:
-    traces = otlp.Otlp(f"{collector.url}v1/traces", 0.25, print, print)
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 0.25, Heard())
     kept = 0
     for number in range(1, 401):
         # by their numbers alone these would all be among the first quarter
@@ -230,13 +231,13 @@ async def test_a_collector_may_want_a_token_and_the_library_may_be_turned_off(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20of-the-collector")
-    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, Heard())
     traces.begin("get_client", ()).ended(200, None)
     await collector.of(1)
     assert collector.tokens == ["Bearer of-the-collector"]
     await traces.aclose()
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
-    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, Heard())
     asking = traces.begin("get_client", ())
     asking.end(asking.begin("read_one", "clients"), "answered")
     assert (asking.traceparent, asking.trace_id) == ("", None)
@@ -248,18 +249,16 @@ async def test_a_collector_that_is_gone_is_told_of_once_and_what_is_lost_counted
     collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(otlp, "PATIENCE", 0.1)
-    lost: list[int] = []
-    failed: list[bool] = []
-    gone = "http://127.0.0.1:1/v1/traces"
-    traces = otlp.Otlp(gone, 1.0, lost.append, lambda: failed.append(True))
+    heard = Heard()
+    traces = otlp.Otlp("http://127.0.0.1:1/v1/traces", 1.0, heard)
     for sent in (1, 2, 3):
         traces.begin("get_client", ()).ended(200, None)
         async with asyncio.timeout(10):
-            while sum(lost) < sent:  # noqa: ASYNC110 - a thread of the library's counts
+            while heard.counted["spans_dropped"] < sent:  # noqa: ASYNC110 - a thread of the library's counts
                 await asyncio.sleep(0.02)
-    assert failed == [True]
+    assert heard.said == ["collector_down"]
     await traces.aclose()
-    assert (sum(lost), failed) == (3, [True])
+    assert (heard.counted["spans_dropped"], heard.said) == (3, ["collector_down"])
     assert [each for each in caplog.records if each.levelname != "DEBUG"] == []
 
 
@@ -294,7 +293,7 @@ async def test_a_backend_over_http_is_told_of_the_question_that_asks_it(
     practice: Any, collector: Collector
 ) -> None:
     heard, client = practice
-    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, print, print)
+    traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, Heard())
     asking = traces.begin("create_appointment", (GIVEN,))
     ASKING.set(asking)
     question = asking.begin("create_appointment", "appointments")
@@ -398,7 +397,7 @@ def test_the_address_of_a_collector_gets_its_path() -> None:
 async def test_without_an_endpoint_nothing_of_the_library_is_loaded(partner: Partner) -> None:
     script = (
         "import sys, gateway.app, gateway.observe.traces as t;"
-        "t.open_traces(None, 1.0, print, print);"
+        "t.open_traces(None, 1.0, None);"
         "print([each for each in sys.modules"
         " if each.startswith(('opentelemetry', 'google', 'requests'))])"
     )

@@ -424,7 +424,7 @@ def test_what_is_wrong_is_said_once_at_its_place(
         (
             "get_invoice",
             "{id: ID, total: 45.505}",
-            'total must be a decimal string with two places, such as "45.00"',
+            "total is never 45.505: it has two places",
         ),
         (
             "get_invoice",

@@ -59,7 +59,7 @@ invoices: [id]
         "policies.yaml:3:15: clients has no field 'fristName' (did you mean firstName?)",
         "policies.yaml:5:19: clients.phone stands already in line 4; keep one of the two",
         "policies.yaml:7:1: patient is not a resource (did you mean patients?)",
-        "policies.yaml:9:11: invoices holds lists, each with its name: write BASIC: [id] in a line"
+        "policies.yaml:9:11: invoices must hold the lists BASIC, STANDARD and FULL, each in a line"
         " below it",
     ]
 
@@ -138,8 +138,14 @@ def test_a_word_that_looks_like_a_boolean_stays_a_word(word: str) -> None:
     [
         (b"", "1:1: the file is empty"),
         (b"# only a comment\n", "1:1: the file is empty"),
-        (b"[]", "1:1: a policy begins with version: 1, then names each resource"),
-        (b"policy", "1:1: a policy begins with version: 1, then names each resource"),
+        (
+            b"[]",
+            "1:1: a policy begins with version: 1, then names each resource; is this its file?",
+        ),
+        (
+            b"policy",
+            "1:1: a policy begins with version: 1, then names each resource; is this its file?",
+        ),
         (
             b"a: &a [*a]",
             "1:4: no text begins with * or & (an alias, an anchor): write it out, or put it in"
@@ -147,7 +153,7 @@ def test_a_word_that_looks_like_a_boolean_stays_a_word(word: str) -> None:
         ),
         (
             b"a: " + b"[" * 5000,
-            "1:35: nested too deep: brackets within brackets, of which one pair is enough",
+            "1:35: this is not YAML: nested too deep: one pair of brackets is enough for a list",
         ),
         (b"#" * (64 * 1024 + 1), "1:1: the file is larger than 64 KiB; nothing was read"),
     ],

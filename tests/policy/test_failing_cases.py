@@ -14,6 +14,7 @@ from gateway.policy.running.file import Examiner, find
 from gateway.policy.running.keeper import MOST, Keeper
 from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
+from tests.heard import Heard
 from tests.policies import TEXT, cases, moved
 
 AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -23,37 +24,6 @@ CASES = cases(TEXT)
 NARROW = moved("clients.email", "FULL")
 WIDE = moved("clients.address", "STANDARD")
 MIXED = moved("clients.email", "never", WIDE)
-
-
-@dataclass
-class Heard:
-    """What a watcher was told, in words."""
-
-    said: list[str] = field(default_factory=list)
-    failing: Sequence[str] = ()
-
-    def loaded(self, old: str, new: str, at: datetime) -> None:
-        if old != new:
-            self.said.append("loaded")
-
-    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
-        self.said.append("refused")
-
-    def held(self, waiting: str, running: str, waits_for: str) -> None:
-        self.said.append(f"waits for {waits_for}")
-
-    def cases(self, failing: Sequence[str], running: str) -> None:
-        self.said.append("cases fail" if failing else "cases pass")
-        self.failing = failing
-
-    def unchanged(self, running: str) -> None:
-        self.said.append("unchanged")
-
-    def untold(self, error: Exception, said: str) -> None:
-        self.said.append("untold")
-
-    def failed(self, error: Exception, said: str) -> None:
-        self.said.append("failed")
 
 
 @dataclass
@@ -147,8 +117,8 @@ async def test_a_change_that_only_hides_is_wholly_in_force_and_names_the_outdate
         "problems": [{**place, "text": text}],
         "more": 0,
     }
-    assert kept.heard.said == ["loaded", "cases fail"]
-    assert kept.heard.failing == [f"{kept.cases}:{line}:3: {text}"]
+    assert kept.heard.events == ["policy_loaded", "policy_cases_fail"]
+    assert kept.heard.details[-1]["cases"] == [f"{kept.cases}:{line}:3: {text}"]
     assert kept.events() == [("ran", False), ("ran", True)]
 
 
@@ -158,7 +128,12 @@ async def test_the_warning_stays_until_the_cases_are_mended(kept: Kept) -> None:
     assert (await kept.look(), bool(kept.keeper.status.failing)) == ("current", True)
     mended = cases(NARROW)
     assert (await kept.expect(mended), kept.keeper.status.failing) == ("current", ())
-    assert kept.heard.said == ["loaded", "cases fail", "unchanged", "cases pass"]
+    assert kept.heard.events == [
+        "policy_loaded",
+        "policy_cases_fail",
+        "policy_unchanged",
+        "policy_cases_pass",
+    ]
 
 
 @pytest.mark.parametrize("approve", [False, True])
@@ -175,11 +150,13 @@ async def test_what_a_change_opens_waits_until_its_cases_pass(kept: Kept, approv
         kept.approvals.add(find(kept.file).hash)
         state = await kept.look(asked=True)
     assert (state, kept.sees("address"), kept.is_files_own) == ("current", True, True)
-    waited = ["waits for cases", "cases fail"]
+    waited = ["policy_waits_for_cases", "policy_cases_fail"]
     waited += (
-        ["waits for approval", "cases pass", "loaded"] if approve else ["loaded", "cases pass"]
+        ["policy_waits_for_approval", "policy_cases_pass", "policy_loaded"]
+        if approve
+        else ["policy_loaded", "policy_cases_pass"]
     )
-    assert kept.heard.said == waited
+    assert kept.heard.events == waited
     events = [("ran", False), ("held", True), *([("held", False)] if approve else [])]
     assert kept.events() == [*events, ("ran", False)]
 
@@ -191,12 +168,12 @@ async def test_of_a_mixed_change_what_it_hides_is_hidden_at_once_and_the_rest_wa
     await kept.begin(approve=approve)
     assert (await kept.save(MIXED), kept.waits_for) == ("held back", "cases")
     assert (kept.sees("email", FULL), kept.sees("address")) == (False, False)
-    assert kept.keeper.status.made_of is not None
-    assert kept.heard.said == ["loaded", "waits for cases", "cases fail"]
+    assert kept.keeper.status.version.made_of is not None
+    assert kept.heard.events == ["policy_loaded", "policy_waits_for_cases", "policy_cases_fail"]
     assert kept.events() == [("ran", False), ("ran", False), ("held", True)]
-    before = list(kept.heard.said)
+    before = list(kept.heard.events)
     assert await kept.look(asked=True) == "held back"
-    assert kept.heard.said == before
+    assert kept.heard.events == before
     if not approve:
         state = await kept.expect(cases(MIXED))
         assert (state, kept.sees("address"), kept.sees("email", FULL)) == ("current", True, False)
@@ -243,7 +220,7 @@ async def test_a_fault_in_trying_the_cases_keeps_no_field_from_being_hidden(kept
     def broken(*_: object) -> Sequence[object]:
         raise ZeroDivisionError
 
-    kept.keeper._file._examiner = Examiner(
+    kept.keeper._examiner = Examiner(
         path=kept.file,
         report=lambda trouble: None,
         verify=broken,  # type: ignore[arg-type]
@@ -266,7 +243,7 @@ async def test_a_file_that_is_no_policy_changes_nothing_whatever_its_cases(
     assert await kept.save(spoil(MIXED)) == "stale"
     assert (kept.sees("email", FULL), kept.keeper.status.failing) == (True, ())
     assert await kept.save(NARROW) == "current"
-    assert kept.heard.said[2:] == ["refused", "unchanged", "cases fail"]
+    assert kept.heard.events[2:] == ["policy_refused", "policy_unchanged", "policy_cases_fail"]
 
 
 def at_basic(item: str, text: str) -> str:
@@ -329,7 +306,7 @@ async def test_a_restart_goes_on_as_before_where_cases_fail(
     again = await Kept(kept.file).begin(approve=approve, last=kept.ran())
     assert again.keeper.status.members() == kept.keeper.status.members()
     assert again.keeper.policy().hash == kept.keeper.policy().hash
-    assert again.heard.said[-1] == "cases fail"
+    assert again.heard.events[-1] == "policy_cases_fail"
     assert await again.look() == kept.keeper.status.state
 
 

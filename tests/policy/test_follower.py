@@ -7,9 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from gateway.observe.logs import Events
-from gateway.observe.metrics import Metrics
-from gateway.observe.troubles import PolicyNews
+from gateway.observe.logs import EventLog
 from gateway.policy.running.follower import ROOM, Handover, Taker, put, take
 from gateway.policy.running.versions import Presence, Version, Versions
 from gateway.store import open_store
@@ -63,9 +61,8 @@ async def test_what_cannot_be_taken_and_a_store_that_is_gone_are_told_apart(
 ) -> None:
     """Each once, with what is wrong, and the policy that runs goes on."""
     path, stream = tmp_path / "policy.json", io.StringIO()
-    news = PolicyNews(Metrics(()), Events(stream))
     store = open_store(tmp_path / "nowhere" / "gateway.db")
-    taker = Taker(path, lambda _: None, Presence(Versions(store), now), news)
+    taker = Taker(path, lambda _: None, Presence(Versions(store), now), EventLog(stream))
 
     def told() -> list[Any]:
         return [json.loads(line) for line in stream.getvalue().splitlines()]

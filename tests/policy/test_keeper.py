@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -19,41 +19,13 @@ from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import Event, Version
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
+from tests.heard import Heard
 from tests.policies import TEXT, moved
 
 NARROW = moved("clients.email", "never")
 WIDE = moved("clients.address", "BASIC")
 MIXED = moved("clients.email", "never", WIDE)
 AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
-
-
-@dataclass
-class Heard:
-    """What a watcher was told, in words."""
-
-    said: list[str] = field(default_factory=list)
-
-    def loaded(self, old: str, new: str, at: datetime) -> None:
-        if old != new:
-            self.said.append("loaded")
-
-    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
-        self.said.append(f"refused: {problems[0]}")
-
-    def held(self, waiting: str, running: str, waits_for: str) -> None:
-        self.said.append("held")
-
-    def cases(self, failing: Sequence[str], running: str) -> None:
-        self.said.append("cases fail" if failing else "cases pass")
-
-    def unchanged(self, running: str) -> None:
-        self.said.append("unchanged")
-
-    def untold(self, error: Exception, said: str) -> None:
-        self.said.append(f"untold {said}")
-
-    def failed(self, error: Exception, said: str) -> None:
-        self.said.append(f"failed: {type(error).__name__}")
 
 
 @dataclass
@@ -125,7 +97,7 @@ async def test_a_changed_file_runs_and_an_unchanged_one_does_nothing(kept: Kept)
     assert not kept.sees("email")
     assert kept.policy.hash == kept.keeper.status.file_hash != first.hash
     assert await kept.look() == "current"
-    assert (kept.heard.said, kept.events()) == (["loaded"], ["ran", "ran"])
+    assert (kept.heard.events, kept.events()) == (["policy_loaded"], ["ran", "ran"])
 
 
 async def test_views_that_did_not_change_are_the_same_objects(kept: Kept) -> None:
@@ -190,7 +162,7 @@ SPOILS = {
     deleted: "cannot be read: no such file or directory",
     halved: "policies.yaml:",
     huge: "the file is larger than 64 KiB",
-    deep: ":1:33: nested",
+    deep: ":1:33: this is not YAML: nested",
     no_text: "in an old encoding; save the file as UTF-8",
     a_folder: "cannot be read: is a directory",
     a_pipe: "cannot be read: it is no plain file",
@@ -210,7 +182,7 @@ async def test_what_cannot_be_taken_is_said_once_and_the_last_good_one_goes_on(
         assert await kept.look() == "stale"
     assert kept.policy is first
     [said] = kept.heard.said
-    assert said.startswith(f"refused: {kept.file}")
+    assert said.startswith(f"policy_refused: {kept.file}")
     assert SPOILS[spoil] in said
     error = kept.keeper.status.members()["lastError"]
     assert error["at"] == "2026-03-01T09:00:00Z"
@@ -223,7 +195,7 @@ async def test_what_cannot_be_taken_is_said_once_and_the_last_good_one_goes_on(
     assert kept.policy is first
     assert kept.keeper.status.members()["lastError"] is None
     assert await kept.write(NARROW) == "current"
-    assert kept.heard.said[1:] == ["unchanged", "loaded"]
+    assert kept.heard.events[1:] == ["policy_unchanged", "policy_loaded"]
 
 
 async def test_the_refused_line_is_told(kept: Kept) -> None:
@@ -236,21 +208,21 @@ async def test_the_refused_line_is_told(kept: Kept) -> None:
 
 async def test_a_file_that_becomes_whole_in_time_is_never_refused(kept: Kept) -> None:
     await kept.begin()
-    kept.keeper._file.patience, kept.keeper._file.steady = 60.0, 0.001
+    kept.keeper._patience, kept.keeper._steady = 60.0, 0.001
     halved(kept.file)
     looking = asyncio.create_task(kept.look())
     await asyncio.sleep(0.05)
     kept.file.write_text(NARROW)
     async with asyncio.timeout(20):
         assert await looking == "current"
-    assert kept.heard.said == ["loaded"]
+    assert kept.heard.events == ["policy_loaded"]
 
 
 async def test_a_file_that_still_changes_is_not_taken(kept: Kept, tmp_path: Path) -> None:
     """The beginning of a file may be a policy of its own, that shows more than the whole."""
     whole = TEXT + "  only: {category: [food]}\n"
     await kept.begin()
-    kept.keeper._file.patience, kept.keeper._file.steady = 60.0, 0.2
+    kept.keeper._patience, kept.keeper._steady = 60.0, 0.2
     kept.file.write_text(TEXT + "  ")
     looking = asyncio.create_task(kept.look())
     await asyncio.sleep(0.05)
@@ -258,7 +230,7 @@ async def test_a_file_that_still_changes_is_not_taken(kept: Kept, tmp_path: Path
     async with asyncio.timeout(20):
         await looking
     assert kept.policy.has_rows
-    assert kept.heard.said == ["loaded"]
+    assert kept.heard.events == ["policy_loaded"]
 
 
 async def test_a_file_that_is_replaced_by_a_rename_is_taken(kept: Kept, tmp_path: Path) -> None:
@@ -300,10 +272,10 @@ async def test_changed_cases_beside_the_file_are_looked_at(kept: Kept) -> None:
 
 async def test_a_fault_of_a_check_is_a_reason_to_go_on_as_before(kept: Kept) -> None:
     await kept.begin()
-    kept.keeper._file._examiner = Examiner(path=kept.file, report=lambda _: None, narrows=None)  # type: ignore[arg-type]
+    kept.keeper._examiner = Examiner(path=kept.file, report=lambda _: None, narrows=None)  # type: ignore[arg-type]
     assert await kept.write(NARROW) == "stale"
     assert kept.sees("email")
-    assert kept.heard.said[0] == "failed: TypeError"
+    assert kept.heard.events == ["policy_not_followed", "policy_refused"]
 
 
 async def test_a_policy_that_shows_more_waits_for_its_approval(kept: Kept) -> None:
@@ -318,7 +290,7 @@ async def test_a_policy_that_shows_more_waits_for_its_approval(kept: Kept) -> No
     assert await kept.look(asked=True) == "current"
     assert kept.sees("address")
     assert kept.policy.hash == waiting
-    assert kept.heard.said == ["held", "loaded"]
+    assert kept.heard.events == ["policy_waits_for_approval", "policy_loaded"]
 
 
 async def test_a_policy_that_shows_less_runs_at_once_and_the_way_back_waits(kept: Kept) -> None:
@@ -342,7 +314,7 @@ async def test_of_a_mixed_change_what_it_hides_holds_at_once(kept: Kept) -> None
     assert await kept.look(asked=True) == "current"
     assert (kept.sees("address"), kept.sees("email")) == (True, False)
     assert "madeOf" not in kept.keeper.status.members()
-    assert kept.heard.said == ["loaded", "held", "loaded"]
+    assert kept.heard.events == ["policy_loaded", "policy_waits_for_approval", "policy_loaded"]
 
 
 async def test_a_condition_on_a_field_that_waits_tells_nothing_of_the_field(kept: Kept) -> None:

@@ -29,8 +29,9 @@ from gateway.policy.running.file import Examiner, find
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.text import write_rules
 from gateway.policy.values import at
+from tests.heard import Heard
 from tests.policy.decisions import OPEN, resource_rules
-from tests.policy.test_failing_cases import AT, Heard
+from tests.policy.test_failing_cases import AT
 from tests.world import record_of
 
 FAILING = [Problem("policies.test.yaml", 7, 3, "a case fails", FAILED)]

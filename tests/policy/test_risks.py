@@ -9,7 +9,7 @@ from adapters.documents.problems import Severity, run
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading import checks
 from gateway.policy.reading.checks import CHECKS, check_policy
-from gateway.policy.reading.document import parse_policy, read_rules
+from gateway.policy.reading.document import Reading, parse_policy
 from tests.policies import TEXT, moved
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
@@ -139,11 +139,15 @@ def test_every_kind_of_warning_is_produced_here() -> None:
     assert {code for _, _, code, _ in RISKS} | {"equal-levels"} == warnings
 
 
-def test_what_is_usual_is_left_out_where_it_is_the_same_level(tmp_path: Path) -> None:
-    reading = read_rules(lambda: read_document(_file(tmp_path, TEXT.replace(CLIENTS, OPEN))))
-    assert [
-        each.text for each in run(checks.RISKS, checks.RiskSubject(reading, reading.rules))
-    ] == ["clients.phone is open to every key"]
+def test_what_is_usual_is_left_out_where_it_is_the_same_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = read_document(_file(tmp_path, TEXT.replace(CLIENTS, OPEN)))
+    reading = Reading(document)
+    monkeypatch.setattr(checks, "_usual", lambda: reading.rules)
+    assert [each.text for each in run(checks.RISKS, reading)] == [
+        "clients.phone is open to every key"
+    ]
 
 
 def _file(folder: Path, text: str) -> Path:

@@ -95,6 +95,7 @@ VALUES = {
     "number": st.integers(-999, 999).map(str) | AMOUNTS,
     "money": AMOUNTS | QUOTED,
     "percent": AMOUNTS | QUOTED,
+    "email": st.just("anna@example.org"),
 }
 
 

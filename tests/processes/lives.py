@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gateway.events import event_table
 from gateway.processes import parent, supervisor
 from gateway.processes.child import Inherited
 from gateway.processes.parent import Parent, Plan
@@ -107,14 +108,15 @@ class Said:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", buffering=1)
+        self._kinds = event_table().event
 
-    def info(self, event: str, **details: Any) -> None:
-        self._file.write(f"{time.monotonic():.3f} {event} {details}\n")
+    def report(self, event: str, error: BaseException | None = None, /, **details: Any) -> None:
+        text = self._kinds[event].text
+        more = details if error is None else {"error": type(error).__name__}
+        self.note(text, **more)
 
-    warn = info
-
-    def fault(self, event: str, error: BaseException, **details: Any) -> None:
-        self.info(event, error=type(error).__name__)
+    def note(self, text: str, **details: Any) -> None:
+        self._file.write(f"{time.monotonic():.3f} {text} {details}\n")
 
 
 def run(
@@ -132,9 +134,9 @@ def run(
     log = Said(Path(path))
 
     def all_begun() -> None:
-        log.info("begun")
+        log.note("begun")
         begun()
 
     code = Parent(plan, log, lambda: plan, all_begun).run()
-    log.info("ended", seconds=time.process_time())
+    log.note("ended", seconds=time.process_time())
     os._exit(code)

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pytest
 
-from gateway.observe.logs import UNREAD
+from gateway.events import event_table
 from tests.conftest import Template
 from tests.processes.gateways import copy_of, eventually, get
 
@@ -22,6 +22,7 @@ FEW_WAIT = "from gateway.observe import logs; logs.MOST_WAITING = 50"
 MAIN = "from gateway.cli import main; main()"
 TIMES = 300
 """How often each process says of every task where it waits, some kilobytes; a pipe holds 64."""
+LOST = event_table().event["event_lines_lost"].text
 
 
 class Log:
@@ -77,6 +78,6 @@ def test_a_gateway_whose_log_nobody_reads_goes_on(
         each = report["parts"].get("workers", {"each": ()})["each"]
         assert [told["ready"] for told in each] == [True] * (len(each) and workers)
         log.to_the_end()
-        assert eventually(lambda: log.said(UNREAD))[0]["lines"] > 0
+        assert eventually(lambda: log.said(LOST))[0]["lines"] > 0
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0

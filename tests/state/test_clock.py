@@ -23,19 +23,10 @@ from gateway.settings import StartRefused, load_settings
 from gateway.store import Store, open_store
 from tests.command import clinic_gateway
 from tests.conftest import Start, Template
+from tests.heard import Heard
 from tests.partner import Partner
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-class Told:
-    """Who is told of a clock that is behind."""
-
-    def __init__(self) -> None:
-        self.times: list[tuple[datetime, datetime]] = []
-
-    def behind(self, now: datetime, latest: datetime) -> None:
-        self.times.append((now, latest))
 
 
 class Clocks:
@@ -58,8 +49,8 @@ class Clocks:
         self.wall += timedelta(**time)
 
 
-async def begun(store: Store, clocks: Clocks) -> tuple[LatestTime, Told]:
-    told = Told()
+async def begun(store: Store, clocks: Clocks) -> tuple[LatestTime, Heard]:
+    told = Heard()
     latest = LatestTime(KeyStore(store), told, clocks.now, clocks.clock)
     await latest.turn()
     return latest, told
@@ -73,7 +64,12 @@ async def test_time_never_runs_back_and_that_is_told_once(store: Store) -> None:
         clocks.pass_(60)
         await latest.turn()
         assert latest.at(clocks.now()) == NOON
-    assert told.times == [(NOON - timedelta(hours=3, seconds=-60), NOON)]
+    assert told.details == [
+        {
+            "clock": (NOON - timedelta(hours=3, seconds=-60)).isoformat(timespec="seconds"),
+            "latest": NOON.isoformat(timespec="seconds"),
+        }
+    ]
     # and for a process that begins then
     assert (await begun(store, clocks))[0].at(clocks.now()) == NOON
     clocks.set(hours=3)
@@ -91,7 +87,7 @@ async def test_a_clock_that_is_ahead_for_a_moment_is_not_remembered(store: Store
     await latest.turn()
     assert latest.at(clocks.now()) == clocks.now()
     assert (await KeyStore(store).latest_time()) == clocks.now()
-    assert not told.times
+    assert not told.said
 
 
 async def test_a_clock_that_stays_ahead_is_believed_after_an_hour(store: Store) -> None:

@@ -18,6 +18,7 @@ from gateway.state.parts import is_named
 from gateway.store import open_store
 from tests.command import clinic_gateway
 from tests.conftest import CONFIGURATION, Template
+from tests.heard import Heard
 
 # Each part: what of the folder it is, and what a refusal calls it where it is lost.
 PARTS = {
@@ -140,15 +141,15 @@ async def test_day_files_that_were_old_or_lie_elsewhere_are_not_missed(
 ) -> None:
     folder, now = shutil.copytree(states[0], tmp_path / "state"), datetime.now(UTC)
     store = open_store(folder / "gateway.db")
-    chains, kept = Chains(store), list[str]()
+    chains, heard = Chains(store), Heard()
     # the gateway was off for longer than days are kept, and another folder's goes on
-    retention = Retention(chains, folder / "audit", kept.append)
+    retention = Retention(chains, folder / "audit", heard)
     secrets = read_secrets(folder / "audit.key")
     assert await retention.expire(secrets, now.date() + timedelta(days=1)) > 0
     await chains.begin("another", "another-folder", "host", 1, now)
     await chains.record("another", ChainHead(3, bytes(32)), now, ended=True)
     await store.aclose()
-    assert (kept, list((folder / "audit").glob("*.jsonl"))) == ([], [])
+    assert (heard.said, list((folder / "audit").glob("*.jsonl"))) == ([], [])
     assert (await asyncio.to_thread(typed, folder, "keys list")).returncode == 0
 
 

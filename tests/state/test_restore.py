@@ -1,5 +1,6 @@
 """Backups of a state that runs, and what is put back of them."""
 
+import asyncio
 import json
 import os
 import pwd
@@ -16,10 +17,9 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import main
-from gateway.cli.deeds import RecordDeed, with_deeds
+from gateway.cli.run import Run
 from gateway.keys.store import KeyStore
 from gateway.settings import shipped_policy
-from gateway.store import Store
 from tests.command import clinic_gateway, serving
 from tests.conftest import Template
 from tests.small_disk import fill, mounted
@@ -329,11 +329,12 @@ def test_what_was_done_to_keys_since_is_told_by_the_audit_that_is_left(place: Pl
         made = place.key()
         backup = backed_up(place)
 
-    async def revoke(store: Store, deed: RecordDeed) -> None:
-        async with deed("key revoked", made["id"]):
+    async def revoke() -> None:
+        run = Run(place.config, as_json=False)
+        async with run.changes() as (store, deed), deed("key revoked", made["id"]):
             await KeyStore(store).revoke(made["id"], datetime.now(UTC))
 
-    with_deeds(place.config, revoke)
+    asyncio.run(revoke())
     for file in place.state.glob("gateway.db*"):
         file.unlink()
     notes = place.command("state", "restore", str(backup))["notes"]

@@ -33,6 +33,7 @@ from gateway.usage.store import (
     minute_of,
     recent,
 )
+from tests.heard import Heard
 from tests.tables import descendants
 
 NOW = datetime(2026, 3, 4, 10, 20, 30, tzinfo=UTC)
@@ -52,29 +53,13 @@ async def by_minute(store: Store, key_id: str) -> Mapping[tuple[datetime, str], 
         }
 
 
-class Noted:
-    """Keeps what a Usage says."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def failed(self, error: Exception, said: str) -> None:
-        self.said.append(f"failed: {said.partition(' ')[2] or type(error).__name__}")
-
-    def dropped(self, calls: int) -> None:
-        self.said.append(f"dropped {calls}")
-
-    def lost(self, calls: int) -> None:
-        self.said.append(f"lost {calls}")
-
-
 class World:
     """Usages of one store, a wall clock and a clock that nobody sets."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.now, self.clock = NOW, 1000.0
-        self.watcher = Noted()
+        self.watcher = Heard()
 
     def usage(self) -> Usage:
         return Usage(self.store, self.watcher, lambda: self.now, lambda: self.clock)
@@ -282,7 +267,7 @@ async def test_a_store_that_cannot_be_written_for_a_while_gets_all_of_it_later(
             await usage.turn()
             file_world.passes(MINUTE)
         assert file_world.watcher.said == [
-            "failed: is locked by another process: end that one, or wait for it"
+            f"usage_unwritten: {place} is locked by another process: end that one, or wait for it"
         ]
         assert await file_world.minutes() == {}
     await usage.turn()
@@ -294,7 +279,7 @@ async def test_a_store_that_cannot_be_written_for_a_while_gets_all_of_it_later(
         await usage.turn()
     await usage.aclose()
     assert (await file_world.minutes())["04 10:23 get_client"] == CallSums(answered=1)
-    assert [each.partition(":")[0] for each in file_world.watcher.said] == ["failed", "failed"]
+    assert file_world.watcher.events == ["usage_unwritten", "usage_unwritten"]
 
 
 async def test_beyond_a_bound_the_oldest_are_lost_and_that_is_said_once(
@@ -309,10 +294,11 @@ async def test_beyond_a_bound_the_oldest_are_lost_and_that_is_said_once(
             await usage.turn()
             file_world.passes(MINUTE)
     await usage.turn()
-    assert file_world.watcher.said[1:] == ["dropped 5", "dropped 4", "lost 9"]
+    assert file_world.watcher.said[1:] == ["usage_lost: 9"]
+    assert file_world.watcher.counted["usage_dropped"] == 9
     assert [sums.answered for sums in (await file_world.minutes()).values()] == [3, 2]
     await usage.aclose()
-    assert len(file_world.watcher.said) == 4
+    assert len(file_world.watcher.said) == 2
 
 
 async def test_what_cannot_be_written_at_the_end_either_is_said(
@@ -323,7 +309,8 @@ async def test_what_cannot_be_written_at_the_end_either_is_said(
     usage.count("k", "get_client", 200, 0.0)
     with closing(locked(place)):
         await usage.aclose()
-    assert file_world.watcher.said[1:] == ["dropped 1", "lost 1"]
+    assert file_world.watcher.said[1:] == ["usage_lost: 1"]
+    assert file_world.watcher.counted["usage_dropped"] == 1
 
 
 async def test_two_gateways_that_write_the_same_minute_add_up(
@@ -356,7 +343,7 @@ async def test_a_write_is_whole_or_not_there(world: World, monkeypatch: pytest.M
     with monkeypatch.context() as patched:
         patched.setattr(store, "adding", wrong)
         await usage.turn()
-    assert [each.partition(":")[0] for each in world.watcher.said] == ["failed"]
+    assert world.watcher.events == ["usage_unwritten"]
     assert await world.minutes() == {}
     await usage.turn()
     assert await world.minutes() == {"04 10:20 get_client": CallSums(answered=1)}

@@ -19,11 +19,11 @@ from gateway.contract.errors import (
     NotFound,
 )
 from gateway.contract.resources import RESOURCES
-from gateway.observe.callers import CallerTroubles
-from gateway.observe.logs import Events
+from gateway.observe.logs import EventLog
 from gateway.serving import Faults
 from gateway.web.observers import outcome
 from tests.conftest import Begin
+from tests.heard import Heard
 from tests.partner import Partner
 from tests.world import SOME_ID, World, record_of
 
@@ -92,11 +92,11 @@ async def test_the_audit_tells_whose_fault_it_was_that_a_call_did_not_end_well(
 
 def test_what_is_no_request_is_said_once_a_minute_with_how_often() -> None:
     said, now = io.StringIO(), [0.0]
-    callers = CallerTroubles(Events(said), clock=lambda: now[0])
+    events = EventLog(said, clock=lambda: now[0])
     for _ in range(500):
-        callers.unreadable("BadStatusLine")
+        events.report("not_a_request", kind="BadStatusLine")
     now[0] = 60.0
-    callers.unreadable("LineTooLong")
+    events.report("not_a_request", kind="LineTooLong")
     first, second = map(json.loads, said.getvalue().splitlines())
     assert (first["event"], first["BadStatusLine"]) == ("not a request", 1)
     assert (second["BadStatusLine"], second["LineTooLong"]) == (499, 1)
@@ -165,13 +165,13 @@ async def test_a_call_that_runs_when_the_end_begins_is_the_last_on_its_connectio
 def test_the_same_fault_is_said_once_a_second_and_counted() -> None:
     clock = [100.0]
     loop = SimpleNamespace(time=lambda: clock[0])
-    told: list[dict[str, Any]] = []
-    said = Faults(SimpleNamespace(fault=lambda event, error, **more: told.append(more)))  # type: ignore[arg-type]
+    heard = Heard()
+    said = Faults(heard)
     for _ in range(50):
         said(loop, {"exception": OSError("too many open files")})  # type: ignore[arg-type]
     clock[0] += 1.0
     said(loop, {"message": "again"})  # type: ignore[arg-type]
-    assert told == [{"times": 1}, {"times": 50}]
+    assert heard.details == [{"times": 1}, {"times": 50}]
 
 
 async def test_only_a_well_formed_request_id_is_taken_over(partner: Partner) -> None:

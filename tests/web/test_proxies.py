@@ -7,6 +7,7 @@ from multidict import CIMultiDict
 from gateway.contract.errors import NotARequest
 from gateway.web.addresses import Proxies
 from tests.conftest import Start
+from tests.heard import Heard
 from tests.partner import Partner
 from tests.web.wire import head, say
 
@@ -72,14 +73,15 @@ async def test_only_a_trusted_proxy_is_believed(
     address: str | None,
 ) -> None:
     gateway = await start_gateway(trusted_proxies=trusted)
-    observers, seen = gateway.gateway.public.front.observers, []
-    monkeypatch.setattr(observers.callers, "without_key", seen.append)
+    events = Heard()
+    monkeypatch.setattr(gateway.gateway.public.front.observers, "events", events)
     lines = ["Host: x", "X-API-Key: junk", "Connection: close"]
     lines += [] if sent is None else [f"X-Forwarded-For: {sent}"]
     request = "\r\n".join([f"GET {TYPES} HTTP/1.1", *lines, "", ""]).encode()
     heard = await say(gateway.port, request)
     assert heard.statuses == [status]
     assert b"secret" not in heard.data
+    seen = [each["address"] for each in events.details if "address" in each]
     assert seen == ([] if address is None else [address])
 
 

@@ -494,9 +494,11 @@ async def test_a_warning_of_a_look_is_told_once_and_stands_as_long_as_it_is_seen
             return tuple(seen)
 
     WORLDS["doubtful"] = World()
-    told: list[tuple[str, str]] = []
+    told: list[dict[str, str]] = []
     probe = BackendProbe(
-        Doubtful(options("doubtful")), lambda: clock[0], lambda *each: told.append(each)
+        Doubtful(options("doubtful")),
+        lambda: clock[0],
+        lambda **each: told.append(each),
     )
     backend = partial(probe_backend, probe, lambda: "closed")
     for look in range(3):
@@ -504,7 +506,7 @@ async def test_a_warning_of_a_look_is_told_once_and_stands_as_long_as_it_is_seen
         part = (await Readiness({"backend": backend}).report())["parts"]["backend"]
         assert part["ready"]
         assert part["warnings"] == ["clinic.yaml:3:1: leads to nothing"]
-    assert told == [("clinic.yaml:3:1", "leads to nothing")]
+    assert told == [{"place": "clinic.yaml:3:1", "said": "leads to nothing"}]
     seen.clear()
     clock[0] = 3 * CHECK_EVERY
     assert "warnings" not in await backend()

@@ -18,6 +18,7 @@ from gateway.web.connection import TAKEN_AT_ONCE
 from gateway.web.reader import LARGEST_HEAD
 from gateway.web.tls import Certificate, context_of
 from tests.conftest import Start
+from tests.heard import Heard
 from tests.waiting import until
 from tests.web.test_connections import count, entrance, held, small_line, told
 from tests.web.test_reader import FIRST, of_size
@@ -168,24 +169,23 @@ async def test_a_renewed_pair_is_taken_and_a_broken_one_is_not(
     following = gateway.gateway.public.certificate
     assert following is not None
     first = trusting(certificate)
-    renewed, refused = [], []
-    following._on_renewal = lambda: renewed.append(True)
-    following._on_refusal = refused.append
+    heard = Heard()
+    following._events = heard
     other, other_key = write_pair(tmp_path, "other")
     certificate.write_bytes(other.read_bytes())
     await following.look()  # the key is still the old one's
-    assert "is not the key of" in refused[0]
+    assert "is not the key of" in heard.said[0]
     await following.look()
-    assert len(refused) == 1
+    assert len(heard.said) == 1
     certificate.unlink()  # as somebody who writes it anew may do
     await following.look()
-    assert "cannot be read" in refused[1]
+    assert "cannot be read" in heard.said[1]
     await ask(gateway.port, first)
     certificate.write_bytes(other.read_bytes())
     key.write_bytes(other_key.read_bytes())
     await following.look()
     await following.look()
-    assert (renewed, len(refused)) == ([True], 2)
+    assert heard.events == ["certificate_refused", "certificate_refused", "certificate_renewed"]
     await ask(gateway.port, trusting(other))
     with pytest.raises(ssl.SSLCertVerificationError):
         await ask(gateway.port, first)
@@ -264,12 +264,13 @@ async def test_the_files_are_looked_at_now_and_then(
 
     monkeypatch.setattr(tls, "LOOK_EVERY", 0.02)
     pair = write_pair(tmp_path)
-    renewed = asyncio.Event()
-    following = Certificate(*pair, on_renewal=renewed.set)
+    heard = Heard()
+    following = Certificate(*pair, heard)
     following.start()
     write_pair(tmp_path)
     async with asyncio.timeout(3):
-        await renewed.wait()
+        await heard.more.wait()
+    assert heard.said == ["certificate_renewed"]
     await following.aclose()
 
 

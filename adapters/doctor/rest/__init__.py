@@ -4,13 +4,13 @@ The door: `examine` looks in the order in which an integrator would mend: the lo
 values, what leads where, pages, filters, the diary, clocks, and what a booking is made with.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from functools import partial
 
 from adapters.base import Trouble
 from adapters.doctor import surveyed
-from adapters.doctor.case import Look, examined, single
-from adapters.doctor.clocks import newest, zones
+from adapters.doctor.case import Look, examined
 from adapters.doctor.diary import diary
 from adapters.doctor.rest.calls import (
     RestCase,
@@ -23,18 +23,13 @@ from adapters.doctor.rest.calls import (
     speed,
 )
 from adapters.doctor.rest.lists import filters, pages
-from adapters.doctor.rest.records import omissions, paths, values
-from adapters.doctor.values import links
+from adapters.doctor.rest.records import omissions, paths
+from adapters.doctor.values import links, newest, values
 from adapters.examination import Examination, Finding, Survey
 from adapters.rest.adapter import RestAdapter
 
 # Seconds that one call may take, so that a slow one is found out and not given up.
 PATIENCE = 20.0
-LOOKS: tuple[Look, ...] = (
-    login, answers, single("mapping", "paths", paths), values,
-    links, pages, filters, diary, zones, single("clock", "server", clock), newest, booking,
-    single("login", "renewal", renewal), single("calls", "speed", speed),
-)  # fmt: skip
 
 
 async def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterator[Finding]:
@@ -52,15 +47,23 @@ async def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterat
         client=client,
         patience=options.timeout,
     )
-    own.core.converters.keep_no_ids()
-    try:
-        async for finding in examined(case, LOOKS):
-            yield finding
-    finally:
-        await own.aclose()
+    async for finding in examined(case, _looks(case)):
+        yield finding
+
+
+def _looks(case: RestCase) -> Iterator[Look]:
+    yield from login(case)
+    yield from answers(case)
+    yield case.look("mapping", "paths", partial(paths, case))
+    for looks in (values, links, pages, filters, diary):
+        yield from looks(case)
+    yield case.look("clock", "server", partial(clock, case))
+    yield from newest(case)
+    yield from booking(case)
+    yield case.look("login", "renewal", partial(renewal, case))
+    yield case.look("calls", "speed", partial(speed, case))
 
 
 async def survey(adapter: RestAdapter) -> Survey:
     """Returns the members of a sample of records that no field is made of; AdapterErrors."""
-    found = [omission async for omission in omissions(adapter)]
-    return surveyed(adapter.core.mapping.resources, found)
+    return surveyed(adapter.core, [omission async for omission in omissions(adapter)])

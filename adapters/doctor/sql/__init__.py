@@ -4,28 +4,24 @@ The door: `examine` looks in the order in which an integrator would mend: names,
 what leads where, the diary, clocks, plans, and a booking that is undone.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from functools import partial
 
 from adapters.base import Trouble
 from adapters.doctor import surveyed
-from adapters.doctor.case import Look, examined, single
-from adapters.doctor.clocks import newest, zones
+from adapters.doctor.case import Look, examined
 from adapters.doctor.diary import diary
 from adapters.doctor.sql.booking import account, rehearsal
 from adapters.doctor.sql.plans import plans
-from adapters.doctor.sql.rows import SqlCase, lists, values
+from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.sql.schema import clock, names, omissions
-from adapters.doctor.values import links
+from adapters.doctor.values import links, newest, values
 from adapters.examination import Examination, Finding, Survey
 from adapters.sql.adapter import SqlAdapter
 
 # Seconds of one look, which may be at many rows.
 PATIENCE, PATIENCE_FOR_ALL = 60.0, 1800.0
-LOOKS: tuple[Look, ...] = (
-    single("mapping", "names", names), account, values, lists,
-    links, diary, zones, single("clock", "server", clock), newest, plans,
-)  # fmt: skip
 
 
 async def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Finding]:
@@ -38,20 +34,24 @@ async def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterato
     case = SqlCase(
         document=own.core.document, adapter=own, examination=examination, troubles=troubles
     )
-    own.converters.keep_no_ids()
-    try:
-        async for finding in examined(case, LOOKS):
-            yield finding
-        if examination.booking:
-            async for finding in rehearsal(case):
-                yield finding
-    finally:
-        await own.aclose()
+    async for finding in examined(case, _looks(case)):
+        yield finding
+
+
+def _looks(case: SqlCase) -> Iterator[Look]:
+    yield case.look("mapping", "names", partial(names, case))
+    for looks in (account, values, links, diary):
+        yield from looks(case)
+    yield case.look("clock", "server", partial(clock, case))
+    yield from newest(case)
+    yield from plans(case)
+    if case.examination.booking:
+        yield rehearsal(case)
 
 
 async def survey(adapter: SqlAdapter) -> Survey:
     """Returns the columns of the mapped tables that no field is made of; AdapterErrors."""
     core = adapter.core
     return await adapter.driver.engine.inspect(
-        lambda connection: surveyed(core.mapping.resources, omissions(connection, core))
+        lambda connection: surveyed(core, omissions(connection, core))
     )

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,11 +12,11 @@ from sqlalchemy import ColumnElement, Connection, func, insert, null, select, te
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
-from adapters.doctor.case import CheckStep, agreeing, short, told
+from adapters.doctor.case import Look, agreeing, short
 from adapters.doctor.sql.rows import SqlCase
-from adapters.doctor.values import LONGEST_CODE, code_of
+from adapters.doctor.tallies import code_of
+from adapters.doctor.values import LONGEST_CODE
 from adapters.documents.document import Place
-from adapters.examination import Finding
 from adapters.mapped.booked import DECEASED
 from adapters.mapped.repeated import KnownTimes
 from adapters.mapped.session import BookingProgress, complete
@@ -27,7 +27,6 @@ from adapters.sql.engines.base import ErrorKind
 from adapters.sql.session import SqlSession
 from adapters.values.convert import Unreadable
 
-_USAGE = "GRANT USAGE ON SEQUENCE, as the page on connecting shows"
 # Columns that are numbered by themselves (identity) need no right.
 _SERIAL = text(
     "SELECT has_sequence_privilege(pg_get_serial_sequence(CAST(:name AS text),"
@@ -42,37 +41,33 @@ MOST_PATIENTS = 200
 _FIELDS: Place = ("resources", "appointments", "fields")
 
 
-def account(case: SqlCase) -> Iterator[CheckStep]:
+def account(case: SqlCase) -> Iterator[Look]:
     """One look at the rights, and one at each table that a booking writes."""
-    yield CheckStep("rights", "account", partial(_too_much, case))
+    yield case.look("rights", "account", partial(_too_much, case))
     booking = case.core.mapping.booking
     for number, write in enumerate(booking.steps):
         place = ("booking", "steps", number)
         if case.is_lost(*place):
             continue
-        look = _may_write if write.table else _may_count
-        subject = write.table or write.sequence or ""
-        yield CheckStep("rights", subject, partial(look, case, place, write), place)
+        run = partial(_may_write if write.table else _may_count, case, write)
+        yield case.look("rights", write.table or write.sequence or "", run, *place)
         if write.counter is not None and not NAMED(write.where or ""):
-            run = partial(_one_counter, case, place, write)
-            yield CheckStep("booking", write.counter, run, place)
+            yield case.look("booking", write.counter, partial(_one_counter, write), *place)
     for name in booking.without_transactions:
-        said = f"{name} may be without transactions: a booking that stops there is deleted by hand"
-        yield told(case.warning("booking", name, said, ("booking", "without_transactions")))
+        look = case.look("booking", name, None, "booking", "without_transactions")
+        text = f"{name} may be without transactions:"
+        look.warning(f"{text} a booking that stops there is deleted by hand")
+        yield look
 
 
-def _too_much(case: SqlCase, session: SqlSession) -> Iterator[Finding]:
-    more = case.speech.rights(session.connection)
-    for sentence in more:
-        said = f"{sentence}, which it does not need"
-        yield case.warning("rights", "account", said, remedy=_GRANTS)
-    if not more:
-        yield case.ok("rights", "account", "it may do no more than it needs")
+async def _too_much(case: SqlCase, look: Look, session: SqlSession) -> None:
+    for sentence in case.speech.rights(session.connection):
+        look.warning(f"{sentence}, which it does not need", remedy=_GRANTS)
+    if not look.findings:
+        look.ok("it may do no more than it needs")
 
 
-def _may_write(
-    case: SqlCase, place: Place, write: StepMap, session: SqlSession
-) -> Iterator[Finding]:
+async def _may_write(case: SqlCase, write: StepMap, look: Look, session: SqlSession) -> None:
     """The whole statement is explained: some rights are only looked at for all its columns."""
     columns = list(write.values) or [write.column or ""]
     rows = named_table(write.table, columns)
@@ -84,29 +79,26 @@ def _may_write(
     except DBAPIError as error:
         if case.speech.kind(error) is not ErrorKind.DENIED:
             raise
-        said = f"the account may not {what} {write.table}"
         remedy = f"GRANT {'INSERT' if write.insert else 'UPDATE'} ON {write.table}"
-        yield case.failed("rights", write.table, said, place, remedy=remedy)
+        look.failed(f"the account may not {what} {write.table}", remedy=remedy)
         return
     if column := _unnumbered(session.connection, write):
-        said = f"the account may not use the sequence of {write.table}.{column}"
-        yield case.failed("rights", write.table, said, place, remedy=_USAGE)
+        text = f"the account may not use the sequence of {write.table}.{column}"
+        look.failed(text, remedy="GRANT USAGE ON SEQUENCE, as the page on connecting shows")
     else:
-        yield case.ok("rights", write.table, f"the account may {what} it", place)
+        look.ok(f"the account may {what} it", place=look.place)
 
 
-def _may_count(
-    case: SqlCase, place: Place, write: StepMap, session: SqlSession
-) -> Iterator[Finding]:
-    name, connection = write.sequence or "", session.connection
+async def _may_count(case: SqlCase, write: StepMap, look: Look, session: SqlSession) -> None:
+    name, connection = look.subject, session.connection
     may = connection.dialect.name != "postgresql" or connection.scalar(
         select(func.has_sequence_privilege(quoted(connection, name), "USAGE"))
     )
     if may:
-        yield case.ok("rights", name, "the account may use it", place)
+        look.ok("the account may use it", place=look.place)
     else:
-        said = f"the account may not use the sequence {name}"
-        yield case.failed("rights", name, said, place, remedy=f"GRANT USAGE ON SEQUENCE {name}")
+        remedy = f"GRANT USAGE ON SEQUENCE {name}"
+        look.failed(f"the account may not use the sequence {name}", remedy=remedy)
 
 
 def quoted(connection: Connection, name: str) -> str:
@@ -130,19 +122,16 @@ def _unnumbered(connection: Connection, write: StepMap) -> str:
     return ""
 
 
-def _one_counter(
-    case: SqlCase, place: Place, write: StepMap, session: SqlSession
-) -> Iterator[Finding]:
+async def _one_counter(write: StepMap, look: Look, session: SqlSession) -> None:
     rows = named_table(write.table, [write.column or ""])
     # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
     which = text(f"({write.where or '1 = 1'})")
     count = session.connection.scalar(select(func.count()).select_from(rows).where(which))
     if count == 1:
-        yield case.ok("booking", write.table, "its counter is one row", place)
-        return
-    said = f"the counter is {count} rows, and must be one: no booking can be written"
-    remedy = "see what its `where` finds"
-    yield case.failed("booking", write.table, said, (*place, "where"), remedy=remedy)
+        look.ok("its counter is one row", place=look.place)
+    else:
+        said = f"the counter is {count} rows, and must be one: no booking can be written"
+        look.failed(said, "where", remedy="see what its `where` finds")
 
 
 @dataclass(slots=True)
@@ -152,31 +141,30 @@ class _Undone(Exception):
     record: Record = field(default_factory=dict)
 
 
-async def rehearsal(case: SqlCase) -> AsyncIterator[Finding]:
+def rehearsal(case: SqlCase) -> Look:
     """Tries each vet's next free time until one works; says what was written and undone."""
-    try:
-        yield await _rehearsed(case)
-    except AdapterError as error:
-        said = f"no booking could be tried: {short(error)}"
-        yield case.failed("booking", "rehearsal", said)
+    look = case.look("booking", "rehearsal", partial(_rehearsed, case))
+    look.alone = True
+    return look
 
 
-async def _rehearsed(case: SqlCase) -> Finding:
+async def _rehearsed(case: SqlCase, look: Look, _: None) -> None:
     if case.lost:
-        said = "no booking was tried, as the database lacks what the mapping names"
-        return case.warning("booking", "rehearsal", said)
+        look.warning("no booking was tried, as the database lacks what the mapping names")
+        return
     tables = [step.table for step in case.core.mapping.booking.steps if step.table]
     unsafe = await case.engine.read(lambda c: list(case.speech.transactional(c, tables)))
     if unsafe:
-        said = f"no booking was tried: {', '.join(unsafe)} has no transactions to undo it with"
-        return case.warning("booking", "rehearsal", said, ("booking", "steps"))
+        text = f"no booking was tried: {', '.join(unsafe)} has no transactions to undo it with"
+        look.warning(text, "booking", "steps")
+        return
     for vet in case.vets():
         draft = await case.run(partial(_draft, case, vet))
-        found = None if draft is None else await _booked(case, draft)
-        if found is not None:
-            return found
-    said = f"nothing was booked: no vet has a free time in the next {DAYS} days"
-    return case.warning("booking", "rehearsal", said)
+        if draft is not None:
+            await _booked(case, draft, look)
+        if look.findings:
+            return
+    look.warning(f"nothing was booked: no vet has a free time in the next {DAYS} days")
 
 
 async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
@@ -216,8 +204,8 @@ async def _patient(case: SqlCase, session: SqlSession) -> Record | None:
     return None
 
 
-async def _booked(case: SqlCase, draft: Draft) -> Finding | None:
-    """What came of it; None where the time was taken meanwhile."""
+async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
+    """Tells what came of it; nothing where the time was taken meanwhile."""
     done, begun, also = BookingProgress(), time.monotonic(), ""
 
     def work(connection: Connection) -> Any:
@@ -234,7 +222,7 @@ async def _booked(case: SqlCase, draft: Draft) -> Finding | None:
     try:
         await case.engine.book(work)
     except SlotTaken:
-        return None
+        return
     except AdapterError as error:
         place = done.place if isinstance(error, BackendNonsense) else ()
         said = f"it was refused, and undone: {short(error)}{also}"
@@ -242,11 +230,9 @@ async def _booked(case: SqlCase, draft: Draft) -> Finding | None:
         if isinstance(name, str) and name in DRAFT_FIELDS:
             said += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
             place = place if _is_written(case, name) else ("booking", "steps")
-        return case.failed("booking", "rehearsal", said, place)
+        look.failed(said, *place)
     except _Undone as undone:
-        seconds = time.monotonic() - begun
-        return await _gone(case, undone.record, done, seconds)
-    raise AssertionError("a rehearsal always raises")
+        await _gone(case, look, undone.record, done, time.monotonic() - begun)
 
 
 def _is_written(case: SqlCase, name: str) -> bool:
@@ -270,7 +256,7 @@ def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str
     if row is None:
         return ""
     column = table.by_name["status"]
-    raw = column.take(row, table.key.width + dict(table.offsets)["status"])
+    raw = column.plain(row)
     code = code_of(raw)
     if len(code) > LONGEST_CODE:
         return ""
@@ -280,15 +266,18 @@ def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str
         return f": {code or repr(code)}, which its codes do not name"
 
 
-async def _gone(case: SqlCase, record: Record, done: BookingProgress, seconds: float) -> Finding:
-    """Whether it is truly undone."""
+async def _gone(
+    case: SqlCase, look: Look, record: Record, done: BookingProgress, seconds: float
+) -> None:
+    """Tells whether it is truly undone."""
     try:
         await case.run(lambda session: session.one("appointments", record["id"]))
     except NotFound:
         tables = list(dict.fromkeys(done.tables))
         written = f"{', '.join(tables)} {agreeing(len(tables), 'were')} written"
-        said = f"booked in {seconds * 1000:.0f} ms and undone: {written}, and nothing"
-        said += " of it is left; numbers that the database counts by itself may have moved on"
-        return case.ok("booking", "rehearsal", said)
-    said = "the booking was made, and could NOT be undone: delete it by hand"
-    return case.failed("booking", "rehearsal", said, ("booking",), ids=[record["id"]])
+        text = f"booked in {seconds * 1000:.0f} ms and undone: {written}, and nothing"
+        text += " of it is left; numbers that the database counts by itself may have moved on"
+        look.ok(text)
+    else:
+        text = "the booking was made, and could NOT be undone: delete it by hand"
+        look.failed(text, "booking", ids=[record["id"]])

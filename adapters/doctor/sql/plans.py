@@ -1,9 +1,9 @@
 """How the database comes at the rows of each call: what scans a big table, and the index for it."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -12,11 +12,11 @@ from sqlalchemy import Connection, Executable, Select, event, func, literal_colu
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Filter
-from adapters.doctor.case import CheckStep, counted
+from adapters.doctor.case import Look, counted
 from adapters.doctor.sql.booking import quoted
 from adapters.doctor.sql.rows import SqlCase
 from adapters.documents.document import Place
-from adapters.examination import Finding, Verdict
+from adapters.examination import Verdict
 from adapters.mapped.repeated import KnownTimes
 from adapters.mapping.models import BusyMap
 from adapters.sql.booking import named_table
@@ -52,18 +52,19 @@ class ExplainedCall:
     strict: bool = True
 
 
-def plans(case: SqlCase) -> Iterator[CheckStep]:
+def plans(case: SqlCase) -> Iterator[Look]:
     """One look at each kind of call."""
     for call in (*_of_resources(case), *_filtered(case), *_of_diary(case), *_of_booking(case)):
-        yield CheckStep("plans", call.subject, partial(_plan, case, call), call.places[0])
+        yield case.look("plans", call.subject, partial(_plan, case, call), *call.places[0])
     for number, busy in enumerate(case.core.mapping.diary.busy):
         place = ("diary", "busy", number)
         if busy.end is not None and busy.longest is None and not case.is_lost(*place):
-            yield CheckStep("plans", "busy", partial(_unbounded, case, busy, place), place)
+            yield case.look("plans", "busy", partial(_unbounded, case, busy), *place)
 
 
 def _of_resources(case: SqlCase) -> Iterator[ExplainedCall]:
-    for name, reader in case.readers():
+    for name in case.readable():
+        reader = case.adapter.readers[name]
         records = [record for record in case.samples.get(name, ()) if record.get("id")]
         # of more than a million hashed ids some have been forgotten again
         records = [record for record in records if reader.table.ids.keys(record["id"])]
@@ -107,26 +108,24 @@ def _of_booking(case: SqlCase) -> Iterator[ExplainedCall]:
     reader, mark = case.adapter.readers["appointments"], sql(reference)
 
     async def marked(session: SqlSession) -> None:
-        reader.marked(session.connection, mark, "0" * 16, 1)
+        reader.at(session.connection).marked(mark, "0" * 16, 1)
 
     places = (("booking", "reference"),)
     yield ExplainedCall("a look for a reference", "booking", marked, places)
 
 
-async def _plan(case: SqlCase, call: ExplainedCall, session: SqlSession) -> AsyncIterator[Finding]:
+async def _plan(case: SqlCase, call: ExplainedCall, look: Look, session: SqlSession) -> None:
     with _heard(session.connection) as statements:
         await call.call(session)
-    found = {}
-    for number, (statement, parameters) in enumerate(list(statements)):
+    heard = list(statements)
+    for number, (statement, parameters) in enumerate(heard):
         place = call.places[min(number, len(call.places) - 1)]
-        for finding in _scans(session.connection, case, call, place, statement, parameters):
-            found[finding.text, finding.place] = finding
-    for finding in found.values():
-        yield finding
-    if not found:
-        many = counted(len(statements), "statement")
-        text = f"{call.what}: {many}, no big table is read whole"
-        yield case.ok("plans", call.subject, text)
+        _scans(session.connection, case, call, replace(look, place=place), statement, parameters)
+    # two statements may say the same of one place
+    look.findings[:] = {(one.text, one.place): one for one in look.findings}.values()
+    if not look.findings:
+        many = counted(len(heard), "statement")
+        look.ok(f"{call.what}: {many}, no big table is read whole")
 
 
 @contextmanager
@@ -148,10 +147,11 @@ def _scans(
     connection: Connection,
     case: SqlCase,
     call: ExplainedCall,
-    place: Place,
+    look: Look,
     statement: Executable,
     parameters: dict[str, Any],
-) -> Iterator[Finding]:
+) -> None:
+    place = look.place
     for step in case.speech.explain(connection, statement, parameters):
         # a page that is read along an index ends with the page
         in_order = place[0] == "resources" and not call.strict and step.index
@@ -171,7 +171,7 @@ def _scans(
             bare = re.sub(r"\W+", "_", name).strip("_").lower()
             on = f"{quoted(connection, table)} ({', '.join(columns)})"
             remedy = f"CREATE INDEX {bare} ON {on}"
-        yield case.judged(verdict, "plans", call.subject, text, at, remedy=remedy)
+        look.judge(verdict, text, place=at, remedy=remedy)
 
 
 def _real(name: str, written: str) -> tuple[str, str]:
@@ -196,15 +196,13 @@ def _count(connection: Connection, table: str) -> int:
         return 0
 
 
-def _unbounded(
-    case: SqlCase, busy: BusyMap, place: Place, session: SqlSession
-) -> Iterator[Finding]:
+async def _unbounded(case: SqlCase, busy: BusyMap, look: Look, session: SqlSession) -> None:
     count = _count(session.connection, (busy.from_ or "").split(maxsplit=1)[0])
     if count > BIG:
         rows = counted(min(count, HUGE), "row")
         text = f"it holds {rows} or more, and says nowhere how long one can last"
         remedy = "write `longest` (days), so that an index on start serves"
-        yield case.warning("plans", "busy", text, place, remedy=remedy)
+        look.warning(text, remedy=remedy)
 
 
 def _blamed(case: SqlCase, place: Place, alias: str, table: str) -> tuple[Place, list[str]]:

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from adapters.doctor import Omission
-from adapters.doctor.clocks import beside
+from adapters.doctor.case import Look, clock_judged
 from adapters.doctor.sql.rows import SqlCase
 from adapters.documents.document import Place
-from adapters.examination import Finding
+from adapters.examination import Verdict
 from adapters.mapped.adapter import Core
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.checks import SchemaMismatch, checks_of, cut_short, mismatches_in
@@ -61,7 +61,7 @@ _GROUPS = ("resources", "fields", "lists")
 KnownColumns = dict[str, list[str]]
 
 
-def names(case: SqlCase, session: SqlSession) -> Iterator[Finding]:
+async def names(case: SqlCase, look: Look, session: SqlSession) -> None:
     """Whether the database has every table and column, and which names are near."""
     mapping, ids = case.core.mapping, case.adapter.converters.ids
     faults = list(mismatches_in(session.connection, mapping, case.speech, ids))
@@ -71,15 +71,17 @@ def names(case: SqlCase, session: SqlSession) -> Iterator[Finding]:
         rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
         if not fault.only_sampled:
             case.lost.add(rows)
-        subject = ".".join(str(part) for part in fault.place if part not in _GROUPS)
-        remedy = _remedy(fault, known, str(_said_at(case, rows)), _said_at(case, fault.place))
-        judged = case.warning if fault.only_sampled else case.failed
-        check = "rights" if fault.denied else "mapping"
-        said = fault.text + cut_short(case.document, fault.place)
-        yield judged(check, subject, said, fault.place, remedy=remedy)
+        look.judge(
+            Verdict.WARNING if fault.only_sampled else Verdict.FAILED,
+            fault.text + cut_short(case.document, fault.place),
+            check="rights" if fault.denied else "mapping",
+            subject=".".join(str(part) for part in fault.place if part not in _GROUPS),
+            place=fault.place,
+            remedy=_remedy(fault, known, str(_said_at(case, rows)), _said_at(case, fault.place)),
+        )
     if not faults:
         count = len(list(checks_of(mapping)))
-        yield case.ok("mapping", "names", f"the database knows all {count} names and expressions")
+        look.ok(f"the database knows all {count} names and expressions")
 
 
 def _said_at(case: SqlCase, place: Place) -> Any:
@@ -138,19 +140,19 @@ def _near(word: str, known: KnownColumns, part: str, kind: str) -> list[str]:
     return [f"{alias}.{name}" for name in close] if alias and kind == "column" else close
 
 
-def clock(case: SqlCase, session: SqlSession) -> Iterator[Finding]:
+async def clock(case: SqlCase, look: Look, session: SqlSession) -> None:
     """The database's clock and zone beside this machine's and the clinic's."""
     shown, here = case.speech.clock(session.connection), datetime.now(UTC)
     utc, local = datetime.fromisoformat(shown.utc[:19]), datetime.fromisoformat(shown.local[:19])
     clinic = here.astimezone(case.core.diary.zone).replace(tzinfo=None)
-    said = "the database uses this machine's zone"
+    text = "; the database uses this machine's zone"
     if shown.zone:
-        said = f"the server's zone is {shown.zone}"
+        text = f"; the server's zone is {shown.zone}"
     spelt = _now_in(case.document.data)
     if spelt and abs(local - clinic) > timedelta(minutes=15):
         zone = case.core.mapping.zone
-        said += f", so {spelt} in the mapping is not the clinic's time ({zone})"
-    yield beside(case, (utc - here.replace(tzinfo=None)).total_seconds(), said)
+        text += f", so {spelt} in the mapping is not the clinic's time ({zone})"
+    clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
 
 
 def _now_in(data: Any) -> str:
@@ -171,8 +173,7 @@ def omissions(connection: Connection, core: Core) -> Iterator[Omission]:
         used = {column for each in readers for column in _used(resources[each], table)}
         left = [column for column in columns if column.lower() not in used]
         if readers and left:
-            place = core.document.problem(("resources", readers[0], "from"), "")
-            yield Omission(readers[0], f"the table {name}", left, place)
+            yield Omission(f"the table {name}", left, ("resources", readers[0], "from"))
 
 
 def _parts(resource: ResourceMap) -> list[ResourceMap | ListMap]:

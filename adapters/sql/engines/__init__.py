@@ -4,27 +4,45 @@ The door of the family: `open_engine` knows them by the beginning of the address
 """
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from adapters.sql.engines.base import Engine
+from adapters.sql.engines.engine import Engine
 
-SCHEMES = {
-    "sqlite": "sqlite",
-    "postgresql": "postgresql",
-    "postgres": "postgresql",
-    "mysql": "mysql",
-    "mariadb": "mysql",
-    "mssql": "mssql",
-}
-EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mssql": "mssql"}
-MYSQL_OPTIONS = (
+
+class EngineKind(NamedTuple):
+    """One kind of database: where its Driver stands, what that needs, and the extra that has it.
+
+    `options` are those of an address; None where the driver itself judges them.
+    """
+
+    module: str
+    driver: str
+    needs: str
+    extra: str = ""
+    options: tuple[str, ...] | None = None
+
+
+_SQLITE = EngineKind("sqlite", "SqliteDriver", "sqlite3")
+_POSTGRES = EngineKind("postgres", "PostgresDriver", "asyncpg", "postgres")
+# The driver would take others too, but as texts where it needs numbers.
+_MYSQL_OPTIONS = (
     *("ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_check_hostname"),
     *("unix_socket", "charset"),
 )
-DRIVERS = {"postgresql": "asyncpg", "mysql": "asyncmy", "mssql": "mssql_python"}
+_MYSQL = EngineKind("mysql", "MysqlDriver", "asyncmy", "mysql", _MYSQL_OPTIONS)
+KINDS = {
+    "sqlite": _SQLITE,
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+    "mysql": _MYSQL,
+    "mariadb": _MYSQL,
+    "mssql": EngineKind("mssql", "MssqlDriver", "mssql_python", "mssql"),
+}
 
 
 def wrong_with(url: str) -> Sequence[str]:
@@ -33,16 +51,26 @@ def wrong_with(url: str) -> Sequence[str]:
         address = make_url(url)
     except (ArgumentError, ValueError):
         return ["must be a database address such as sqlite:////srv/clinic.db"]
-    kind = SCHEMES.get(address.drivername)
+    kind = KINDS.get(address.drivername)
     if kind is None:
         return [_unknown(address)]
-    if kind == "sqlite":
-        return list(_not_a_file(address))
-    return [
-        *_not_on_a_server(address),
-        *(_odd_options(address) if kind == "mysql" else ()),
-        *_missing_driver(kind),
-    ]
+    if kind is _SQLITE:
+        if not address.database or address.host or address.database.startswith(":"):
+            return ["must name the database's file, such as sqlite:////srv/clinic.db"]
+        said = "takes nothing behind a ?; a ? in a path is written %3F"
+        return [said] if address.query else []
+    wrong = []
+    if not address.database:
+        example = f"{address.drivername}://user:password@host/clinic"
+        wrong.append(f"must name the database, such as {example}")
+    if kind.options is not None:
+        known = ", ".join(kind.options)
+        odd = [name for name in address.query if name not in kind.options]
+        wrong += [f"has an option {name!r} that is not known: {known} are" for name in odd]
+    if importlib.util.find_spec(kind.needs) is None:
+        extra = f"pip install 'clinic-gateway[{kind.extra}]'"
+        wrong.append(f"needs a driver that is not installed: {extra}")
+    return wrong
 
 
 def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
@@ -51,49 +79,17 @@ def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
     if wrong:
         raise ValueError(f"the database's address {wrong[0]}")
     address = make_url(url)
-    kind = SCHEMES[address.drivername]
-    if kind == "postgresql":
-        from adapters.sql.engines.postgres import open_postgres as opened
-    elif kind == "mysql":
-        from adapters.sql.engines.mysql import open_mysql as opened
-    elif kind == "mssql":
-        from adapters.sql.engines.mssql import open_mssql as opened
-    else:
-        from adapters.sql.engines.sqlite import open_sqlite as opened
-    return opened(address, timeout=timeout, booking_timeout=booking_timeout)
+    kind = KINDS[address.drivername]
+    # only now, as it needs its driver
+    driver = getattr(import_module(f"{__name__}.{kind.module}"), kind.driver)(address)
+    return Engine(driver, timeout=timeout, booking_timeout=booking_timeout)
 
 
 def _unknown(address: URL) -> str:
     backend = address.get_backend_name()
-    if SCHEMES.get(backend) and address.drivername != backend:
+    if backend in KINDS and address.drivername != backend:
         return f"must not name a driver: write {backend}://"
-    known = ", ".join(scheme for scheme in SCHEMES if scheme != "postgres")
+    known = ", ".join(scheme for scheme in KINDS if scheme != "postgres")
     if backend in ("http", "https"):
         return f"is no database's: what speaks {backend} needs backend.adapter: rest"
     return f"begins with {backend}, which is not known: use one of {known}"
-
-
-def _not_a_file(address: URL) -> Iterator[str]:
-    if not address.database or address.host or address.database.startswith(":"):
-        yield "must name the database's file, such as sqlite:////srv/clinic.db"
-    elif address.query:
-        yield "takes nothing behind a ?; a ? in a path is written %3F"
-
-
-def _not_on_a_server(address: URL) -> Iterator[str]:
-    if not address.database:
-        yield f"must name the database, such as {address.drivername}://user:password@host/clinic"
-
-
-def _odd_options(address: URL) -> Iterator[str]:
-    """The driver would take others too, but as texts where it needs numbers."""
-    known = ", ".join(MYSQL_OPTIONS)
-    for name in address.query:
-        if name not in MYSQL_OPTIONS:
-            yield f"has an option {name!r} that is not known: {known} are"
-
-
-def _missing_driver(kind: str) -> Iterator[str]:
-    if importlib.util.find_spec(DRIVERS[kind]) is None:
-        extra = f"pip install 'clinic-gateway[{EXTRAS[kind]}]'"
-        yield f"needs a driver that is not installed: {extra}"

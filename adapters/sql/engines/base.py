@@ -1,11 +1,7 @@
-"""The shape of an engine, and how a driver's error becomes an adapter's.
-
-An Engine runs work on the practice's database; its Speech says how that database spells what the
-adapter needs. Work is a plain function of a SQLAlchemy connection.
-"""
+"""How a database spells what the adapter needs, says what went wrong, and explains a statement."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -27,26 +23,11 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
 
-from adapters.base import (
-    AdapterError,
-    BackendNonsense,
-    BackendTimeout,
-    BackendUnavailable,
-    OutcomeUnknown,
-)
-
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 Expression = ColumnElement[Any]
 Criterion = ColumnElement[bool]
 
-READERS = 4
-BOOKERS = 4
-# Seconds in which it should be told why the practice system does not answer.
-PING_PATIENCE = 1.5
-# Seconds for all statements of a mapping: over a slow line each takes its time.
-INSPECTION_PATIENCE = 30.0
-MOST_WAITING = 256
 # What stands for a blank in old tables, beside the blank.
 BLANKS = " \t\n\v\f\r"
 # A number without blanks that needs no guess: one mark at the most, which parts off the fraction.
@@ -86,9 +67,6 @@ SAID = {
     ErrorKind.REFUSED: "a rule of the database refused a row",
     ErrorKind.DENIED: "the account may not do that",
 }
-_UNDONE = (ErrorKind.DOWN, ErrorKind.TIMEOUT, ErrorKind.BUSY, ErrorKind.AGAIN)
-# What an error of a COMMIT proves: that there is no booking.
-_NEVER_COMMITTED = (ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +94,16 @@ class ServerClock:
 class Speech(Protocol):
     """How one kind of database spells what the adapter needs.
 
+    `kinds`: by the beginning of an error's code, the longest that fits holds. `binary`: the
+    collation that tells all letters apart. `now`: what a ServerClock shows.
     `loose_types`: whether a number and a text of its digits are two values, whatever the column.
     `times_as_text`: whether it has no times of its own. `bits_are_letters`: whether the number in
     a BIT column becomes the letter of that number, as a text. `first_day`: what no day is before.
     """
 
+    kinds: ClassVar[Mapping[str, ErrorKind]]
+    binary: ClassVar[str]
+    now: ClassVar[TextClause]
     loose_types: ClassVar[bool] = False
     times_as_text: ClassVar[bool] = False
     bits_are_letters: ClassVar[bool] = False
@@ -134,6 +117,7 @@ class Speech(Protocol):
 
     def exact(self, text: Expression) -> Expression:
         """The text as it is compared and sorted letter by letter, by case and accents too."""
+        return text.collate(self.binary)
 
     def number(self, expression: Expression) -> Expression:
         """The number that it is, or that its text plainly is (`1 234,50`); NULL of all else."""
@@ -149,13 +133,24 @@ class Speech(Protocol):
         DBAPIError when the database does not know something in it; the transaction goes on.
         """
 
-    def kind(self, error: DBAPIError) -> ErrorKind: ...
-
     def code(self, error: DBAPIError) -> str:
         """The database's own code of what went wrong; it quotes no value."""
 
+    def sentence(self, error: DBAPIError) -> object:
+        """The database's own words for what went wrong."""
+        return error.orig
+
+    def kind(self, error: DBAPIError) -> ErrorKind:
+        """What the error is about."""
+        code = self.code(error)
+        fitting = filter(code.startswith, self.kinds)
+        return self.kinds.get(max(fitting, key=len, default=""), ErrorKind.OTHER)
+
     def complaint(self, error: DBAPIError) -> str | None:
         """The database's sentence about an explained statement; None about anything else."""
+        if self.kind(error) not in (ErrorKind.STATEMENT, ErrorKind.DENIED):
+            return None
+        return " ".join(str(self.sentence(error)).split())
 
     def lock(self, connection: Connection, name: str) -> None:
         """Inside a booking: hold the name until its end, alone among all who ask for it.
@@ -163,7 +158,9 @@ class Speech(Protocol):
         BackendUnavailable when others hold it for too long.
         """
 
-    def clock(self, connection: Connection) -> ServerClock: ...
+    def clock(self, connection: Connection) -> ServerClock:
+        """What the server's clock shows."""
+        return ServerClock(*connection.execute(self.now).one())
 
     def rights(self, connection: Connection) -> Sequence[str]:
         """What the account may do beyond its needs, as sentences."""
@@ -172,65 +169,6 @@ class Speech(Protocol):
     def transactional(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
         """Those of the tables that have no transactions."""
         return []
-
-
-class Lane(Protocol):
-    """Does one kind of work, so many pieces at a time, with a bounded queue of who waits."""
-
-    async def run(self, work: Work[T]) -> T: ...
-
-    async def aclose(self) -> None:
-        """Wait for what runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
-    """Runs work on the practice's database; every verb raises AdapterErrors.
-
-    A deadline counts from the moment of the call. What waits too long for its turn, and what finds
-    too much waiting, is BackendUnavailable: nothing was asked of the database. Searches look at
-    every row: they wait for one another, and no other read for them. A ping has a lane of its own,
-    as behind many slow reads it would say that nothing answers.
-    """
-
-    speech: Speech
-    reader: Lane
-    searcher: Lane
-    inspector: Lane
-    booker: Lane
-    pinger: Lane
-    ask: TextClause
-    """What a ping asks."""
-    dispose: Callable[[], Awaitable[None]]
-
-    async def read(self, work: Work[T]) -> T:
-        """The work's result, in one snapshot that cannot write."""
-        return await self.reader.run(work)
-
-    async def inspect(self, work: Work[T]) -> T:
-        """The same for work of many statements that no call waits for."""
-        return await self.inspector.run(work)
-
-    async def search(self, work: Work[T]) -> T:
-        """The same for work that looks at every row of a table."""
-        return await self.searcher.run(work)
-
-    async def book(self, work: Work[T]) -> T:
-        """The same, writing: committed when the work returns, else undone.
-
-        The work may be called again when the database undid it for a collision.
-        """
-        return await self.booker.run(work)
-
-    async def ping(self) -> None:
-        """Whether the database answers."""
-        await self.pinger.run(lambda connection: connection.execute(self.ask).scalar())
-
-    async def aclose(self) -> None:
-        """Wait for what runs, and let go of every connection."""
-        for lane in (self.reader, self.searcher, self.inspector, self.pinger, self.booker):
-            await lane.aclose()
-        await self.dispose()
 
 
 def given(
@@ -266,31 +204,14 @@ def plain_number(shown: str | bytes) -> int | Decimal:
     return int(text) if _WHOLE(text) else Decimal(text)
 
 
-def failed(
-    kind: ErrorKind, code: str, *, booking: bool, committing: bool, why: str | None = None
-) -> AdapterError:
-    """The adapter's error for a database's; never in the driver's words: they may quote values.
-
-    `why` is what is known of a database that can't be reached, with the code behind it.
-    """
-    if committing and kind not in _NEVER_COMMITTED:
-        return OutcomeUnknown(f"the booking's end is not known: {SAID.get(kind, kind)} ({code})")
-    if kind is ErrorKind.TIMEOUT and not booking:
-        return BackendTimeout(SAID[kind])
-    if kind is ErrorKind.DOWN and why:
-        return BackendUnavailable(f"the database can't be reached: {why}; see backend.url")
-    if kind in _UNDONE:
-        return BackendUnavailable(f"{SAID[kind]} ({code})")
-    return BackendNonsense(f"{SAID.get(kind, 'a statement failed')} ({code})")
-
-
-def one_line(sentence: object) -> str:
-    return " ".join(str(sentence).split())
-
-
 def explaining(engine: sqlalchemy.Engine) -> None:
     """From now on the engine's connections can explain."""
-    event.listen(engine, "before_cursor_execute", _prefixed, retval=True)
+
+    @event.listens_for(engine, "before_cursor_execute", retval=True)
+    def prefixed(*call: Any) -> tuple[str, Any]:
+        _, _, statement, parameters, context, _ = call
+        words = context is not None and context.execution_options.get(_EXPLAIN)
+        return (f"{words} {statement}" if words else statement), parameters
 
 
 def explain(
@@ -305,9 +226,3 @@ def explain(
     names = compiled.positiontup if compiled.positional else None
     bound = values if names is None else tuple(values[name] for name in names)
     return connection.exec_driver_sql(f"{words} {compiled}", bound)
-
-
-def _prefixed(*call: Any) -> tuple[str, Any]:
-    _, _, statement, parameters, context, _ = call
-    words = context is not None and context.execution_options.get(_EXPLAIN)
-    return (f"{words} {statement}" if words else statement), parameters

@@ -11,11 +11,8 @@ a read is always rolled back.
 """
 
 import re
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from typing import Any
@@ -31,29 +28,21 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.mssql.base import MSDialect, MSSQLCompiler
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from adapters.base import AdapterError, BackendUnavailable
+from adapters.base import BackendUnavailable
 from adapters.sql.engines.base import (
-    BOOKERS,
-    READERS,
     SAID,
     UNTIL,
     Criterion,
-    Engine,
     ErrorKind,
     Expression,
-    ServerClock,
     Speech,
-    T,
     TableAccess,
-    Work,
-    failed,
-    one_line,
     quoted,
 )
-from adapters.sql.engines.threads import threaded_engine
+from adapters.sql.engines.threads import ThreadDriver
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # It knows letters with and without their accents, and in both cases, as the same.
@@ -102,12 +91,13 @@ SESSION = (
     " SET TRANSACTION ISOLATION LEVEL {}"
 )
 _SNAPSHOTS = text("SELECT snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()")
-_TRIES = 3
 
 
 class MssqlSpeech(Speech):
     """SQL Server's spelling."""
 
+    kinds = {}  # noqa: RUF012 - the driver has no codes
+    binary, now = "Latin1_General_BIN2", _CLOCK
     first_day = "1753-01-01"  # of its older kind of times
 
     def searchable(self, expression: Expression) -> Expression:
@@ -126,9 +116,6 @@ class MssqlSpeech(Speech):
         # nosemgrep: sql-is-never-put-together-as-text - constants of ours
         blanks: Expression = literal_column(f"CONCAT(N' ', {controls})")
         return func.trim(blanks.op("FROM")(_text(expression)))
-
-    def exact(self, text: Expression) -> Expression:
-        return text.collate("Latin1_General_BIN2")
 
     def number(self, expression: Expression) -> Expression:
         bare = _text(expression)
@@ -158,11 +145,8 @@ class MssqlSpeech(Speech):
         """The driver's own fixed words for the SQLSTATE."""
         return str(getattr(error.orig, "driver_error", "") or type(error.orig).__name__)
 
-    def complaint(self, error: DBAPIError) -> str | None:
-        if self.kind(error) not in (ErrorKind.STATEMENT, ErrorKind.DENIED):
-            return None
-        said = getattr(error.orig, "ddbc_error", "") or error.orig
-        return one_line(_SOURCES("", str(said)))
+    def sentence(self, error: DBAPIError) -> object:
+        return _SOURCES("", str(getattr(error.orig, "ddbc_error", "") or error.orig))
 
     def lock(self, connection: Connection, name: str) -> None:
         left = max(0.0, connection.info.get(UNTIL, 0.0) - time.monotonic())
@@ -175,9 +159,6 @@ class MssqlSpeech(Speech):
         rights = connection.execute(_RIGHTS).scalars().all()
         said = [f"the account has the role {each}" for each in roles]
         return [*said, *(f"the account has {each} on the whole database" for each in rights)]
-
-    def clock(self, connection: Connection) -> ServerClock:
-        return ServerClock(*connection.execute(_CLOCK).one())
 
 
 class _Bare(MSSQLCompiler):
@@ -200,107 +181,31 @@ def _text(expression: Expression) -> Expression:
     return func.convert(literal_column("NVARCHAR(4000)"), expression, literal_column("121"))
 
 
-def open_mssql(address: URL, *, timeout: float, booking_timeout: float) -> Engine:
-    driver = MssqlDriver(address)
-    return threaded_engine(
-        driver, readers=READERS, bookers=BOOKERS, timeout=timeout, booking_timeout=booking_timeout
-    )
-
-
-class MssqlDriver:
+class MssqlDriver(ThreadDriver):
     """A connection for each thread; the driver stops a statement that takes too long."""
 
+    begin_read = begin_booking = "BEGIN TRANSACTION"
+    end_read = "ROLLBACK"
+    rollback = "IF @@TRANCOUNT > 0 ROLLBACK"
+
     def __init__(self, address: URL) -> None:
-        self.speech: Speech = MssqlSpeech()
-        self.ask = text("SELECT 1")
+        self.speech = MssqlSpeech()
         self._engine = create_engine(
             address.set(drivername="mssql+mssqlpython"),
             isolation_level="AUTOCOMMIT",
             poolclass=NullPool,
         )
-        self._local = threading.local()
-        self._opened: set[Connection] = set()
 
-    async def dispose(self) -> None:
-        for connection in self._opened:
-            connection.close()
-        self._engine.dispose()
-
-    def read(self, work: Work[T], deadline: float) -> T:
-        return self._run(work, deadline, booking=False)
-
-    def book(self, work: Work[T], deadline: float) -> T:
-        return self._run(work, deadline, booking=True)
-
-    def _run(self, work: Work[T], deadline: float, *, booking: bool) -> T:
-        """Once more where the thread's connection was dead; a booking after a deadlock too."""
-        tries = 0
-        while True:
-            tries += 1
-            stage = _Stage(reused=getattr(self._local, "connection", None) is not None)
-            try:
-                return self._transact(work, deadline, stage, booking=booking)
-            except SQLAlchemyError as error:
-                kind, code = ErrorKind.OTHER, type(error).__name__
-                if isinstance(error, DBAPIError):
-                    kind, code = self.speech.kind(error), self.speech.code(error)
-                dead = kind is ErrorKind.DOWN and stage.reused and not (booking and stage.begun)
-                again = booking and kind is ErrorKind.AGAIN and tries < _TRIES
-                if not (dead or again) or time.monotonic() >= deadline:
-                    committing = stage.committing
-                    raise failed(kind, code, booking=booking, committing=committing) from error
-
-    def _transact(self, work: Work[T], deadline: float, stage: "_Stage", *, booking: bool) -> T:
-        try:
-            connection = self._connection(deadline, booking=booking)
-            connection.exec_driver_sql("BEGIN TRANSACTION")
-            stage.begun = True
-            result = work(connection)
-            stage.committing = booking
-            connection.exec_driver_sql("COMMIT" if booking else "ROLLBACK")
-        except BaseException as error:
-            self._leave(keep=isinstance(error, AdapterError))
-            raise
-        return result
-
-    def _connection(self, deadline: float, *, booking: bool) -> Connection:
-        connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._engine.connect()
-            self._local.connection = connection
-            self._opened.add(connection)
-            # nosemgrep: sql-is-never-put-together-as-text - constants of ours
-            connection.exec_driver_sql(SESSION.format("READ COMMITTED"))
-            if not booking and connection.execute(_SNAPSHOTS).scalar() == 1:
-                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
-        left = max(0.1, deadline - time.monotonic())
-        connection.info[UNTIL] = deadline
-        raw: Any = connection.connection.driver_connection
-        raw.timeout = ceil(left)
-        # nosemgrep: sql-is-never-put-together-as-text - a number of ours
-        connection.exec_driver_sql(f"SET LOCK_TIMEOUT {int(left * 1000)}")
+    def connect(self, *, booking: bool) -> Connection:
+        connection = self._engine.connect()
+        # nosemgrep: sql-is-never-put-together-as-text - constants of ours
+        connection.exec_driver_sql(SESSION.format("READ COMMITTED"))
+        if not booking and connection.execute(_SNAPSHOTS).scalar() == 1:
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
         return connection
 
-    def _leave(self, *, keep: bool) -> None:
-        """Undo; a connection in doubt is given up."""
-        connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            return
-        if keep:
-            with suppress(SQLAlchemyError):
-                connection.exec_driver_sql("IF @@TRANCOUNT > 0 ROLLBACK")
-                return
-        self._opened.discard(connection)
-        self._local.connection = None
-        with suppress(SQLAlchemyError):
-            connection.invalidate()
-            connection.close()
-
-
-@dataclass(slots=True)
-class _Stage:
-    """How far a transaction has come."""
-
-    reused: bool
-    begun: bool = False
-    committing: bool = False
+    def limit(self, connection: Connection, tenths: int) -> None:
+        raw: Any = connection.connection.driver_connection
+        raw.timeout = ceil(tenths / 10)
+        # nosemgrep: sql-is-never-put-together-as-text - a number of ours
+        connection.exec_driver_sql(f"SET LOCK_TIMEOUT {tenths * 100}")

@@ -35,18 +35,15 @@ from adapters.sql.engines.base import (
     SAID,
     UNTIL,
     Criterion,
-    Engine,
     ErrorKind,
     Expression,
-    ServerClock,
     Speech,
     TableAccess,
     explain,
-    one_line,
     plain_number,
     quoted,
 )
-from adapters.sql.engines.pool import connection_pool, pooled_engine
+from adapters.sql.engines.pool import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # In a connection's `info`: the names of the locks that it holds.
@@ -64,19 +61,7 @@ _NUMBERS = {
     ErrorKind.AGAIN: (1020, 1213, 1412),
     ErrorKind.DUPLICATE: (1022, 1062, 1169, 1586),
     ErrorKind.REFUSED: (
-        1048,
-        1216,
-        1217,
-        1264,
-        1292,
-        1364,
-        1366,
-        1406,
-        1451,
-        1452,
-        1644,
-        3819,
-        4025,
+        *(1048, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1644, 3819, 4025),
     ),
     ErrorKind.DENIED: (1142, 1143, 1227, 1370),
     ErrorKind.STATEMENT: (
@@ -85,10 +70,10 @@ _NUMBERS = {
         *(1583, 1584, 1630, 1824, 1935, 4078, 4079),
     ),
 }
-KINDS = {number: kind for kind, numbers in _NUMBERS.items() for number in numbers}
+KINDS = {str(number): kind for kind, numbers in _NUMBERS.items() for number in numbers}
 BEGIN_READ = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 _EXPLAIN = "EXPLAIN FORMAT=JSON"
-_NO_WRITE_HERE = 1792
+_NO_WRITE_HERE = "1792"
 _LOCK = text("SELECT GET_LOCK(:name, :seconds)")
 _CLOCK = text(
     "SELECT CAST(NOW() AS CHAR), CAST(UTC_TIMESTAMP() AS CHAR),"
@@ -121,6 +106,7 @@ _RELEASE = text("DO RELEASE_LOCK(:name)")
 class MysqlSpeech(Speech):
     """The spelling of MySQL 8 and of MariaDB 10.2 and later."""
 
+    kinds, binary, now = KINDS, "utf8mb4_bin", _CLOCK
     bits_are_letters = True
 
     def searchable(self, expression: Expression) -> Expression:
@@ -133,9 +119,6 @@ class MysqlSpeech(Speech):
     def trimmed(self, expression: Expression) -> Expression:
         ends = quoted("^[[:space:]]+|[[:space:]]+$")
         return func.regexp_replace(_text(expression), ends, quoted(""))
-
-    def exact(self, text: Expression) -> Expression:
-        return text.collate("utf8mb4_bin")
 
     def number(self, expression: Expression) -> Expression:
         bare = func.regexp_replace(_text(expression), quoted("[[:space:]']"), quoted(""))
@@ -152,7 +135,7 @@ class MysqlSpeech(Speech):
         try:
             found = explain(connection, _EXPLAIN, statement, parameters)
         except DBAPIError as error:
-            if _number(error) != _NO_WRITE_HERE:
+            if self.code(error) != _NO_WRITE_HERE:
                 raise
             # between two snapshots: in one that cannot write, what writes is not even explained
             connection.exec_driver_sql("COMMIT")
@@ -162,17 +145,12 @@ class MysqlSpeech(Speech):
                 connection.exec_driver_sql(BEGIN_READ)
         return tuple(_accesses(json.loads(found.scalar_one())))
 
-    def kind(self, error: DBAPIError) -> ErrorKind:
-        return KINDS.get(_number(error), ErrorKind.OTHER)
-
     def code(self, error: DBAPIError) -> str:
-        number = _number(error)
-        return str(number) if number else type(error.orig).__name__
+        first = next(iter(getattr(error.orig, "args", ())), 0)
+        return str(first) if first and isinstance(first, int) else type(error.orig).__name__
 
-    def complaint(self, error: DBAPIError) -> str | None:
-        if self.kind(error) not in (ErrorKind.STATEMENT, ErrorKind.DENIED):
-            return None
-        return one_line(getattr(error.orig, "args", ("",))[-1])
+    def sentence(self, error: DBAPIError) -> object:
+        return getattr(error.orig, "args", ("",))[-1]
 
     def lock(self, connection: Connection, name: str) -> None:
         """A lock of the whole server, not of one database: so its name has the database's in it."""
@@ -185,11 +163,17 @@ class MysqlSpeech(Speech):
         connection.info.setdefault(_LOCKS, []).append(full)
 
     def rights(self, connection: Connection) -> Sequence[str]:
-        grants = connection.exec_driver_sql("SHOW GRANTS").scalars().all()
-        return [sentence for grant in grants for sentence in _too_much(grant)]
-
-    def clock(self, connection: Connection) -> ServerClock:
-        return ServerClock(*connection.execute(_CLOCK).one())
+        found: list[str] = []
+        for grant in connection.exec_driver_sql("SHOW GRANTS").scalars():
+            what = _GRANT(grant)
+            if what is None:
+                continue
+            granted = {each.split("(")[0].strip().upper() for each in what[1].split(",")}
+            if more := sorted(granted - _NEEDED):
+                found.append(f"the account has {', '.join(more)} on {what[2]}")
+            if "WITH GRANT OPTION" in grant.upper():
+                found.append(f"the account may give its rights on {what[2]} to others")
+        return found
 
     def transactional(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
         without = {name.lower() for name in connection.execute(_ENGINES).scalars()}
@@ -198,23 +182,6 @@ class MysqlSpeech(Speech):
 
 def _text(expression: Expression) -> Expression:
     return cast(expression, CHAR(charset="utf8mb4"))
-
-
-def _number(error: DBAPIError) -> int:
-    first = next(iter(getattr(error.orig, "args", ())), 0)
-    return first if isinstance(first, int) else 0
-
-
-def _too_much(grant: str) -> Iterator[str]:
-    found = _GRANT(grant)
-    if found is None:
-        return
-    granted = {each.split("(")[0].strip().upper() for each in found[1].split(",")}
-    more = sorted(granted - _NEEDED)
-    if more:
-        yield f"the account has {', '.join(more)} on {found[2]}"
-    if "WITH GRANT OPTION" in grant.upper():
-        yield f"the account may give its rights on {found[2]} to others"
 
 
 def _accesses(node: Any) -> Iterator[TableAccess]:
@@ -229,23 +196,20 @@ def _accesses(node: Any) -> Iterator[TableAccess]:
         yield from _accesses(inner)
 
 
-def open_mysql(address: URL, *, timeout: float, booking_timeout: float) -> Engine:
-    return pooled_engine(MysqlDriver(address), timeout=timeout, booking_timeout=booking_timeout)
-
-
-class MysqlDriver:
-    """The PoolDriver of MySQL and MariaDB; TLS is asked for with ?ssl_ca=/path/of/ca.pem."""
+class MysqlDriver(PoolDriver):
+    """TLS is asked for with ?ssl_ca=/path/of/ca.pem."""
 
     begin_read = BEGIN_READ
     begin_booking = "START TRANSACTION READ WRITE"
 
     def __init__(self, address: URL) -> None:
-        self.speech: Speech = MysqlSpeech()
+        self.speech = MysqlSpeech()
         self._address = address.set(drivername="mysql+asyncmy")
+        # how a connection is made: another one may have to stop it
         self._arguments: dict[str, Any] = {}
 
     def pool(self, size: int, *, booking: bool) -> AsyncEngine:
-        """As PoolDriver says; the isolation is the session's, for all of a pool's transactions."""
+        """The isolation is the session's, for all of a pool's transactions."""
         # what the desk commits meanwhile is seen when a booking looks again
         level = "READ COMMITTED" if booking else "REPEATABLE READ"
         engine = connection_pool(
@@ -255,18 +219,20 @@ class MysqlDriver:
             conv=_CONVERSIONS,
             init_command=f"SET SESSION TRANSACTION ISOLATION LEVEL {level}",
         )
-        event.listen(engine.sync_engine, "do_connect", self._remember)
-        event.listen(engine.sync_engine, "connect", _remember_thread)
+
+        @event.listens_for(engine.sync_engine, "do_connect")
+        def remember(*call: Any) -> None:
+            self._arguments = dict(call[3])
+
+        @event.listens_for(engine.sync_engine, "connect")
+        def remember_thread(connection: Any, record: Any) -> None:
+            record.info[_THREAD] = connection.driver_connection.thread_id()
+
         return engine
 
-    def _remember(self, *call: Any) -> None:
-        """How a connection is made: another one may have to stop it."""
-        self._arguments = dict(call[3])
-
     def limit(self, connection: Connection, tenths: int) -> None:
-        mariadb = connection.dialect.is_mariadb  # type: ignore[attr-defined]
         longest = f"max_execution_time = {tenths * 100}"
-        if mariadb:
+        if connection.dialect.is_mariadb:  # type: ignore[attr-defined]
             longest = f"max_statement_time = {tenths / 10}"
         wait = ceil(tenths / 10)
         # nosemgrep: sql-is-never-put-together-as-text - numbers of ours
@@ -295,7 +261,3 @@ class MysqlDriver:
                     )
                 finally:
                     await other.ensure_closed()
-
-
-def _remember_thread(connection: Any, record: Any) -> None:
-    record.info[_THREAD] = connection.driver_connection.thread_id()

@@ -37,19 +37,16 @@ from adapters.sql.engines.base import (
     DATED,
     PLAIN_NUMBER,
     Criterion,
-    Engine,
     ErrorKind,
     Expression,
-    ServerClock,
     Speech,
     TableAccess,
     as_text,
     explain,
-    one_line,
     plain_number,
     quoted,
 )
-from adapters.sql.engines.pool import connection_pool, pooled_engine
+from adapters.sql.engines.pool import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, fold
 
 # By the beginning of the SQLSTATE; the longest that fits holds.
@@ -61,10 +58,11 @@ KINDS = {
     **dict.fromkeys(("23505", "23P01"), ErrorKind.DUPLICATE),
     **dict.fromkeys(("23", "P0001"), ErrorKind.REFUSED),
     "42501": ErrorKind.DENIED,
-    **dict.fromkeys(("42", "0A", "3F"), ErrorKind.STATEMENT),
+    # 22: a constant of the statement that its type cannot read
+    **dict.fromkeys(("22", "42", "0A", "3F"), ErrorKind.STATEMENT),
+    # a table was changed: prepared anew it goes
+    "InvalidCachedStatementError": ErrorKind.AGAIN,
 }
-# Besides: a constant of the statement that its type cannot read.
-_ABOUT_STATEMENTS = ("42", "0A", "3F", "22")
 _LOCK = text("SELECT pg_advisory_xact_lock(:number)")
 _CLOCK = text(
     r"SELECT to_char(now(), 'YYYY-MM-DD HH24\:MI\:SS'),"
@@ -141,6 +139,8 @@ _SEVERAL = {
 class PostgresSpeech(Speech):
     """PostgreSQL's spelling, without any extension."""
 
+    kinds, binary, now = KINDS, "C", _CLOCK
+
     def searchable(self, expression: Expression) -> Expression:
         raw = func.left(func.coalesce(cast(expression, Text), quoted("")), LONGEST_FOLDED)
         plain: Expression = func.translate(raw, quoted(ACCENTED), quoted(PLAIN))
@@ -152,9 +152,6 @@ class PostgresSpeech(Speech):
 
     def trimmed(self, expression: Expression) -> Expression:
         return func.btrim(cast(expression, Text), literal_column(r"E' \t\n\r\f\x0b'"))
-
-    def exact(self, text: Expression) -> Expression:
-        return text.collate("C")
 
     def number(self, expression: Expression) -> Expression:
         shown = cast(expression, Text)
@@ -173,30 +170,18 @@ class PostgresSpeech(Speech):
             plan = explain(connection, words, statement, parameters).scalar_one()
         return tuple(_accesses(json.loads(plan)[0]["Plan"]))
 
-    def kind(self, error: DBAPIError) -> ErrorKind:
-        code = self.code(error)
-        if code == "InvalidCachedStatementError":  # a table was changed: prepared anew it goes
-            return ErrorKind.AGAIN
-        known = [beginning for beginning in KINDS if code.startswith(beginning)]
-        return KINDS[max(known, key=len)] if known else ErrorKind.OTHER
-
     def code(self, error: DBAPIError) -> str:
         state = getattr(error.orig, "sqlstate", None)
         return str(state) if state else type(error.orig).__name__
 
-    def complaint(self, error: DBAPIError) -> str | None:
-        if not self.code(error).startswith(_ABOUT_STATEMENTS):
-            return None
+    def sentence(self, error: DBAPIError) -> object:
         said = error.driver_exception
         hint = getattr(said, "hint", None)
-        return one_line(f"{said}; {hint}" if hint else said)
+        return f"{said}; {hint}" if hint else said
 
     def lock(self, connection: Connection, name: str) -> None:
         digest = blake2b(f"clinic-gateway:{name}".encode(), digest_size=8).digest()
         connection.execute(_LOCK, {"number": int.from_bytes(digest, signed=True)})
-
-    def clock(self, connection: Connection) -> ServerClock:
-        return ServerClock(*connection.execute(_CLOCK).one())
 
     def rights(self, connection: Connection) -> Sequence[str]:
         role = connection.execute(_ROLE).one()
@@ -206,18 +191,12 @@ class PostgresSpeech(Speech):
         schemas = connection.execute(_SCHEMAS).scalars()
         said += [f"the account may create tables in the schema {schema}" for schema in schemas]
         tables = connection.execute(_TABLES).all()
-        owned = [name for name, owns in tables if owns]
-        if owned:
-            said.append(f"the account owns tables and may drop them: {_some(owned)}")
-        emptied = [name for name, owns in tables if not owns]
-        if emptied:
-            said.append(f"the account may delete rows: {_some(emptied)}")
+        for may, owned in (("owns tables and may drop them", True), ("may delete rows", False)):
+            names = [name for name, owns in tables if owns is owned]
+            rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            if names:
+                said.append(f"the account {may}: {', '.join(names[:MOST_NAMED])}{rest}")
         return said
-
-
-def _some(names: Sequence[str]) -> str:
-    rest = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _accesses(node: dict[str, Any]) -> Iterator[TableAccess]:
@@ -231,25 +210,20 @@ def _accesses(node: dict[str, Any]) -> Iterator[TableAccess]:
         yield from _accesses(plan)
 
 
-def open_postgres(address: URL, *, timeout: float, booking_timeout: float) -> Engine:
-    driver = PostgresDriver(address)
-    return pooled_engine(driver, timeout=timeout, booking_timeout=booking_timeout)
-
-
-class PostgresDriver:
-    """The PoolDriver; the address may carry what libpq knows: ?sslmode=require."""
+class PostgresDriver(PoolDriver):
+    """The address may carry what libpq knows: ?sslmode=require."""
 
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # what the desk commits meanwhile is seen when a booking looks again
     begin_booking = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     def __init__(self, address: URL) -> None:
-        self.speech: Speech = PostgresSpeech()
+        self.speech = PostgresSpeech()
         dsn = address.set(drivername="postgresql")
         self._dsn = dsn.render_as_string(hide_password=False)
 
     def pool(self, size: int, *, booking: bool) -> AsyncEngine:
-        """As PoolDriver says; reads and bookings part with their BEGIN."""
+        """Reads and bookings part with their BEGIN."""
         engine = connection_pool("postgresql+asyncpg://", size, async_creator_fn=self._connect)
         # after SQLAlchemy's own, so that these stay
         event.listen(engine.sync_engine, "connect", _prepare)
@@ -271,31 +245,27 @@ class PostgresDriver:
             (f"{tenths}00",),
         )
 
-    def settle(self, connection: Connection) -> None:
-        """Nothing: advisory locks end with their transaction."""
-
     async def stop(self, info: dict[Any, Any]) -> None:
         """Nothing: asyncpg asks the server to stop what is cancelled."""
 
 
 def _prepare(connection: Any, record: Any) -> None:
+    """Values cross as texts; in an encoding that lacks letters, statements do without these."""
     connection.run_async(_set_codecs)
-    encoding = connection.driver_connection.get_settings().server_encoding
-    if encoding in _CODECS:
-        record.info[_NARROW] = list(_narrow_tables(_CODECS[encoding]))
+    codec = _CODECS.get(connection.driver_connection.get_settings().server_encoding)
+    if codec is None:
+        return
 
-
-def _narrow_tables(codec: str) -> Iterator[tuple[str, str]]:
-    """What to write for the tables of letters, where an encoding lacks some of these."""
-
-    def has(letter: str) -> bool:
+    def kept(letter: str) -> bool:
         return bool(letter.encode(codec, errors="ignore"))
 
-    yield ACCENTED, "".join(filter(has, ACCENTED))
-    yield PLAIN, "".join(to for letter, to in zip(ACCENTED, PLAIN, strict=False) if has(letter))
-    for letter in _SEVERAL:
-        if not has(letter):
-            yield f"'{letter}'", "''"
+    pairs = zip(ACCENTED, PLAIN, strict=False)
+    lost = [(f"'{letter}'", "''") for letter in _SEVERAL if not kept(letter)]
+    record.info[_NARROW] = [
+        (ACCENTED, "".join(filter(kept, ACCENTED))),
+        (PLAIN, "".join(plain for letter, plain in pairs if kept(letter))),
+        *lost,
+    ]
 
 
 def _narrowed(*call: Any) -> tuple[str, Any]:
@@ -309,16 +279,11 @@ def _narrowed(*call: Any) -> tuple[str, Any]:
 
 async def _set_codecs(raw: Any) -> None:
     """Every value as the server's own text, and every parameter as a text that it reads itself."""
-    for names, encode, decode in _TEXTS:
+    for names, encode, decode, wire in _CODECS_OF_TYPES:
         for name in names.split():
             await raw.set_type_codec(
-                name, schema="pg_catalog", encoder=encode, decoder=decode, format="text"
+                name, schema="pg_catalog", encoder=encode, decoder=decode, format=wire
             )
-    for name in ("text", "varchar", "bpchar", "name"):
-        # as bytes: a database without an encoding holds texts in any
-        await raw.set_type_codec(
-            name, schema="pg_catalog", encoder=_as_bytes, decoder=as_text, format="binary"
-        )
 
 
 def _plain_text(value: Any) -> str:
@@ -334,11 +299,13 @@ def _as_boolean(value: Any) -> str:
     return {"1": "true", "0": "false"}.get(_plain_text(value), _plain_text(value))
 
 
-_TEXTS: tuple[tuple[str, Callable[[Any], str], Callable[[str], Any]], ...] = (
-    ("bool", _as_boolean, lambda shown: shown == "t"),
-    ("int2 int4 int8 oid", _plain_text, int),
-    ("float4 float8", _plain_text, float),
-    ("numeric", _plain_text, plain_number),
-    ("date time timetz timestamp timestamptz interval", _plain_text, str),
-    ("uuid json jsonb xml money inet cidr macaddr bit varbit", _plain_text, str),
+_CODECS_OF_TYPES: tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any], str], ...] = (
+    ("bool", _as_boolean, lambda shown: shown == "t", "text"),
+    ("int2 int4 int8 oid", _plain_text, int, "text"),
+    ("float4 float8", _plain_text, float, "text"),
+    ("numeric", _plain_text, plain_number, "text"),
+    ("date time timetz timestamp timestamptz interval", _plain_text, str, "text"),
+    ("uuid json jsonb xml money inet cidr macaddr bit varbit", _plain_text, str, "text"),
+    # as bytes: a database without an encoding holds texts in any
+    ("text varchar bpchar name", _as_bytes, as_text, "binary"),
 )

@@ -1,41 +1,31 @@
-"""Threads that take work in turn, for drivers that block."""
+"""Databases behind a driver that blocks: threads that take work in turn, a connection each."""
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import ClassVar, Protocol
 
-from sqlalchemy import TextClause
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import (
-    INSPECTION_PATIENCE,
-    MOST_WAITING,
-    PING_PATIENCE,
-    Engine,
-    Speech,
-    T,
-    Work,
-)
-from adapters.wrappers.admission import CallLimiter
+from adapters.sql.engines.base import T, Work
+from adapters.sql.engines.engine import DRIVER_ERRORS, Attempt, Driver, Lane
 
 
-class ThreadLane:
-    """A few threads, each piece of work with `patience` seconds in all.
-
-    `runner` gets the work and its deadline (by time.monotonic).
-    """
+class ThreadLane(Lane):
+    """A few threads, each with a connection."""
 
     def __init__(
-        self, name: str, number: int, patience: float, runner: Callable[[Work[Any], float], Any]
+        self, driver: "ThreadDriver", size: int, patience: float, *, booking: bool = False
     ) -> None:
-        self._pool = ThreadPoolExecutor(number, thread_name_prefix=f"practice-{name}")
-        self._room = CallLimiter(number, MOST_WAITING, patience)
-        self._patience = patience
-        self._runner = runner
+        super().__init__(driver, size, patience, booking=booking)
+        self._pool = ThreadPoolExecutor(size, thread_name_prefix="practice")
+        self._own = threading.local()
+        self._opened: set[Connection] = set()
 
     async def run(self, work: Work[T]) -> T:
         """The work's result.
@@ -44,14 +34,13 @@ class ThreadLane:
         two pieces the event loop has one, which else would fight with the threads for the lock of
         the interpreter.
         """
-        deadline = time.monotonic() + self._patience
+        attempt = Attempt(self._driver, self._booking, time.monotonic() + self._patience)
         given_up = False
 
         def begin() -> T:
-            if given_up or time.monotonic() >= deadline:
+            if given_up or not attempt.left:
                 raise BackendUnavailable("the practice system was busy with other calls")
-            result: T = self._runner(work, deadline)
-            return result
+            return self._done(attempt, work)
 
         if not self._room.take():
             await self._room.enter()
@@ -75,35 +64,54 @@ class ThreadLane:
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._pool.shutdown)
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+
+    def _done(self, attempt: Attempt, work: Work[T]) -> T:
+        while True:
+            try:
+                return self._transaction(attempt, work)
+            except DRIVER_ERRORS as error:
+                time.sleep(attempt.pause_after(error))
+
+    def _transaction(self, attempt: Attempt, work: Work[T]) -> T:
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is not None and not self._driver.is_current(connection):
+            self._give_up(connection)
+            connection = None
+        if connection is None:
+            connection = self._own.connection = self._driver.connect(booking=self._booking)
+            self._opened.add(connection)
+        try:
+            return attempt.run(connection, work)
+        except BaseException as error:
+            try:
+                clean = attempt.leaves_whole(error) and attempt.settle(connection)
+            except SQLAlchemyError:
+                clean = False
+            if not clean:
+                self._give_up(connection)
+            raise
+
+    def _give_up(self, connection: Connection) -> None:
+        self._opened.discard(connection)
+        self._own.connection = None
+        with suppress(SQLAlchemyError):
+            connection.invalidate()
+            connection.close()
 
 
-class BlockingDriver(Protocol):
-    """What one kind of database does in a thread, by a deadline (by time.monotonic)."""
+class ThreadDriver(Driver, Protocol):
+    """A Driver of connections that block."""
 
-    speech: Speech
-    ask: TextClause
-
-    def read(self, work: Work[T], deadline: float) -> T: ...
-
-    def book(self, work: Work[T], deadline: float) -> T: ...
-
-    async def dispose(self) -> None:
-        """Close every connection."""
-
-
-def threaded_engine(
-    driver: BlockingDriver, *, readers: int, bookers: int, timeout: float, booking_timeout: float
-) -> Engine:
-    """An Engine of threads, each kind of work with its own."""
+    lane: ClassVar[type[Lane]] = ThreadLane
     # a thread is not to be left: who closes waits for it
-    inspection = max(timeout, INSPECTION_PATIENCE / 3)
-    return Engine(
-        speech=driver.speech,
-        reader=ThreadLane("read", readers, timeout, driver.read),
-        searcher=ThreadLane("search", 1, timeout, driver.read),
-        inspector=ThreadLane("inspect", 1, inspection, driver.read),
-        booker=ThreadLane("book", bookers, booking_timeout, driver.book),
-        pinger=ThreadLane("ping", 1, min(timeout, PING_PATIENCE), driver.read),
-        ask=driver.ask,
-        dispose=driver.dispose,
-    )
+    inspection: ClassVar[float] = 10.0
+
+    def connect(self, *, booking: bool) -> Connection:
+        """A new connection."""
+
+    def is_current(self, connection: Connection) -> bool:
+        """Whether the connection still leads to the database; AdapterError where none is there."""
+        return True

@@ -1,24 +1,15 @@
 """The panel's pages, a module for each area; PAGES is all of them."""
 
-from gateway.admin.views import (
+from gateway.admin.views import (  # noqa: F401 - each makes its pages
     audit,
     directory,
-    key_form,
+    keys,
     people,
     policy,
     preview,
     sign_in,
     traffic,
 )
-from gateway.admin.visit import PanelPage
+from gateway.admin.visit import PAGES
 
-PAGES: tuple[PanelPage, ...] = (
-    *sign_in.PAGES,
-    *key_form.PAGES,
-    *audit.PAGES,
-    *directory.PAGES,
-    *preview.PAGES,
-    *policy.PAGES,
-    *traffic.PAGES,
-    *people.PAGES,
-)
+__all__ = ["PAGES"]

@@ -1,34 +1,50 @@
-"""The audit: entries that are looked for, as pages and as a file, and what administrators did."""
+"""The audit: its entries as pages and as a file, who has seen a record, deeds, verification."""
 
 import asyncio
 import csv
 import io
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
+from gateway.admin.chores import Noted, UnderWay
 from gateway.admin.guard import HEADERS
-from gateway.admin.views import record_readers, verification
 from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right
-from gateway.audit.chains import audit_folder
+from gateway.administrators.log import DONE
+from gateway.audit.chains import audit_folder, place_of
 from gateway.audit.entries import ANSWERED, BEGUN, FAILED, REFUSED, UNKNOWN, AuditLine
 from gateway.audit.index import record_id, uuid_key
-from gateway.audit.search import EntryFilter, SearchCursor, read_cursor
+from gateway.audit.questions import Days, IndexState, brought_up
+from gateway.audit.search import EntryFilter, read_cursor
+from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
-from gateway.inquiries.audit import EntryPage, find_entries
+from gateway.contract.resources import GOVERNED
+from gateway.inquiries.audit import (
+    EntryPage,
+    Fields,
+    RecordReader,
+    can_be,
+    find_entries,
+    readers_of,
+)
 from gateway.inquiries.keys import Which
+from gateway.inquiries.verification import AuditReport, VerifyProgress, verify_audit
 from gateway.keys.secret import PREFIX, hint
+from gateway.policy.masks import Mask, read_mask
 from gateway.policy.telling.sheets import plain
 
 NAMES = ("key", "operation", "record", "outcome", "request", "from", "to")
-IDS = tuple(each.id for each in OPERATIONS)
-OUTCOMES = (ANSWERED, REFUSED, FAILED, UNKNOWN, BEGUN)
+CHOICES = {
+    "operation": tuple(operation.id for operation in OPERATIONS),
+    "outcome": (ANSWERED, REFUSED, FAILED, UNKNOWN, BEGUN),
+}
 # A text may be the name of so many keys.
 MOST_KEYS = 20
 _LONGEST = 200
@@ -46,9 +62,16 @@ MARK = "\ufeff"
 NONE = "\N{EN DASH}"
 # Operation -> the resource whose records an owner may ask about.
 _RESOURCES = {each.id: each.returns.name for each in OPERATIONS if each.returns.governed}
+_GOVERNED = {resource.name: resource for resource in GOVERNED}
+# Seconds that the index is brought up for: the gateway does it each minute anyhow. Keys that are
+# shown of those that have seen a record.
+WITHIN, MOST_READERS = 0.25, 200
+VERIFIED = "audit verified"
+# What is kept of what is to be said; attempts that are looked through for one that came to its end.
+MOST_TOLD, _ATTEMPTS = 20, 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EntryFilters:
     """`given` are the texts that are not empty; `errors` say what is wrong with one.
 
@@ -58,55 +81,44 @@ class EntryFilters:
     given: Mapping[str, str]
     errors: Mapping[str, str]
     wanted: EntryFilter
-    too_many: bool = False
-
-    def query(self, **more: str) -> str:
-        """Returns the same for an address."""
-        return urlencode({**self.given, **more})
+    too_many: bool
 
 
 async def read_filters(visit: Visit, told: Mapping[str, object]) -> EntryFilters:
     """Returns those of an address or of a form; StoreError."""
     given = {name: text for name in NAMES if (text := str(told.get(name, "")).strip()[:_LONGEST])}
-    if given.get("key", "").startswith(PREFIX):
+    key = given.get("key", "")
+    if key.startswith(PREFIX):
         # somebody may have pasted a whole secret: it is not shown again
-        given["key"] = hint(given["key"])
+        given["key"] = key = hint(key)
     errors = {
         name: visit.words("audit.unknown_choice")
-        for name, choices in (("operation", IDS), ("outcome", OUTCOMES))
-        if given.get(name, choices[0]) not in choices
+        for name, choices in CHOICES.items()
+        if name in given and given[name] not in choices
     }
-    moments: dict[str, datetime | None] = {}
-    for name in ("from", "to"):
+    moments = dict[str, datetime]()
+    for name in given.keys() & {"from", "to"}:
         try:
-            text, zone = given.get(name, ""), visit.context.zone
-            moments[name] = _moment(text, zone, is_end=name == "to") if text else None
+            moments[name] = _moment(given[name], visit.context.zone, is_end=name == "to")
         except (ValueError, OverflowError):
-            moments[name] = None
             errors[name] = visit.words("audit.bad_time")
-    keys = await _keys(visit, given["key"]) if "key" in given else None
-    if keys is not None and not keys:
+    found = (await visit.panel.book.find(key, Which.ALL, visit.now)).keys if key else ()
+    keys = [each.key.id for each in found]
+    if not keys and uuid_key(key):
+        # of a key that is gone the audit tells nevertheless
+        keys = [record_id(key)]
+    if key and not keys:
         errors["key"] = visit.words("audit.no_such_key")
     wanted = EntryFilter(
-        keys=None if keys is None else frozenset(keys[:MOST_KEYS]),
+        keys=frozenset(keys[:MOST_KEYS]) if key else None,
         operation=given.get("operation", ""),
         record=record_id(given.get("record", "")),
         outcome=given.get("outcome", ""),
         request=given.get("request", ""),
-        since=moments["from"],
-        until=moments["to"],
+        since=moments.get("from"),
+        until=moments.get("to"),
     )
-    too_many = len(keys or ()) > MOST_KEYS
-    return EntryFilters(given=given, errors=errors, wanted=wanted, too_many=too_many)
-
-
-async def _keys(visit: Visit, text: str) -> Sequence[str]:
-    """Returns the ids of the keys that are meant."""
-    found = [each.key.id for each in (await visit.keys.find(text, Which.ALL, visit.now)).keys]
-    if not found and uuid_key(text):
-        # of a key that is gone the audit tells nevertheless
-        return [record_id(text)]
-    return found
+    return EntryFilters(given, errors, wanted, len(keys) > MOST_KEYS)
 
 
 def _moment(text: str, zone: ZoneInfo, *, is_end: bool) -> datetime:
@@ -122,68 +134,50 @@ def _moment(text: str, zone: ZoneInfo, *, is_end: bool) -> datetime:
     return read.astimezone(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRow:
-    """An entry as it is shown; `name` is "" of a key that is gone."""
-
-    entry: AuditLine
-    at: datetime
-    name: str
-    resource: str
-    records: Sequence[str]
-    more: int
-
-
+@get("/audit")
 async def _entries(visit: Visit) -> web.Response:
-    """A page of entries, the newest first."""
-    filters = await read_filters(visit, visit.request.query)
-    found, unread = await _found(visit, filters, visit.asked("after"))
-    names = await visit.keys.names()
-    rows = [_row(entry, names) for entry in found.entries]
-    return visit.page(
-        "audit/list.html",
-        422 if filters.errors else 200,
-        filters=filters,
-        operations=IDS,
-        outcomes=OUTCOMES,
-        rows=sorted(rows, key=lambda row: row.at, reverse=True),
-        rest=found.rest,
-        in_time=found.in_time,
-        is_first=not visit.asked("after"),
-        unread=unread,
-        most_keys=MOST_KEYS,
-        most_lines=MOST,
-        verification=await verification.audit_status(visit),
-    )
-
-
-def _row(entry: AuditLine, names: Mapping[str, str]) -> EntryRow:
-    at, name = datetime.fromisoformat(entry.time), names.get(entry.key_id or "", "")
-    records, more = entry.record_ids[:MOST_RECORDS], len(entry.record_ids[MOST_RECORDS:])
-    return EntryRow(entry, at, name, _RESOURCES.get(entry.operation, ""), records, more)
-
-
-async def _found(visit: Visit, filters: EntryFilters, after: str) -> tuple[EntryPage, str]:
-    """Returns what there is after a place, and why the folder cannot be read where that is so."""
-    nothing = EntryPage(entries=[], rest=None, in_time=True)
-    if filters.errors:
-        return nothing, ""
+    filters, after = await read_filters(visit, visit.request.query), visit.asked("after")
+    found, unread = EntryPage(entries=[], rest=None, in_time=True), ""
     try:
         place = read_cursor(after) if after else None
     except ValueError:
         place = None
     folder = audit_folder(visit.context.settings)
-    try:
-        return await find_entries(visit.store, folder, filters.wanted, PAGE, place), ""
-    except OSError as error:
-        return nothing, verification.unreadable(folder, error)
+    if not filters.errors:
+        try:
+            found = await find_entries(visit.store, folder, filters.wanted, PAGE, place)
+        except OSError as error:
+            unread = _unreadable(folder, error)
+    rows = [(datetime.fromisoformat(entry.time), entry) for entry in found.entries]
+    return visit.page(
+        "audit/list.html",
+        errors=filters.errors,
+        filters=filters,
+        choices=CHOICES,
+        rows=sorted(rows, key=lambda row: row[0], reverse=True),
+        names=await visit.panel.book.names(),
+        resources=_RESOURCES,
+        most_records=MOST_RECORDS,
+        rest=found.rest,
+        in_time=found.in_time,
+        is_first=not after,
+        unread=unread,
+        most_keys=MOST_KEYS,
+        most_lines=MOST,
+        verification=await _verification(visit),
+    )
 
 
+def _unreadable(folder: Path, error: OSError) -> str:
+    return f"{error.filename or folder}: {(error.strerror or str(error)).lower()}"
+
+
+@post("/audit/export", Right.READ)
 async def _export(visit: Visit) -> web.StreamResponse:
     """The newest entries first, as many as there may be; who took them is in the audit."""
     filters = await read_filters(visit, visit.form)
     if filters.errors:
-        return visit.go(f"/audit?{filters.query()}")
+        return visit.go(f"/audit?{urlencode(filters.given)}")
     response = web.StreamResponse(
         headers={
             # they are sent before whoever adds them to other answers could
@@ -196,7 +190,7 @@ async def _export(visit: Visit) -> web.StreamResponse:
     asked = {f"by_{name}": text for name, text in filters.given.items()}
     try:
         async with visit.deed("audit exported", "", **asked) as noted:
-            noted["lines"] = await _send(visit, filters, response)
+            noted["lines"] = await _send(visit, filters.wanted, response)
     except Exception as error:
         if not response.prepared:
             raise
@@ -204,43 +198,32 @@ async def _export(visit: Visit) -> web.StreamResponse:
         if visit.request.transport is not None:
             visit.request.transport.abort()
         if not isinstance(error, ConnectionError):
-            visit.context.events.fault("an export of the audit was cut off", error)
+            visit.context.events.report("export_cut_off", error)
     return response
 
 
-async def _send(visit: Visit, filters: EntryFilters, response: web.StreamResponse) -> int:
-    """Sends the file; returns how many entries it has."""
-    words, lines = visit.words, 0
-    pieces = _pieces(visit, filters)
-    rows, rest = await anext(pieces)
-    await response.prepare(visit.request)
-    head = [words(f"audit.column_{name}") for name in COLUMNS]
-    await response.write((MARK + _csv([head])).encode())
+async def _send(visit: Visit, wanted: EntryFilter, response: web.StreamResponse) -> int:
+    """Sends the file a piece at a time; returns how many entries it has."""
+    folder, place, lines = audit_folder(visit.context.settings), None, 0
     while True:
-        lines += len(rows)
-        await response.write(_csv(rows).encode())
-        if rest is None:
+        most = min(PIECE, MOST - lines)
+        found = await find_entries(visit.store, folder, wanted, most, place, BUDGET)
+        names = await visit.panel.book.names()
+        rows = [_cells(visit, entry, names) for entry in found.entries]
+        if not response.prepared:
+            await response.prepare(visit.request)
+            head = [visit.words(f"audit.column_{column}") for column in COLUMNS]
+            await response.write(MARK.encode() + _csv([head]))
+        await response.write(_csv(rows))
+        lines, place = lines + len(rows), found.rest
+        if place is None:
             break
         if lines >= MOST:
-            await response.write(_csv([[words("audit.export_bounded", MOST)]]).encode())
+            await response.write(_csv([[visit.words("audit.export_bounded", MOST)]]))
             break
         await asyncio.sleep(REST)
-        rows, rest = await anext(pieces)
     await response.write_eof()
     return lines
-
-
-async def _pieces(
-    visit: Visit, filters: EntryFilters
-) -> AsyncIterator[tuple[list[list[str]], SearchCursor | None]]:
-    """Yields some rows at a time, and whether there is more."""
-    place, left, folder = None, MOST, audit_folder(visit.context.settings)
-    while True:
-        most = min(PIECE, left)
-        found = await find_entries(visit.store, folder, filters.wanted, most, place, BUDGET)
-        names = await visit.keys.names()
-        left, place = left - len(found.entries), found.rest
-        yield [_cells(visit, entry, names) for entry in found.entries], place
 
 
 def _cells(visit: Visit, entry: AuditLine, names: Mapping[str, str]) -> list[str]:
@@ -260,21 +243,22 @@ def _cells(visit: Visit, entry: AuditLine, names: Mapping[str, str]) -> list[str
     ]
 
 
-def _csv(rows: Iterable[Sequence[str]]) -> str:
+def _csv(rows: Iterable[Sequence[str]]) -> bytes:
     """As RFC 4180 has it; no cell is taken for a formula."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerows(map(plain, row) for row in rows)
-    return text.getvalue()
+    return text.getvalue().encode()
 
 
+@get("/audit/deeds")
 async def _deeds(visit: Visit) -> web.Response:
     """What administrators did, the newest first, a page at a time; of one name, or of all."""
     who, before = visit.asked("who")[:60], number_of(visit.asked("before"))
-    found = await visit.administration.log.last(PAGE + 1, who=who, before=before)
-    people = await visit.administration.administrators.list()
+    found = await visit.panel.deeds.log.last(PAGE + 1, who=who, before=before)
+    people = await visit.panel.administrators.list()
     return visit.page(
         "audit/deeds.html",
-        keys=await visit.keys.names(),
+        keys=await visit.panel.book.names(),
         people={each.id: each.name for each in people},
         written=detail,
         deeds=found[:PAGE],
@@ -287,17 +271,100 @@ async def _deeds(visit: Visit) -> web.Response:
 def detail(value: Any) -> str:
     """Returns a detail as it is read: several in a row, and a dash for none."""
     if isinstance(value, Mapping):
-        return detail([f"{name}: {detail(each)}" for name, each in value.items()])
+        return detail([f"{name}: {detail(member)}" for name, member in value.items()])
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(detail, value)) or NONE
     return NONE if value is None or value == "" else str(value)
 
 
-PAGES = (
-    get("/audit", _entries),
-    get("/audit/who", record_readers.record_readers),
-    get("/audit/deeds", _deeds),
-    get("/audit/verification", verification.status, polled=True),
-    post("/audit/export", _export, Right.READ),
-    post("/audit/verify", verification.verify, Right.CHECK),
-)
+@get("/audit/who")
+async def _record_readers(visit: Visit) -> web.Response:
+    """Who has seen a record, as an owner may ask: keys, and administrators in the panel."""
+    name, record = visit.asked("resource"), record_id(visit.asked("id")[:200])
+    known: dict[str, Any] = {"resource": name, "record": record, "unread": "", "state": None}
+    if name in _GOVERNED and record:
+        folder = audit_folder(visit.context.settings)
+        try:
+            state = await brought_up(visit.store, folder, lambda size: None, WITHIN)
+        except OSError as error:
+            known["unread"] = _unreadable(folder, error)
+        else:
+            known |= await _readers(visit, state, _GOVERNED[name], record)
+    return visit.page("audit/who.html", most=MOST_READERS, masks=_masks, **known)
+
+
+async def _readers(
+    visit: Visit, state: IndexState, resource: Resource, record: str
+) -> dict[str, Any]:
+    readers, is_known = list[RecordReader](), True
+    looks = await visit.panel.deeds.log.looks(resource.name, record)
+    if state.lost is None:
+        names = await visit.panel.book.names()
+        readers = await readers_of(visit.store, resource, record, Days(), names)
+        is_known = bool(readers or looks) or await can_be(visit.store, resource, record)
+    return {
+        "state": state,
+        "readers": readers[:MOST_READERS],
+        "all": len(readers),
+        "looks": looks,
+        "gaps": [(gap, datetime.fromisoformat(gap.until)) for gap in state.gaps],
+        "is_known": is_known,
+        "fields": len(resource.paths),
+    }
+
+
+def _masks(fields: Fields) -> dict[str, Mask]:
+    masks = {path: read_mask(sight) for path, sight in fields.items()}
+    return {path: mask for path, mask in masks.items() if isinstance(mask, Mask)}
+
+
+async def _verification(visit: Visit) -> dict[str, Any]:
+    """Returns what is known of this machine's folder; StoreError.
+
+    `last` is the last look that came to its end, `failed` a later one that did not.
+    """
+    subject = place_of(audit_folder(visit.context.settings)) or ""
+    deeds = await visit.panel.deeds.log.last(_ATTEMPTS, subject=subject, deeds=(VERIFIED,))
+    last = next((deed for deed in deeds if deed.outcome == DONE), None)
+    return {
+        "under_way": visit.panel.verifying.under_way,
+        "last": last,
+        "failed": deeds[0] if deeds and deeds[0] is not last else None,
+        "is_broken": last is not None and bool(last.details["broken"]),
+    }
+
+
+@get("/audit/verification", polled=True)
+async def _status(visit: Visit) -> web.Response:
+    """The part of the page that says whether the audit is as it was written."""
+    return visit.page("audit/verification.html", verification=await _verification(visit))
+
+
+@post("/audit/verify", Right.CHECK)
+async def _verify(visit: Visit) -> web.Response:
+    """Looks, in the background."""
+    context, progress = visit.context, VerifyProgress()
+
+    async def look(noted: Noted) -> None:
+        noted.update(told(await verify_audit(context.settings, context.store, progress)))
+
+    run = UnderWay(visit.who.name, visit.now, progress)
+    deed = visit.deed(VERIFIED, place_of(audit_folder(context.settings)) or "")
+    begun = await visit.panel.verifying.begin(run, deed, look)
+    return visit.go("/audit", "verification.begun" if begun else "verification.runs_already")
+
+
+def told(found: AuditReport) -> Mapping[str, Any]:
+    """Returns what is kept: the sums, and the first of what is to be said."""
+    broken = [verdict.broken for verdict in found.verdicts if verdict.broken]
+    notes = [note for verdict in found.verdicts for note in verdict.notes]
+    return {
+        "chains": len({verdict.chain for verdict in found.verdicts if verdict.chain}),
+        "files": sum(verdict.files for verdict in found.verdicts),
+        "lines": sum(verdict.lines for verdict in found.verdicts),
+        "broken": len(broken),
+        "where": broken[:MOST_TOLD],
+        "notes": len(notes),
+        "noted": notes[:MOST_TOLD],
+        "elsewhere": sorted({chain.host for chain in found.others})[:MOST_TOLD],
+    }

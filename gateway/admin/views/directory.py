@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,10 +13,10 @@ from aiohttp import web
 
 from adapters.base import AdapterError, Record
 from adapters.examination import Examination, Finding, Verdict
-from gateway.admin.chores import EXAMINING, Noted, UnderWay
+from gateway.admin.chores import Noted, UnderWay
 from gateway.admin.visit import Visit, get, post
 from gateway.administrators.administrator import Right
-from gateway.administrators.log import DONE, Deed
+from gateway.administrators.log import DONE
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.inquiries.practice import examine, first
 
@@ -31,19 +31,25 @@ _ORDER = (Verdict.FAILED, Verdict.WARNING, Verdict.OK)
 _SLOTS = next(each for each in OPERATIONS if each.id == "list_available_slots")
 
 
+@get("/directory")
 async def _directory(visit: Visit) -> web.Response:
     """The ids of both kinds, and what the last look at the practice system found."""
-    asked, why = visit.asked("q")[:100], ""
+    asked, why, example, adapter = visit.asked("q")[:100], "", "", visit.context.adapter
     vets = types = None
     try:
         async with asyncio.timeout(PATIENCE):
-            adapter = visit.context.adapter
             vets = await first(adapter, "vets", MOST, visit.now)
             types = await first(adapter, "appointmentTypes", MOST, visit.now)
     except TimeoutError:
         why = visit.words("directory.slow")
     except AdapterError as error:
         why = " ".join(str(error).split())
+    if vets:
+        # a call that a partner can try: free times of the first veterinarian, tomorrow
+        query = f"vetId={vets[0]['id']}&date={visit.today + timedelta(days=1)}"
+        query += f"&appointmentTypeId={types[0]['id']}" if types else ""
+        address = f"{visit.context.public_url}{BASE_PATH}{_SLOTS.path}?{query}"
+        example = f'curl -H "X-API-Key: $KEY" "{address}"'
     return visit.page(
         "directory/directory.html",
         vets=_ids(vets or (), asked),
@@ -53,7 +59,7 @@ async def _directory(visit: Visit) -> web.Response:
         most=MOST,
         is_down=vets is None or types is None,
         why=why,
-        example=_example(visit, vets or (), types or ()),
+        example=example,
         check=await _last_check(visit),
     )
 
@@ -69,51 +75,30 @@ def _ids(records: Sequence[Record], asked: str) -> Mapping[str, Any]:
     return {"records": found, "all": len(records), "is_cut": len(records) >= MOST}
 
 
-def _example(visit: Visit, vets: Sequence[Record], types: Sequence[Record]) -> str:
-    """Returns a call that a partner can try: free times of the first veterinarian, tomorrow."""
-    if not vets:
-        return ""
-    query = f"vetId={vets[0]['id']}&date={visit.today + timedelta(days=1)}"
-    if types:
-        query += f"&appointmentTypeId={types[0]['id']}"
-    address = f"{visit.context.public_url}{BASE_PATH}{_SLOTS.path}?{query}"
-    return f'curl -H "X-API-Key: $KEY" "{address}"'
+async def _last_check(visit: Visit) -> dict[str, Any]:
+    """Returns what the last look found; StoreError.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastCheck:
-    """What is known: `at` is None where nobody has looked yet; `failed` is a later attempt."""
-
-    under_way: UnderWay[list[Finding]] | None
-    failed: Deed | None = None
-    at: datetime | None = None
-    who: str = ""
-    seconds: float = 0.0
-    counts: Mapping[str, int] | None = None
-    groups: Sequence[tuple[str, Sequence[Mapping[str, Any]]]] = ()
-    left_out: int = 0
-
-
-async def _last_check(visit: Visit) -> LastCheck:
-    """Returns what the last look found; StoreError."""
-    under_way = visit.request.app[EXAMINING].under_way
-    deeds = await visit.administration.log.last(1, deeds=(DEED,))
+    `at` is None where nobody has looked yet; `failed` is a later attempt.
+    """
+    deeds = await visit.panel.deeds.log.last(1, deeds=(DEED,))
     failed = deeds[0] if deeds and deeds[0].outcome != DONE else None
-    text = await visit.store.meta(KEPT)
-    if text is None:
-        return LastCheck(under_way=under_way, failed=failed)
-    told = json.loads(text)
-    by_verdict: dict[str, list[Mapping[str, Any]]] = {}
-    for finding in told.pop("findings"):  # they are kept in order
-        by_verdict.setdefault(finding["verdict"], []).append(finding)
-    told |= {"at": datetime.fromisoformat(told["at"]), "groups": list(by_verdict.items())}
-    return LastCheck(under_way=under_way, failed=failed, **told)
+    check: dict[str, Any] = {"failed": failed, "at": None}
+    check["under_way"] = visit.panel.examining.under_way
+    if (text := await visit.store.meta(KEPT)) is None:
+        return check
+    kept: dict[str, Any] = json.loads(text)
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for finding in kept["findings"]:  # they are kept in order
+        groups.setdefault(finding["verdict"], []).append(finding)
+    return check | kept | {"at": datetime.fromisoformat(kept["at"]), "groups": groups}
 
 
+@get("/directory/checked", polled=True)
 async def _checked(visit: Visit) -> web.Response:
     return visit.page("directory/checked.html", check=await _last_check(visit))
 
 
+@post("/directory/check", Right.CHECK)
 async def _check(visit: Visit) -> web.Response:
     """Looks, in the background; nothing is booked."""
     context, who = visit.context, visit.who.name
@@ -125,28 +110,20 @@ async def _check(visit: Visit) -> web.Response:
         async with aclosing(examine(context.settings, context.store, examination)) as findings:
             async for finding in findings:
                 found.append(finding)  # noqa: PERF401 - pages tell meanwhile how many there are
-        told = told_of(found) | {"who": who, "at": context.now().isoformat()}
-        told["seconds"] = round(time.monotonic() - began, 1)
-        await context.store.set_meta(KEPT, json.dumps(told))
-        noted.update(told["counts"])
+        # what failed first
+        in_order = sorted(found, key=lambda finding: _ORDER.index(finding.verdict))
+        counts = {str(each): sum(one.verdict is each for one in found) for each in _ORDER}
+        kept = {
+            "who": who,
+            "at": context.now().isoformat(),
+            "seconds": round(time.monotonic() - began, 1),
+            "counts": counts,
+            "findings": [asdict(finding) for finding in in_order[:MOST_FINDINGS]],
+            "left_out": len(in_order[MOST_FINDINGS:]),
+        }
+        await context.store.set_meta(KEPT, json.dumps(kept))
+        noted.update(counts)
 
     run = UnderWay(who, visit.now, found)
-    begun = await visit.request.app[EXAMINING].begin(run, visit.deed(DEED), look)
+    begun = await visit.panel.examining.begin(run, visit.deed(DEED), look)
     return visit.go("/directory", "directory.begun" if begun else "directory.runs_already")
-
-
-def told_of(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Returns what is kept of them, what failed first."""
-    in_order = sorted(findings, key=lambda finding: _ORDER.index(finding.verdict))
-    return {
-        "counts": {str(each): sum(one.verdict is each for one in findings) for each in _ORDER},
-        "findings": [asdict(finding) for finding in in_order[:MOST_FINDINGS]],
-        "left_out": len(in_order[MOST_FINDINGS:]),
-    }
-
-
-PAGES = (
-    get("/directory", _directory),
-    get("/directory/checked", _checked, polled=True),
-    post("/directory/check", _check, Right.CHECK),
-)

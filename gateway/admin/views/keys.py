@@ -1,24 +1,43 @@
-"""Keys: listed, looked at, rotated and revoked; a secret is shown once."""
+"""Keys: listed, looked at, made, changed, rotated and revoked; a secret is shown once.
 
+What was written into the form becomes a key's settings, or what is wrong with each field; it shows
+meanwhile what the key will see.
+"""
+
+import hashlib
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from uuid import UUID, uuid4
 
+import orjson
 from aiohttp import web
 
-from gateway.admin.policy_words import PolicyWords
-from gateway.admin.visit import Visit
+from gateway.admin.visit import Visit, get, post
+from gateway.administrators.administrator import Right
 from gateway.audit.chains import audit_folder
 from gateway.audit.entries import AuditLine
 from gateway.audit.search import EntryFilter
-from gateway.contract.access import Permission
+from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH, OPERATIONS
+from gateway.contract.resources import GOVERNED
 from gateway.inquiries.audit import find_entries
-from gateway.inquiries.keys import UNUSED, Listed, Selection, Which, closed_to, sights, states_of
-from gateway.keys.base import ChangedKey, KnownSecret
-from gateway.keys.key import Key
-from gateway.keys.store import KeyStore
+from gateway.inquiries.keys import (
+    UNUSED,
+    Listed,
+    Which,
+    changes_told,
+    closed_to,
+    settings_told,
+    sights,
+    states_of,
+)
+from gateway.keys.base import ChangedKey, KeyExists, KnownSecret
+from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, new_key, read_network
+from gateway.keys.store import row_of
 from gateway.usage.store import CallSums, by_day
 
 AT_ONCE = 50
@@ -34,40 +53,35 @@ OVERLAPS = {
     "none": timedelta(),
 }
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
+# Letters of a name, and the largest number.
+LONGEST, MOST = 200, 1_000_000_000
+_ASIDE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+# No more digits than MOST has are read.
+_digits = re.compile("[0-9]{1,10}").fullmatch
+# Fields of one text; `was` tells the settings that the form was made of, as `_mark_of` does.
+_TEXTS = ("name", "contact", "level", "limit", "bookings", "networks", "expires", "was")
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRow:
-    """A key in the table; `used` is how many calls of its limit are used, None where unknown."""
-
-    listed: Listed
-    last_used: datetime | None = None
-    used: int | None = None
-
-    @property
-    def share(self) -> float:
-        """Of its limit."""
-        return min(1.0, (self.used or 0) / max(1, self.listed.key.limit))
-
-
-async def key_list(visit: Visit) -> web.Response:
+@get("/keys")
+async def _list(visit: Visit) -> web.Response:
     """The table; where a page that is open asks, the table alone."""
-    wanted, order = visit.asked("q")[:100], visit.asked("order")
-    which = Which(visit.asked("which")) if visit.asked("which") in set(Which) else Which.ACTIVE
+    wanted, which, order = visit.asked("q")[:100], visit.asked("which"), visit.asked("order")
+    state = Which(which) if which in set(Which) else Which.ACTIVE
     order = order if order in ORDERS else ORDERS[0]
-    found = await visit.keys.find(wanted, which, visit.now)
-    listed = await _sorted(visit, found, order)
-    pages = max(1, -(-len(listed) // AT_ONCE))
-    asked = visit.asked("page")
-    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1
+    found = await visit.panel.book.find(wanted, state, visit.now)
+    listed = await _sorted(visit, found.keys, order)
+    pages, page = max(1, -(-len(listed) // AT_ONCE)), visit.asked("page")
+    number = int(page) if page.isascii() and page.isdigit() and len(page) < 7 else 1
     number = min(max(1, number), pages)
     shown = listed[(number - 1) * AT_ONCE : number * AT_ONCE]
-    used, calls = await _last_used(visit, shown), await _calls(visit, shown)
+    ids = [each.key.id for each in shown]
     return visit.page(
         "keys/table.html" if visit.is_part else "keys/list.html",
-        rows=[KeyRow(each, used.get(each.key.id), calls.get(each.key.id)) for each in shown],
+        shown=shown,
+        last_used=await visit.panel.keys.last_used(ids),
+        shares=await _shares(visit, shown),
         found=found,
-        which=which,
+        which=state,
         states=list(Which),
         order=order,
         orders=ORDERS,
@@ -78,71 +92,77 @@ async def key_list(visit: Visit) -> web.Response:
     )
 
 
-async def _sorted(visit: Visit, found: Selection, order: str) -> list[Listed]:
-    keys = sorted(found.keys, key=lambda each: (each.key.name.casefold(), each.key.id))
+async def _sorted(visit: Visit, found: Sequence[Listed], order: str) -> list[Listed]:
+    keys = sorted(found, key=lambda each: (each.key.name.casefold(), each.key.id))
     if order == "newest":
         keys.sort(key=lambda each: each.key.created_at, reverse=True)
     if order == "used":
-        used = await _last_used(visit, keys)
+        used = await visit.panel.keys.last_used([each.key.id for each in keys])
         keys.sort(key=lambda each: used.get(each.key.id) or _LONG_AGO, reverse=True)
     if order == "share":
-        calls = await _calls(visit, keys)
-        keys.sort(key=lambda each: KeyRow(each, used=calls.get(each.key.id)).share, reverse=True)
+        shares = await _shares(visit, keys)
+        keys.sort(key=lambda each: shares.get(each.key.id, (0.0, 0))[0], reverse=True)
     return keys
 
 
-async def _calls(visit: Visit, keys: Sequence[Listed]) -> Mapping[str, int]:
-    """Returns what each has used of its hour; nothing where what counts is down."""
-    ids = [each.key.id for each in keys]
-    found = await visit.context.used(ids)
+async def _shares(visit: Visit, keys: Sequence[Listed]) -> Mapping[str, tuple[float, int]]:
+    """Returns what each has used of its hour, as a share and in calls; nothing where that is down.
+
+    What has used more than its limit, which was lowered meanwhile, has used all.
+    """
+    found = await visit.context.used([each.key.id for each in keys])
     if found is None:
         return {}
-    return {key_id: found[key_id].calls if key_id in found else 0 for key_id in ids}
+    calls = {key_id: used.calls for key_id, used in found.items()}
+    each = ((listed.key, calls.get(listed.key.id, 0)) for listed in keys)
+    return {key.id: (min(1.0, used / max(1, key.limit)), used) for key, used in each}
 
 
-async def _last_used(visit: Visit, keys: Sequence[Listed]) -> Mapping[str, datetime]:
-    return await KeyStore(visit.store).last_used([each.key.id for each in keys])
-
-
-async def found_key(visit: Visit) -> tuple[Key, tuple[KnownSecret, ...]]:
+async def _found_key(visit: Visit) -> tuple[Key, tuple[KnownSecret, ...]]:
     """Returns the key of the address, with what may be told of its secrets."""
-    return await KeyStore(visit.store).show(visit.request.match_info["id"])
+    return await visit.panel.keys.show(visit.request.match_info["id"])
 
 
-async def card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Response:
+@get("/keys/{id}")
+async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Response:
     """One key: what it may, what it sees, how it was used, what was done; `errors` of its forms."""
-    key, secrets = await found_key(visit)
-    now = await KeyStore(visit.store).key_time(visit.now)
+    key, secrets = await _found_key(visit)
+    now = await visit.panel.keys.key_time(visit.now)
     days, total = await _days(visit, key.id), CallSums()
     for sums in days.values():
         total.add(sums)
+    series = {
+        "keys.answered": [sums.answered for sums in days.values()],
+        "keys.refused": [sums.calls - sums.answered - sums.failed for sums in days.values()],
+        "keys.failed": [sums.failed for sums in days.values()],
+    }
+    drawn = [{"label": visit.words(text), "values": values} for text, values in series.items()]
+    noon = [datetime.combine(day, time(12), visit.context.zone) for day in days]
     used = await visit.context.used([key.id])
     since = now - UNUSED
     is_unused = key.created_at < since and (key.last_used_at is None or key.last_used_at < since)
     return visit.page(
         "keys/card.html",
-        422 if errors else 200,
-        errors=errors or {},
+        errors=errors,
         hint=secrets[-1].hint if secrets else "",
-        secrets=secrets,
         states=states_of(key, is_unused, now),
         used=None if used is None else used[key.id].calls if key.id in used else 0,
         total=total,
         days=days,
-        chart=_chart(visit, days),
+        chart=visit.chart(noon, drawn, unit="keys.calls", step="day"),
         entries=await _last_entries(visit, key.id),
-        deeds=await visit.administration.log.last(LAST, subject=key.id),
-        **seen_by(visit, key),
+        deeds=await visit.panel.deeds.log.last(LAST, subject=key.id),
+        **_seen_by(visit, key),
         title="does_see",
         overlaps=OVERLAPS,
         now=now,
     )
 
 
-def seen_by(visit: Visit, key: Key) -> dict[str, Any]:
+def _seen_by(visit: Visit, key: Key) -> dict[str, Any]:
     """Returns what keys/sees.html is made of, but for its title."""
     return {
-        "sights": sights(visit.context.policy(), key, PolicyWords(visit.words).phrases),
+        "sights": sights(visit.context.standing().policy, key, visit.words.phrases),
         "closed": closed_to(key),
         "can_book": Permission.APPOINTMENT_CREATE in key.permissions,
         "key": key,
@@ -151,26 +171,12 @@ def seen_by(visit: Visit, key: Key) -> dict[str, Any]:
 
 async def _days(visit: Visit, key_id: str) -> Mapping[date, CallSums]:
     """Returns the sums of each of the last days, in UTC as they are kept."""
-    now = visit.now
-    first = now.date() - timedelta(days=DAYS - 1)
-    days = {first + timedelta(days=number): CallSums() for number in range(DAYS)}
-    since = datetime.combine(first, time(), now.tzinfo)
+    since = datetime.combine(visit.now.date() - timedelta(days=DAYS - 1), time(), UTC)
+    days = {since.date() + timedelta(days=number): CallSums() for number in range(DAYS)}
     for (moment, _), sums in (await by_day(visit.store, key_id, since)).items():
         if moment.date() in days:
             days[moment.date()].add(sums)
     return days
-
-
-def _chart(visit: Visit, days: Mapping[date, CallSums]) -> str:
-    sums = days.values()
-    noon = [datetime.combine(day, time(12), visit.context.zone) for day in days]
-    series = {
-        "keys.answered": [each.answered for each in sums],
-        "keys.refused": [each.calls - each.answered - each.failed for each in sums],
-        "keys.failed": [each.failed for each in sums],
-    }
-    drawn = [{"label": visit.words(text), "values": values} for text, values in series.items()]
-    return visit.chart(noon, drawn, unit="keys.calls", step="day")
 
 
 async def _last_entries(visit: Visit, key_id: str) -> list[tuple[datetime, AuditLine]]:
@@ -184,33 +190,33 @@ async def _last_entries(visit: Visit, key_id: str) -> list[tuple[datetime, Audit
     return sorted(entries, key=lambda each: each[0], reverse=True)
 
 
-async def rotate(visit: Visit) -> web.Response:
+@post("/keys/{id}/rotate", Right.KEYS)
+async def _rotate(visit: Visit) -> web.Response:
     """Makes a new secret, shown this once; a form that was sent before makes no other one."""
-    key, _ = await found_key(visit)
-    overlap = OVERLAPS.get(visit.text("overlap"))
-    if overlap is None:
+    key, _ = await _found_key(visit)
+    named, newest = visit.text("overlap"), visit.text("hint")
+    if named not in OVERLAPS:
         raise web.HTTPNotFound
     try:
-        async with visit.deed("key rotated", key.id, name=key.name, overlap=visit.text("overlap")):
-            made = await KeyStore(visit.store).rotate(
-                key.id, overlap, visit.now, visit.text("hint")
-            )
+        async with visit.deed("key rotated", key.id, name=key.name, overlap=named):
+            made = await visit.panel.keys.rotate(key.id, OVERLAPS[named], visit.now, newest)
     except ChangedKey:
         return visit.page("keys/already.html", 409, key_id=key.id, reason="already_rotated")
-    return shown_once(visit, made.key, made.secret, "rotated", made.secrets)
+    return _shown_once(visit, made.key, made.secret, "rotated", made.secrets)
 
 
-async def revoke(visit: Visit) -> web.Response:
+@post("/keys/{id}/revoke", Right.KEYS)
+async def _revoke(visit: Visit) -> web.Response:
     """Refuses the key from now on, where its name was typed."""
-    key, _ = await found_key(visit)
+    key, _ = await _found_key(visit)
     if visit.text("confirm") != key.name:
-        return await card(visit, {"confirm": visit.words("keys.revoke_differs", name=key.name)})
+        return await _card(visit, {"confirm": visit.words("keys.revoke_differs", name=key.name)})
     async with visit.deed("key revoked", key.id, name=key.name):
-        await KeyStore(visit.store).revoke(key.id, visit.now)
+        await visit.panel.keys.revoke(key.id, visit.now)
     return visit.go(f"/keys/{key.id}", "keys.revoked")
 
 
-def shown_once(
+def _shown_once(
     visit: Visit, key: Key, secret: str, title: str, secrets: Sequence[KnownSecret] = ()
 ) -> web.Response:
     """Answers the form that made the secret: no address leads here again, no browser keeps it."""
@@ -236,3 +242,200 @@ def shown_once(
     response.headers["Cache-Control"] = "no-store, max-age=0"
     response.headers["Pragma"] = "no-cache"
     return response
+
+
+@dataclass(frozen=True, slots=True)
+class KeyForm:
+    """What stands in the fields, as it was written, without rights and levels that there are not.
+
+    `errors` say what is wrong with a field.
+    """
+
+    texts: Mapping[str, str]
+    permissions: frozenset[Permission] = frozenset()
+    scopes: Mapping[str, AccessLevel] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def chosen(self) -> dict[str, Any]:
+        """Returns those fields of a key that say what it sees; BASIC where no level is chosen."""
+        level = self.texts["level"]
+        return {
+            "permissions": self.permissions,
+            "level": AccessLevel(level) if level in set(LEVELS) else AccessLevel.BASIC,
+            "scopes": self.scopes,
+        }
+
+
+def _written(visit: Visit) -> KeyForm:
+    chosen = set(visit.form.getall("permission", ()))
+    scopes = {resource.name: visit.text(f"scope.{resource.name}") for resource in GOVERNED}
+    return KeyForm(
+        {name: visit.text(name) for name in _TEXTS},
+        frozenset(permission for permission in Permission if permission in chosen),
+        {name: AccessLevel(level) for name, level in scopes.items() if level in set(LEVELS)},
+    )
+
+
+def _form_of(key: Key, visit: Visit) -> KeyForm:
+    texts = {
+        "name": key.name,
+        "contact": key.contact or "",
+        "level": key.level.value,
+        "limit": str(key.limit),
+        "bookings": "" if key.bookings_per_day is None else str(key.bookings_per_day),
+        "networks": "\n".join(key.networks),
+        "expires": "" if key.expires_at is None else _last_day(key.expires_at, visit).isoformat(),
+        "was": _mark_of(key),
+    }
+    return KeyForm(texts, key.permissions, key.scopes)
+
+
+def _mark_of(key: Key) -> str:
+    """Returns another text as soon as any setting of the key is another; it tells none of them."""
+    return hashlib.sha256(orjson.dumps(row_of(key))).hexdigest()
+
+
+async def _settings(visit: Visit, form: KeyForm, before: Key | None = None) -> dict[str, Any]:
+    """Returns the fields of a key, read from the form; none where it notes in it what is wrong."""
+    texts, errors, words = form.texts, form.errors, visit.words
+    name, limit, bookings = texts["name"], texts["limit"], texts["bookings"]
+    checks = {
+        "name": (bool(name) and _is_line(name), "keys.wrong_name"),
+        "contact": (_is_line(texts["contact"]), "keys.wrong_contact"),
+        "permissions": (bool(form.permissions), "keys.wrong_permissions"),
+        "level": (texts["level"] in set(LEVELS), "keys.wrong_level"),
+        "limit": (_is_number(limit), "keys.wrong_limit"),
+        "bookings": (not bookings or _is_number(bookings), "keys.wrong_limit"),
+    }
+    errors.update({each: words(text) for each, (is_right, text) in checks.items() if not is_right})
+    networks, expires_at = _networks(form, visit), _expiry(form, visit, before)
+    # two active keys of one name would be taken for each other
+    if "name" not in errors and (before is None or before.name != name):
+        same = await visit.panel.book.named(name, visit.now)
+        if any(before is None or key.id != before.id for key in same):
+            errors["name"] = words("keys.same_name")
+    if errors:
+        return {}
+    return form.chosen() | {
+        "name": name,
+        "contact": texts["contact"] or None,
+        "limit": int(limit),
+        "bookings_per_day": int(bookings) if bookings else None,
+        "networks": networks,
+        "expires_at": expires_at,
+    }
+
+
+def _is_line(text: str) -> bool:
+    is_text = all(unicodedata.category(letter) not in _ASIDE for letter in text)
+    return is_text and len(text) <= LONGEST
+
+
+def _is_number(text: str) -> bool:
+    return _digits(text) is not None and 1 <= int(text) <= MOST
+
+
+def _networks(form: KeyForm, visit: Visit) -> tuple[str, ...]:
+    """Returns those that are named, each once, with commas, blanks or lines between."""
+    found: dict[str, None] = {}
+    for text in form.texts["networks"].replace(",", " ").split():
+        try:
+            found[read_network(text)] = None
+        except ValueError:
+            form.errors["networks"] = visit.words("keys.wrong_network", network=text)
+            break
+    if len(found) > MOST_NETWORKS:
+        form.errors["networks"] = visit.words("keys.wrong_networks", most=MOST_NETWORKS)
+    return tuple(found)
+
+
+def _expiry(form: KeyForm, visit: Visit, before: Key | None) -> datetime | None:
+    """Returns the end of the day that is named, on the clinic's clock; a kept time stays."""
+    text, known = form.texts["expires"], before.expires_at if before is not None else None
+    if not text:
+        return None
+    try:
+        day = date.fromisoformat(text)
+        if known is not None and _last_day(known, visit) == day:
+            return known
+        ends = datetime.combine(day + timedelta(days=1), time(), visit.context.zone)
+    except (ValueError, OverflowError):
+        ends = None
+    if ends is None or ends <= visit.now:
+        form.errors["expires"] = visit.words("keys.wrong_expires")
+    return ends
+
+
+def _last_day(ends: datetime, visit: Visit) -> date:
+    return (ends.astimezone(visit.context.zone) - timedelta(microseconds=1)).date()
+
+
+@get("/keys/new", Right.KEYS)
+@get("/keys/{id}/edit", Right.KEYS)
+async def _form(visit: Visit) -> web.Response:
+    """The form of a key that there is, or of a new one: its id is made here, once for a form."""
+    if "id" not in visit.request.match_info:
+        texts = dict.fromkeys(_TEXTS, "") | {"level": LEVELS[0], "limit": str(DEFAULT_LIMIT)}
+        return _page(visit, KeyForm(texts), key_id=str(uuid4()))
+    key, _ = await _found_key(visit)
+    return _page(visit, _form_of(key, visit), key=key)
+
+
+@post("/keys/new", Right.KEYS)
+async def _make(visit: Visit) -> web.Response:
+    """Makes a key, its secret shown this once; or the form, with what is wrong or will be seen."""
+    form = _written(visit)
+    try:
+        key_id = str(UUID(visit.text("id")))
+    except ValueError:  # somebody changed it
+        key_id = str(uuid4())
+    settings = {} if visit.text("show") else await _settings(visit, form)
+    if not settings:
+        return _page(visit, form, key_id=key_id)
+    key = replace(new_key(now=visit.now, **settings), id=key_id)
+    try:
+        async with visit.deed("key made", key.id, **settings_told(key)):
+            secret = await visit.panel.keys.add(key)
+    except KeyExists:
+        return visit.page("keys/already.html", 409, key_id=key_id, reason="already_made")
+    return _shown_once(visit, key, secret, "made")
+
+
+@post("/keys/{id}/edit", Right.KEYS)
+async def _edit(visit: Visit) -> web.Response:
+    """Changes the settings, unless somebody else has changed them since the form was made."""
+    key, _ = await _found_key(visit)
+    form, settings = _written(visit), dict[str, Any]()
+    if not visit.text("show"):
+        if form.texts["was"] != _mark_of(key):
+            return visit.page("keys/already.html", 409, key_id=key.id, reason="already_changed")
+        settings = await _settings(visit, form, key)
+    if not settings:
+        return _page(visit, form, key=key)
+    try:
+        async with visit.deed("key changed", key.id, **changes_told(key, replace(key, **settings))):
+            await visit.panel.keys.update(key.id, key, **settings)
+    except ChangedKey:
+        return visit.page("keys/already.html", 409, key_id=key.id, reason="already_changed")
+    return visit.go(f"/keys/{key.id}", "keys.saved")
+
+
+@post("/keys/sees", Right.KEYS)
+async def _sees(visit: Visit) -> web.Response:
+    return visit.page("keys/sees.html", **_will_see(visit, _written(visit)))
+
+
+def _will_see(visit: Visit, form: KeyForm) -> dict[str, Any]:
+    key = new_key(name="-", now=visit.now, **form.chosen())
+    return _seen_by(visit, key) | {"title": "will_see"}
+
+
+def _page(visit: Visit, form: KeyForm, *, key_id: str = "", key: Key | None = None) -> web.Response:
+    return visit.page(
+        "keys/form.html",
+        errors=form.errors,
+        form=form,
+        edited=key,
+        key_id=key_id,
+        **_will_see(visit, form),
+    )

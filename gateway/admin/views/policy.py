@@ -2,23 +2,18 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from aiohttp import web
 
 from adapters.documents.problems import DocumentErrors, Problem
-from gateway.admin.policy_words import PolicyWords
 from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right
-from gateway.contract.access import LEVELS
-from gateway.contract.resources import GOVERNED
 from gateway.inquiries.keys import Which
-from gateway.inquiries.policies import DAYS, Touched, lines_of, looked, touched, waiting, whom
-from gateway.policy.policy import Policy, compile_policy
+from gateway.inquiries.policies import DAYS, Touched, lines_of, looked, touched, waiting
+from gateway.policy.policy import compile_policy
 from gateway.policy.rules import Rules
 from gateway.policy.running.file import find
 from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus
@@ -37,45 +32,29 @@ WITHIN = 5.0
 _hash = re.compile("[0-9a-f]{12,64}").fullmatch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """The policy that waits, what it changes for whom, and who declined it.
-
-    `is_counted` is whether the answers of the last days are counted by now.
-    """
-
-    policy: Policy
-    touched: Sequence[Touched]
-    is_counted: bool
-    declined: Event | None
-
-
-async def _policy(visit: Visit, wrong: Mapping[str, str] | None = None) -> web.Response:
-    """All of it; `wrong` is what was the matter with a decision."""
-    standing, versions = visit.context.standing(), Versions(visit.store)
-    held = await _waiting(visit, standing, counts=bool(visit.asked("answers")))
-    is_declined = held is not None and held.declined is not None
+@get(PAGE)
+async def _policy(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Response:
+    """All of it; `errors` are what was the matter with a decision."""
+    versions = Versions(visit.store)
+    held = await _waiting(visit, counts=bool(visit.asked("answers")))
+    standing: PolicyStatus = held["standing"]
     return visit.page(
         "policy/page.html",
-        422 if wrong else 200,
-        standing=standing,
-        state="declined" if is_declined else standing.state.replace(" ", "_"),
-        problems=await asyncio.to_thread(_problems, standing),
+        errors=errors,
+        **held,
+        state="declined" if held["declined"] else standing.state.replace(" ", "_"),
+        problems=await asyncio.to_thread(lambda: [*_problems(standing)]),
         failing=[(problem, _place(problem)) for problem in standing.failing[:PROBLEMS]],
         applies=visit.context.settings.policy_widening == "apply",
         of_cases=standing.waits_for == CASES,
         processes=await versions.running(visit.now),
-        waiting=held,
         past=await versions.history(EVENTS),
-        resources=GOVERNED,
-        levels=LEVELS,
-        **_known(visit),
         most_problems=PROBLEMS,
         longest=LONGEST,
-        wrong=wrong or {},
     )
 
 
+@get("/policy/answers")
 async def _answers(visit: Visit) -> web.Response:
     """Whom the waiting change touches, with their answers: a part of the page, which takes longer.
 
@@ -83,44 +62,42 @@ async def _answers(visit: Visit) -> web.Response:
     """
     if not visit.is_part:
         return visit.go("/policy?answers=1#waiting")
-    standing = visit.context.standing()
-    held = await _waiting(visit, standing, counts=True)
-    return visit.page("policy/touched.html", waiting=held, standing=standing, **_known(visit))
+    return visit.page("policy/touched.html", **await _waiting(visit, counts=True))
 
 
-def _known(visit: Visit) -> dict[str, Any]:
-    """Returns what both pages with a change are rendered with."""
-    return {"said_of": PolicyWords(visit.words), "days": DAYS, "most_named": NAMED}
+async def _waiting(visit: Visit, *, counts: bool) -> dict[str, Any]:
+    """Returns the policy that waits, what it changes for whom, and who declined it.
+
+    Their answers of the last days are counted where that is wanted.
+    """
+    standing, touches, declined = visit.context.standing(), list[Touched](), None
+    if standing.waiting is not None:
+        found = changes(standing.policy.rules, standing.waiting.rules)
+        selected = await visit.panel.book.find("", Which.ACTIVE, visit.now)
+        keys = [each.key for each in selected.keys]
+        touches = await touched(found, keys, visit.store if counts else None, visit.now)
+        if standing.waits_for == APPROVAL:
+            declined = await Versions(visit.store).declined(standing.waiting.hash)
+    return {
+        "standing": standing,
+        "waiting": standing.waiting,
+        "touched": touches,
+        "is_counted": counts,
+        "declined": declined,
+        "days": DAYS,
+        "most_named": NAMED,
+    }
 
 
-async def _waiting(visit: Visit, standing: PolicyStatus, *, counts: bool) -> Waiting | None:
-    policy, store = standing.waiting, visit.store
-    if policy is None:
-        return None
-    found = changes(standing.policy.rules, policy.rules)
-    keys = [each.key for each in (await visit.keys.find("", Which.ACTIVE, visit.now)).keys]
-    if counts:
-        touches = await whom(found, keys, store, visit.now)
-    else:
-        touches = await asyncio.to_thread(touched, found, keys, {})
-    is_asked = standing.waits_for == APPROVAL
-    declined = await Versions(store).declined(policy.hash) if is_asked else None
-    return Waiting(policy=policy, touched=touches, is_counted=counts, declined=declined)
-
-
-def _problems(standing: PolicyStatus) -> list[tuple[Problem, str, str]]:
-    """Returns what is wrong with the file, with its place, and its line while the file has it."""
-    if not standing.problems:
-        return []
+def _problems(standing: PolicyStatus) -> Iterator[tuple[Problem, str, str]]:
+    """Yields what is wrong with the file, with its place, and its line while the file has it."""
     path = standing.policy.file
-    found = find(Path(path))
-    lines = lines_of(found.content) if found.hash == standing.file_hash else []
-    told = []
+    found = find(Path(path)) if standing.problems else None
+    lines = lines_of(found.content) if found and found.hash == standing.file_hash else []
     for problem in standing.problems[:PROBLEMS]:
         has_line = problem.file == path and 0 < problem.line <= len(lines)
         line = lines[problem.line - 1].strip()[:200] if has_line else ""
-        told.append((problem, _place(problem), line))
-    return told
+        yield problem, _place(problem), line
 
 
 def _place(problem: Problem) -> str:
@@ -128,6 +105,7 @@ def _place(problem: Problem) -> str:
     return f"{name}:{problem.line}:{problem.column}" if problem.line else name
 
 
+@get("/policy/history")
 async def _history(visit: Visit) -> web.Response:
     """Everything that happened, the newest first, some at a time."""
     number = number_of(visit.asked("before"))
@@ -140,6 +118,7 @@ async def _history(visit: Visit) -> web.Response:
     )
 
 
+@get("/policy/versions/{hash}")
 async def _version(visit: Visit) -> web.Response:
     """One version: its text, what became of it, and how it differs from what runs."""
     version, rules = await _found(visit, visit.request.match_info["hash"])
@@ -152,7 +131,6 @@ async def _version(visit: Visit) -> web.Response:
         differences=changes(running.rules, rules) if rules else [],
         past=await Versions(visit.store).history(AT_ONCE, digest=version.hash),
         lines=lines_of(version.content),
-        said_of=PolicyWords(visit.words),
     )
 
 
@@ -160,9 +138,9 @@ async def _found(visit: Visit, digest: str) -> tuple[Version, Rules | None]:
     """Returns the version whose hash begins so, without rules where its text is another; or 404."""
     if not _hash(digest):
         raise web.HTTPNotFound
-    running = visit.context.running()
-    if running.hash.startswith(digest):
-        return running, visit.context.standing().policy.rules
+    standing = visit.context.standing()
+    if standing.version.hash.startswith(digest):
+        return standing.version, standing.policy.rules
     found = await Versions(visit.store).find(digest)
     if found is None:
         raise web.HTTPNotFound
@@ -172,7 +150,9 @@ async def _found(visit: Visit, digest: str) -> tuple[Version, Rules | None]:
         return found, None
 
 
-async def _file(visit: Visit, *, ending: str) -> web.Response:
+@get("/policy/page")
+@get("/policy/table")
+async def _file(visit: Visit) -> web.Response:
     """The matrix of what runs, or of a version, as a page to print (html) or a table (csv)."""
     policy = visit.context.standing().policy
     if asked := visit.asked("version"):
@@ -180,24 +160,27 @@ async def _file(visit: Visit, *, ending: str) -> web.Response:
         if rules is None:
             raise web.HTTPNotFound
         policy = compile_policy(version.file, version.hash, rules, lambda trouble: None)
-    name = f"what-partners-see.{ending}"
+    ending = "csv" if visit.request.path == "/policy/table" else "html"
     return web.Response(
         text=as_csv(policy) if ending == "csv" else as_page(policy, visit.today),
         content_type=f"text/{ending}",
         charset="utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        headers={"Content-Disposition": f'attachment; filename="what-partners-see.{ending}"'},
     )
 
 
-async def _decide(visit: Visit, *, decision: str) -> web.Response:
+@post("/policy/approve", Right.POLICY)
+@post("/policy/decline", Right.POLICY)
+async def _decide(visit: Visit) -> web.Response:
     """Lets the policy that waits run from now on, on every process, or declines it."""
+    decision = APPROVED if visit.request.path == "/policy/approve" else DECLINED
     digest, versions, now = visit.text("hash"), Versions(visit.store), visit.context.now
+    reason = " ".join(visit.text("reason").split())
     if digest not in waiting(await versions.running(now())):
         return await _policy(visit, {"form": visit.words("policy.gone")})
     # who approves has seen how much wider it is than what ran then
     if visit.text("running") != visit.context.standing().policy.hash:
         return await _policy(visit, {"form": visit.words("policy.moved")})
-    reason = " ".join(visit.text("reason").split())
     if not reason or len(reason) > LONGEST or not reason.isprintable():
         return await _policy(visit, {decision: visit.words("policy.reason_wrong", most=LONGEST)})
     async with visit.deed(f"policy {decision}", digest, reason=reason):
@@ -207,15 +190,3 @@ async def _decide(visit: Visit, *, decision: str) -> web.Response:
         return visit.go(PAGE, "policy.declined")
     is_late = reload.late or digest in waiting(reload.running)
     return visit.go(PAGE, "policy.approved_late" if is_late else "policy.approved")
-
-
-PAGES = (
-    get(PAGE, _policy),
-    get("/policy/answers", _answers),
-    get("/policy/history", _history),
-    get("/policy/versions/{hash}", _version),
-    get("/policy/page", partial(_file, ending="html")),
-    get("/policy/table", partial(_file, ending="csv")),
-    post("/policy/approve", partial(_decide, decision=APPROVED), Right.POLICY),
-    post("/policy/decline", partial(_decide, decision=DECLINED), Right.POLICY),
-)

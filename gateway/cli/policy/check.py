@@ -1,22 +1,21 @@
 """`clinic-gateway policy check` and `policy schema`: whether a policy file is sound."""
 
-import asyncio
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from gateway.cli.lines import legible
-from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.options import shared_options
+from gateway.cli.output import fail, say, say_json
 from gateway.cli.policy.cases import try_again
-from gateway.cli.policy.reports import annotations, as_data, as_sarif, print_annotations
+from gateway.cli.policy.diff import outlook_lines, waits_for_approval
+from gateway.cli.policy.reports import as_data, as_sarif, print_problems
 from gateway.cli.policy.subject import chosen, file_argument
+from gateway.cli.run import Run
 from gateway.policy.cases.run import FAILED, summary, verify
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checks import Checked, check_policy, notes_of
 from gateway.policy.reading.schema import policy_schema
-from gateway.settings import load_settings
 
 
 @click.command()
@@ -36,15 +35,9 @@ from gateway.settings import load_settings
     help="Also look at the configured practice system: what there never gets out, and what is"
     " open and never filled.",
 )
-@config_option
-@json_option
-def check(
-    file: Path | None,
-    strict: bool,
-    form: str,
-    against_backend: bool,
-    config: Path | None,
-    as_json: bool,
+@shared_options
+async def check(
+    run: Run, file: Path | None, strict: bool, form: str, against_backend: bool
 ) -> None:
     """Say whether a policy file can be used, or all that is wrong with it.
 
@@ -53,34 +46,38 @@ def check(
     what it shows more waits until they pass. What is allowed and risky is a warning; the practice
     system only gives notes.
     """
-    as_json = as_json or form == "json"
-    path = chosen(file, config, as_json=as_json)
+    run = replace(run, as_json=run.as_json or form == "json")
+    path = chosen(run, file)
     checked = check_policy(path)
     if against_backend and checked.policy is not None:
-        checked = asyncio.run(_against_backend(checked, checked.policy, config))
+        checked = await _against_backend(run, checked, checked.policy)
     if checked.policy is not None:
         errors = (*checked.errors, *verify(checked.policy, path))
         checked = replace(checked, errors=errors)
-    if as_json:
-        click.echo(json.dumps(as_data(checked), indent=2))
-        for problem in checked.errors:  # for who watches a program's log
-            click.echo(legible(str(problem)), err=True)
+    if run.as_json:
+        say_json(as_data(checked), indent=2)
+        say(*map(str, checked.errors), err=True)  # for who watches a program's log
     elif form == "sarif":
-        click.echo(json.dumps(as_sarif(checked), indent=2))
+        say_json(as_sarif(checked), indent=2)
     else:
-        _print(checked, file, config)
+        print_problems(checked)
+        if checked.policy is not None:
+            await _say_what_comes(run, checked, checked.policy, file)
     if checked.errors or (strict and checked.warnings):
         raise click.exceptions.Exit(1)
 
 
-async def _against_backend(checked: Checked, policy: Policy, config: Path | None) -> Checked:
+async def _against_backend(run: Run, checked: Checked, policy: Policy) -> Checked:
     """The same with notes, and with the conditions that the practice system cannot serve."""
     from adapters.doctor import surveyor_of
     from gateway.backend import unserved_rows
-    from gateway.cli.backend import bare_adapter
+    from gateway.cli.backend import own_or_passing
+    from gateway.inquiries.practice import bare_adapter
 
-    settings = load_settings(config)
-    async with bare_adapter(settings, lambda trouble: None) as adapter:
+    async with (
+        own_or_passing(run.settings) as (settings, store),
+        bare_adapter(settings, store, lambda trouble: None) as adapter,
+    ):
         survey = surveyor_of(adapter)
         if survey is None:
             fail(f"the adapter {settings.backend.adapter} cannot tell what it leaves out")
@@ -90,41 +87,27 @@ async def _against_backend(checked: Checked, policy: Policy, config: Path | None
     return replace(checked, errors=errors, notes=notes, policy=None if errors else policy)
 
 
-def _print(checked: Checked, file: Path | None, config: Path | None) -> None:
-    if found := list(annotations(checked)):
-        print_annotations(found)
-    if checked.policy is None:
+async def _say_what_comes(run: Run, checked: Checked, policy: Policy, file: Path | None) -> None:
+    """What a gateway would do with a policy that can be read."""
+    if checked.errors:
+        has_failed = any(problem.code == FAILED for problem in checked.errors)
+        does = "lists them" if has_failed else "says why"
+        failing = f"{summary(checked.errors)}; `{try_again(file)}` {does}"
+        say(f"{policy.file}: in order, but {failing}", *await outlook_lines(run, policy))
         return
-    from gateway.cli.policy.diff import outlook_lines, waits_for_approval
-
-    if not checked.errors:
-        click.echo(legible(_in_order(checked.policy)))
-        if waits_for_approval(checked.policy, config):
-            click.echo("It waits for an approval: `clinic-gateway policy status` says more.")
-        return
-    has_failed = any(problem.code == FAILED for problem in checked.errors)
-    does = "lists them" if has_failed else "says why"
-    failing = f"{summary(checked.errors)}; `{try_again(file)}` {does}"
-    click.echo(legible(f"{checked.policy.file}: in order, but {failing}"))
-    for line in outlook_lines(checked.policy, config):
-        click.echo(legible(line))
-
-
-def _in_order(policy: Policy) -> str:
     fields = sum(len(rules.fields) for rules in policy.rules.values())
-    return (
-        f"{policy.file}: in order; {len(policy.rules)} resources, {fields} fields,"
-        f" hash {policy.short_hash}"
-    )
+    found = f"{len(policy.rules)} resources, {fields} fields, hash {policy.short_hash}"
+    say(f"{policy.file}: in order; {found}")
+    if await waits_for_approval(run, policy):
+        say("It waits for an approval: `clinic-gateway policy status` says more.")
 
 
 @click.command()
-@config_option
-@json_option
-def schema(config: Path | None, as_json: bool) -> None:
+@shared_options
+def schema(run: Run) -> None:
     """Print the JSON Schema of a policy file, as JSON, for editors that complete and check it.
 
     The shipped policies.yaml names it in its head; a policy of your own does so with a copy of
     policies.schema.json beside it.
     """
-    click.echo(json.dumps(policy_schema(), indent=2))
+    say_json(policy_schema(), indent=2)

@@ -3,24 +3,21 @@
 `policy check` asks it what a gateway would do with a policy whose cases fail.
 """
 
-import asyncio
-import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from adapters.documents.problems import DocumentErrors
-from gateway.cli.lines import legible
-from gateway.cli.options import config_option, fail, json_option
+from gateway.cli.options import shared_options
+from gateway.cli.output import counted, fail
 from gateway.cli.policy.cases import try_again
+from gateway.cli.run import Run, now
 from gateway.inquiries.policies import (
     DAYS,
     RUNNING,
     Comparison,
-    Named,
     Touched,
     compared,
     is_kept,
@@ -33,7 +30,7 @@ from gateway.policy.policy import Policy
 from gateway.policy.reading.document import load_policy
 from gateway.policy.running.versions import Versions
 from gateway.policy.telling.wording import Effect, PolicyChange
-from gateway.settings import Settings, StartRefused, load_settings
+from gateway.settings import StartRefused
 from gateway.state import opened_if_begun
 from gateway.store import StoreError
 
@@ -53,63 +50,52 @@ _ANYWHERE = (
 @click.argument("new", required=False)
 @click.option("--keys", "per_key", is_flag=True, help="Say it key by key.")
 @click.option("--fail-on-widening", is_flag=True, help="Exit 1 where anybody would see more.")
-@config_option
-@json_option
-def diff(
-    old: str,
-    new: str | None,
-    per_key: bool,
-    fail_on_widening: bool,
-    config: Path | None,
-    as_json: bool,
-) -> None:
+@shared_options
+async def diff(run: Run, old: str, new: str | None, per_key: bool, fail_on_widening: bool) -> None:
     """Say what changes from OLD to NEW: which fields and records, for which keys, how often.
 
     Either is a file, `running`, or the beginning of the hash of a policy that ran. OLD is the
     running policy where it is left out, NEW the configured file. A note says where the cases
     beside NEW fail.
     """
-    settings = load_settings(config)
-    found = asyncio.run(_comparison(old, new or str(settings.policy), settings))
-    if as_json:
-        click.echo(json.dumps(_members(found), indent=2))
-    else:
-        for line in _lines(found, per_key=per_key):
-            click.echo(legible(line))
-        for note in found.notes:
-            click.echo(legible(f"note: {note}"))
+    new = new or str(run.settings.policy)
+    async with opened_if_begun(run.settings) as store:
+        before, after = await policy_named(old, store), await policy_named(new, store)
+        notes = []
+        # a policy that ran has no cases beside it
+        if not is_kept(new) and (
+            failing := verify(load_policy(Path(new), lambda trouble: None), Path(new))
+        ):
+            waits = "what it shows more waits until they pass"
+            notes = [f"{new}: {summary(failing)}, so {waits}: {try_again(Path(new))}"]
+        found = await compared(before, after, store, now(), notes)
+    run.say(_data(found), _lines(found, per_key=per_key), indent=2)
     if fail_on_widening and found.widens:
         fail(f"{found.new.name} shows more than {found.old.name}")
-
-
-async def _comparison(old: str, new: str, settings: Settings) -> Comparison:
-    async with opened_if_begun(settings) as store:
-        before, after = await policy_named(old, store), await policy_named(new, store)
-        return await compared(before, after, store, datetime.now(UTC), list(_notes(new)))
-
-
-def _notes(new: str) -> Iterator[str]:
-    """What the cases beside a file hold against it; a policy that ran has none."""
-    if is_kept(new):
-        return
-    path = Path(new)
-    if problems := verify(load_policy(path, lambda trouble: None), path):
-        waits = "what it shows more waits until they pass"
-        yield f"{new}: {summary(problems)}, so {waits}: {try_again(path)}"
 
 
 def _lines(found: Comparison, *, per_key: bool) -> Iterator[str]:
     old, new = (f"{policy.name} ({policy.hash[:12]})" for policy in (found.old, found.new))
     yield f"{old} -> {new}"
-    if per_key:
-        yield from _by_key(found)
+    keys = {key.id: key for touched in found.touched for key in touched.keys}
+    if per_key and not keys:
+        yield "no active key sees anything else"
     elif not found.touched:
         yield "no key sees anything else"
-    else:
-        for touched in found.touched:
-            yield f"{touched.change.sentence}{_whom(touched) if found.known else ''}"
+    for key in keys.values() if per_key else ():
+        yield f"{key.name} ({key.id})"
+        yield from (f"  {one.change.sentence}" for one in found.touched if key in one.keys)
+    for touched in () if per_key else found.touched:
+        yield f"{touched.change.sentence}{_whom(touched) if found.known else ''}"
     if found.touched:
-        yield _summary(found)
+        effects = [touched.change.effect for touched in found.touched]
+        parts = [f"{effects.count(one)} {_SHOWS[one]}" for one in Effect if one in effects]
+        verdict = "wider" if found.widens else "narrower"
+        if not found.known:
+            verdict += "; no keys are known here (name the configuration: --config)"
+        yield f"{counted(len(effects), 'change')} ({', '.join(parts)}): {verdict}"
+    for note in found.notes:
+        yield f"note: {note}"
 
 
 def _whom(touched: Touched) -> str:
@@ -119,7 +105,7 @@ def _whom(touched: Touched) -> str:
     count, effect = len(touched.keys), touched.change.effect
     keys, ending = ("key", "s") if count == 1 else ("keys", "")
     how = f"{_VERBS[effect]}{ending} it{' otherwise' if effect is Effect.OTHER else ''}"
-    names = ", ".join(legible(key.name) for key in touched.keys[:NAMED])
+    names = ", ".join(key.name for key in touched.keys[:NAMED])
     more = ", ..." if count > NAMED else ""
     seen = "1 answer" if touched.answers == 1 else f"{touched.answers:,} answers"
     return (
@@ -128,27 +114,7 @@ def _whom(touched: Touched) -> str:
     )
 
 
-def _by_key(found: Comparison) -> Iterator[str]:
-    keys = {key.id: key for touched in found.touched for key in touched.keys}
-    if not keys:
-        yield "no active key sees anything else"
-    for key in keys.values():
-        yield f"{legible(key.name)} ({key.id})"
-        for touched in found.touched:
-            if key in touched.keys:
-                yield f"  {touched.change.sentence}"
-
-
-def _summary(found: Comparison) -> str:
-    effects = [touched.change.effect for touched in found.touched]
-    parts = [f"{effects.count(effect)} {_SHOWS[effect]}" for effect in Effect if effect in effects]
-    verdict = "wider" if found.widens else "narrower"
-    unknown = "" if found.known else "; no keys are known here (name the configuration: --config)"
-    count = "1 change" if len(effects) == 1 else f"{len(effects)} changes"
-    return f"{count} ({', '.join(parts)}): {verdict}{unknown}"
-
-
-def _members(found: Comparison) -> dict[str, Any]:
+def _data(found: Comparison) -> dict[str, Any]:
     return {
         "old": {"name": found.old.name, "hash": found.old.hash},
         "new": {"name": found.new.name, "hash": found.new.hash},
@@ -172,42 +138,34 @@ def _members(found: Comparison) -> dict[str, Any]:
     }
 
 
-def outlook_lines(policy: Policy, config: Path | None) -> Sequence[str]:
+async def outlook_lines(run: Run, policy: Policy) -> Sequence[str]:
     """What the configured gateway would do with a policy whose cases fail; else what any would."""
     try:
-        settings = load_settings(config)
-        last = asyncio.run(_last(settings))
+        async with opened_if_begun(run.settings) as store:
+            last = await policy_named(RUNNING, store)
     except (DocumentErrors, StartRefused, StoreError):
         return _ANYWHERE
     if last.hash == policy.hash:
         return ["It is the policy that runs: mend its cases, so that a later change need not wait."]
+
+    def listed(changes: Sequence[PolicyChange]) -> Sequence[str]:
+        return [f"  {change.sentence}" for change in changes] or ["  nothing"]
+
     found = outlook(last.rules, policy.rules)
-    approved = " and somebody approves it" if settings.policy_widening == "approve" else ""
+    approved = " and somebody approves it" if run.settings.policy_widening == "approve" else ""
     return [
         f"Compared with the policy that ran last ({last.hash[:12]}), takes effect at once:",
-        *_listed(found.at_once),
+        *listed(found.at_once),
         f"Waits until its cases pass{approved}:",
-        *_listed(found.waits),
+        *listed(found.waits),
     ]
 
 
-async def _last(settings: Settings) -> Named:
-    async with opened_if_begun(settings) as store:
-        return await policy_named(RUNNING, store)
-
-
-def _listed(changes: Sequence[PolicyChange]) -> Sequence[str]:
-    return [f"  {change.sentence}" for change in changes] or ["  nothing"]
-
-
-def waits_for_approval(policy: Policy, config: Path | None) -> bool:
+async def waits_for_approval(run: Run, policy: Policy) -> bool:
     """Whether a gateway that runs on the configured store holds it back until somebody approves."""
     try:
-        return policy.hash in asyncio.run(_waiting(load_settings(config)))
+        async with opened_if_begun(run.settings) as store:
+            running = await Versions(store).running(now()) if store else ()
+            return policy.hash in waiting(running)
     except (DocumentErrors, StartRefused, StoreError):
         return False
-
-
-async def _waiting(settings: Settings) -> Sequence[str]:
-    async with opened_if_begun(settings) as store:
-        return waiting(await Versions(store).running(datetime.now(UTC))) if store else ()

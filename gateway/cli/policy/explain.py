@@ -1,10 +1,7 @@
 """`clinic-gateway policy explain`: why a key sees what it sees, now or in a past answer."""
 
-import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,10 +9,11 @@ import click
 from gateway.audit.chains import audit_folder
 from gateway.audit.entries import BEGUN
 from gateway.audit.search import EntryFilter, newest_entries
-from gateway.cli.audit.access import reading
-from gateway.cli.keys import one_named
-from gateway.cli.lines import legible
-from gateway.cli.options import OneLine, OneOf, config_option, fail, json_option
+from gateway.cli.audit import reading
+from gateway.cli.options import ONE_LINE, one_of, shared_options
+from gateway.cli.output import counted, fail
+from gateway.cli.policy.subject import key_of
+from gateway.cli.run import Run
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_named
@@ -23,9 +21,8 @@ from gateway.keys.base import OddKey, UnknownKey
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.policy.telling.wording import Reason, reasons
-from gateway.settings import Settings, StartRefused, load_settings
+from gateway.settings import StartRefused
 from gateway.state import opened_if_begun
-from gateway.store import Store
 
 _BY_ID = {operation.id: operation for operation in OPERATIONS}
 
@@ -34,8 +31,9 @@ _BY_ID = {operation.id: operation for operation in OPERATIONS}
 class Explanation:
     """What one key sees of one operation's answers.
 
-    `refused` says why it gets no answer at all; `decided` what gave it its level. `past` is what
-    the audit knows of the answer, where one is explained; `others` had the same request id before.
+    `refused` says why it gets no answer at all; `decided` what gave it its level. `past` are the
+    audit's entries of the answer that is explained, where one is: others had the same request id
+    before it.
     """
 
     operation: Operation
@@ -44,26 +42,18 @@ class Explanation:
     decided: str
     policy: Named
     refused: str = ""
-    past: Any = None
-    others: Sequence[Any] = ()
-
-    def reasons(self) -> Sequence[Reason]:
-        """Why, field by field."""
-        resource = self.operation.returns
-        if not resource.governed:
-            why = "no policy is about it"
-            return [Reason(path=path, sight="whole", why=why, spot=None) for path in resource.paths]
-        spots = deciding_lines(self.policy.content)
-        return list(reasons(resource, self.policy.rules[resource.name], self.level, spots))
+    past: Sequence[Any] = ()
 
 
 @click.command()
 @click.option("--key", "key_id", metavar="ID", help="A key, by its id or its name.")
 @click.option(
-    "--operation", type=OneOf("OPERATION", _BY_ID), help="What it calls, such as get_client."
+    "--operation",
+    type=one_of("OPERATION", _BY_ID, _BY_ID.__getitem__),
+    help="What it calls, such as get_client.",
 )
 @click.option(
-    "--request", type=OneLine(), metavar="ID", help="An answer that went out: its X-Request-Id."
+    "--request", type=ONE_LINE, metavar="ID", help="An answer that went out: its X-Request-Id."
 )
 @click.option(
     "--policy",
@@ -71,83 +61,77 @@ class Explanation:
     show_default=True,
     help="A file, or the beginning of the hash of a policy that ran.",
 )
-@config_option
-@json_option
-def explain(
-    key_id: str | None,
-    operation: str | None,
-    request: str | None,
-    policy: str,
-    config: Path | None,
-    as_json: bool,
+@shared_options
+async def explain(
+    run: Run, key_id: str | None, operation: Operation | None, request: str | None, policy: str
 ) -> None:
     """Say field by field what a key sees, and which line of the policy decides.
 
     Name a key and an operation; or an answer that went out, by its request id: then the policy of
     that time is taken.
     """
-    if bool(request) == bool(key_id and operation) or bool(key_id) != bool(operation):
+    if request and not (key_id or operation):
+        found = await _of_answer(run, request)
+    elif key_id and operation and not request:
+        found = await _of_key(run, key_id, operation, policy)
+    else:
         raise click.UsageError("name --key and --operation, or --request")
-    settings = load_settings(config)
-    if request:
-        found = asyncio.run(_of_answer(settings, *_past(settings, request)))
+    resource = found.operation.returns
+    if resource.governed:
+        spots = deciding_lines(found.policy.content)
+        why = list(reasons(resource, found.policy.rules[resource.name], found.level, spots))
     else:
-        found = asyncio.run(_of_key(settings, key_id or "", _BY_ID[operation or ""], policy))
-    if as_json:
-        click.echo(json.dumps(_members(found), indent=2))
-    else:
-        for line in _lines(found):
-            click.echo(legible(line))
+        text = "no policy is about it"
+        why = [Reason(path=path, sight="whole", why=text, spot=None) for path in resource.paths]
+    run.say(_data(found, why), _lines(found, why), indent=2)
 
 
-async def _of_key(
-    settings: Settings, key_id: str, operation: Operation, policy: str
-) -> Explanation:
-    async with opened_if_begun(settings) as store:
+async def _of_key(run: Run, key_id: str, operation: Operation, policy: str) -> Explanation:
+    async with opened_if_begun(run.settings) as store:
         if store is None:
             fail("no keys are known here: name the gateway's configuration with --config")
-        key = one_named([key for key, _ in (await KeyStore(store).list()).keys], key_id)
-        named = await _policy(policy, store, settings)
+        key = await key_of(store, key_id)
+        try:
+            named = await policy_named(policy, store)
+        except StartRefused:
+            if policy != RUNNING:
+                raise
+            # none has run yet
+            named = await policy_named(str(run.settings.policy), store)
+    resource = operation.returns
+    if not resource.governed:
+        decided = f"{resource.name} are always whole"
+    elif resource.name in key.scopes:
+        decided = f"the key's scope {resource.name}={key.scopes[resource.name]}"
+    else:
+        decided = f"the key's level; it has no scope for {resource.name}"
     may_ask = operation.permission in key.permissions
     return Explanation(
         operation=operation,
         key=key,
-        level=key.level_for(operation.returns.name),
-        decided=_decided(key, operation),
+        level=key.level_for(resource.name),
+        decided=decided,
         policy=named,
         refused="" if may_ask else f"the key lacks {operation.permission}: every call is 403",
     )
 
 
-async def _policy(name: str, store: Store, settings: Settings) -> Named:
-    """The running policy; the configured file where none has run yet."""
-    try:
-        return await policy_named(name, store)
-    except StartRefused:
-        if name != RUNNING:
-            raise
-        return await policy_named(str(settings.policy), store)
-
-
-def _past(settings: Settings, request: str) -> tuple[Any, list[Any]]:
-    """The newest entry of a request, and the others: a partner may use an id again.
+async def _of_answer(run: Run, request: str) -> Explanation:
+    """By the newest entry of the request: a partner may use an id again.
 
     That a booking began is no answer, unless nothing else is known of it.
     """
-    folder = audit_folder(settings)
-    with reading(settings):
+    folder = audit_folder(run.settings)
+    with reading(run.settings):
         found = newest_entries(folder, EntryFilter(request=request))[::-1]
     ended = [entry for entry in found if entry["outcome"] != BEGUN] or found
     if not ended:
         fail(f"the audit in {folder} knows no answer with the request id {request}")
-    return ended[-1], ended[:-1]
-
-
-async def _of_answer(settings: Settings, entry: Any, others: list[Any]) -> Explanation:
+    entry = ended[-1]
     operation = _BY_ID.get(entry["operation"])
     if operation is None or entry["level"] is None or entry["policy"] is None:
         fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
-    async with opened_if_begun(settings) as store:
+    async with opened_if_begun(run.settings) as store:
         named = await policy_named(entry["policy"], store)
         try:
             key = None if store is None else await KeyStore(store).get(entry["keyId"])
@@ -159,40 +143,29 @@ async def _of_answer(settings: Settings, entry: Any, others: list[Any]) -> Expla
         level=AccessLevel(entry["level"]),
         decided="the level that was applied, as the audit has it",
         policy=named,
-        past=entry,
-        others=others,
+        past=ended,
     )
 
 
-def _decided(key: Key, operation: Operation) -> str:
-    resource = operation.returns.name
-    if not operation.returns.governed:
-        return f"{resource} are always whole"
-    if resource in key.scopes:
-        return f"the key's scope {resource}={key.scopes[resource]}"
-    return f"the key's level; it has no scope for {resource}"
-
-
-def _lines(found: Explanation) -> Iterator[str]:
-    whose = f"{legible(found.key.name)} ({found.key.id})" if found.key else "a key that is gone"
+def _lines(found: Explanation, why: Sequence[Reason]) -> Iterator[str]:
+    whose = f"{found.key.name} ({found.key.id})" if found.key else "a key that is gone"
     yield f"{found.operation.id} for {whose}"
-    if found.past is not None:
-        count = len(found.past["recordIds"])
-        records = "1 record" if count == 1 else f"{count} records"
-        yield f"answer of {found.past['time'][:19]}Z: {found.past['outcome']}, {records}"
-    if found.others:
-        yield f"the newest of {len(found.others) + 1} with that request id; before:"
-    for entry in found.others:
-        operation = entry["operation"] or "no operation"
-        yield f"  {entry['time'][:19]}Z {operation}: {entry['outcome']}"
+    if found.past:
+        *others, entry = found.past
+        records = counted(len(entry["recordIds"]), "record")
+        yield f"answer of {entry['time'][:19]}Z: {entry['outcome']}, {records}"
+        if others:
+            yield f"the newest of {len(found.past)} with that request id; before:"
+        for other in others:
+            operation = other["operation"] or "no operation"
+            yield f"  {other['time'][:19]}Z {operation}: {other['outcome']}"
     yield f"level {found.level}: {found.decided}"
     short, name = found.policy.hash[:12], found.policy.name
     yield f"policy {short}, as it ran" if name == short else f"policy {name}, hash {short}"
     if found.refused:
         yield found.refused
-    every = found.reasons()
-    width = max((len(reason.path) for reason in every), default=0)
-    for reason in every:
+    width = max((len(reason.path) for reason in why), default=0)
+    for reason in why:
         place = f" ({found.policy.place}:{reason.spot[0]}:{reason.spot[1]})" if reason.spot else ""
         if reason.path:
             yield f"  {reason.path:{width}}  {reason.sight:8}  {reason.why}{place}"
@@ -200,7 +173,7 @@ def _lines(found: Explanation) -> Iterator[str]:
             yield f"records: {reason.sight}: {reason.why}{place}"
 
 
-def _members(found: Explanation) -> dict[str, Any]:
+def _data(found: Explanation, why: Sequence[Reason]) -> dict[str, Any]:
     policy = found.policy
     return {
         "operation": found.operation.id,
@@ -209,8 +182,8 @@ def _members(found: Explanation) -> dict[str, Any]:
         "decided": found.decided,
         "refused": found.refused or None,
         "policy": {"name": policy.name, "hash": policy.hash, "place": policy.place},
-        "answer": found.past,
-        "others": list(found.others),
+        "answer": found.past[-1] if found.past else None,
+        "others": list(found.past[:-1]),
         "fields": [
             {
                 "field": reason.path or None,
@@ -219,6 +192,6 @@ def _members(found: Explanation) -> dict[str, Any]:
                 "line": reason.spot and reason.spot[0],
                 "column": reason.spot and reason.spot[1],
             }
-            for reason in found.reasons()
+            for reason in why
         ],
     }

@@ -5,8 +5,9 @@ Columns count letters from 1; an end is the column behind the last letter.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from rich.text import Text
 
 import gateway
 from adapters.documents.problems import Check, Problem, Severity
-from gateway.cli.lines import legible
+from gateway.cli.output import counted, legible
 from gateway.inquiries.policies import lines_of
 from gateway.policy.cases.file import LARGEST  # more than a policy may have
 from gateway.policy.reading.checks import CHECKS, Checked
@@ -34,7 +35,6 @@ _COLOURS = {
 _ENDS = {"[": "]", "{": "}"}
 # What is wrong with another file, such as the configuration.
 _OTHER: Check[Any] = Check("", "not in order", "")
-_CODES = list(CHECKS)
 _quoted = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""").match
 _word = re.compile(r"(?:[^,\[\]{}#:]|:(?=\S)|(?<!\s)#|\[\]\.?|\([^)]*\))+").match
 
@@ -51,22 +51,21 @@ class Annotation:
 
 def annotations(checked: Checked) -> Iterator[Annotation]:
     """Errors and warnings in the order of the file, then notes."""
-    known: dict[str, list[str]] = {}
+
+    @cache
+    def lines(file: str) -> list[str]:
+        try:
+            with Path(file).open("rb") as stream:
+                return lines_of(stream.read(LARGEST))
+        except OSError:
+            return []
+
     for problem in [*sorted((*checked.errors, *checked.warnings)), *checked.notes]:
-        if problem.file not in known:
-            known[problem.file] = _lines(Path(problem.file)) if problem.line else []
-        lines = known[problem.file]
-        source = lines[problem.line - 1] if 0 < problem.line <= len(lines) else ""
-        end = end_of(source, problem.column) if problem.line else 0
+        source, end = "", 0
+        if problem.line:
+            [source] = lines(problem.file)[problem.line - 1 : problem.line] or [""]
+            end = end_of(source, problem.column)
         yield Annotation(problem, CHECKS.get(problem.code, _OTHER), source, end)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        with path.open("rb") as stream:
-            return lines_of(stream.read(LARGEST))
-    except OSError:
-        return []
 
 
 def end_of(line: str, column: int) -> int:
@@ -76,20 +75,15 @@ def end_of(line: str, column: int) -> int:
         return column + 1
     if found := _quoted(rest):
         return column + found.end()
-    if rest[0] in _ENDS:
-        return column + _closed(rest)
-    found = _word(rest)
-    return column + (len(found[0].rstrip()) or 1 if found else 1)
-
-
-def _closed(rest: str) -> int:
-    """How many letters a bracket holds within its line, itself included."""
+    if rest[0] not in _ENDS:
+        found = _word(rest)
+        return column + (len(found[0].rstrip()) or 1 if found else 1)
     depth, opens = 0, rest[0]
     for number, letter in enumerate(rest, 1):
         depth += (letter == opens) - (letter == _ENDS[opens])
         if not depth:
-            return number
-    return len(rest.rstrip())
+            return column + number
+    return column + len(rest.rstrip())
 
 
 def as_data(checked: Checked) -> dict[str, Any]:
@@ -108,32 +102,33 @@ def as_data(checked: Checked) -> dict[str, Any]:
 
 def as_sarif(checked: Checked) -> dict[str, Any]:
     """One run, with a rule for every check there is."""
-    driver = {
-        "name": "clinic-gateway policy check",
-        "version": gateway.__version__,
-        "rules": [_rule(check) for check in CHECKS.values()],
-    }
+    rules = [
+        {
+            "id": check.code,
+            "shortDescription": {"text": check.title},
+            "fullDescription": {"text": check.help},
+            "help": {"text": check.help},
+            "defaultConfiguration": {"level": check.severity.value},
+        }
+        for check in CHECKS.values()
+    ]
+    name = "clinic-gateway policy check"
     run = {
-        "tool": {"driver": driver},
+        "tool": {"driver": {"name": name, "version": gateway.__version__, "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "results": [_result(found) for found in annotations(checked)],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(check: Check[Any]) -> dict[str, Any]:
-    return {
-        "id": check.code,
-        "shortDescription": {"text": check.title},
-        "fullDescription": {"text": check.help},
-        "help": {"text": check.help},
-        "defaultConfiguration": {"level": check.severity.value},
-    }
-
-
 def _result(found: Annotation) -> dict[str, Any]:
-    problem = found.problem
-    place: dict[str, Any] = {"artifactLocation": {"uri": _address(Path(problem.file))}}
+    problem, path, here = found.problem, Path(found.problem.file), Path.cwd()
+    # relative where it lies in this folder, as hosts want it
+    if path.is_absolute() and not path.is_relative_to(here):
+        uri = path.as_uri()
+    else:
+        uri = quote((path.relative_to(here) if path.is_absolute() else path).as_posix())
+    place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if problem.line:
         place["region"] = {
             "startLine": problem.line,
@@ -143,52 +138,43 @@ def _result(found: Annotation) -> dict[str, Any]:
         }
     return {
         "ruleId": problem.code,
-        "ruleIndex": _CODES.index(problem.code),
+        "ruleIndex": list(CHECKS).index(problem.code),
         "level": found.check.severity.value,
         "message": {"text": problem.text},
         "locations": [{"physicalLocation": place}],
     }
 
 
-def _address(path: Path) -> str:
-    """The file's address: relative where it lies in this folder, as hosts want it."""
-    if not path.is_absolute():
-        return quote(path.as_posix())
-    here = Path.cwd()
-    return quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
-
-
-def print_annotations(found: Sequence[Annotation]) -> None:
+def print_problems(checked: Checked) -> None:
     """Each on stderr, with help once for each check, then how many; colours on a terminal only."""
     console, helped = Console(stderr=True, highlight=False), set[str]()
-    for annotation in found:
-        for line in _block(annotation, with_help=annotation.problem.code not in helped):
+    counts = Counter[Severity]()
+    for found in annotations(checked):
+        code, severity = found.problem.code, found.check.severity
+        counts[severity] += 1
+        for line in _block(found):
             console.print(line, soft_wrap=True)
-        helped.add(annotation.problem.code)
-    count = Counter(annotation.check.severity for annotation in found)
-    told = [f"{n} {severity}{'s' * (n > 1)}" for severity in Severity if (n := count[severity])]
-    console.print(Text(", ".join(told)), soft_wrap=True)
+        if code not in helped:
+            help_line = Text.assemble(("      = help: ", "blue"), found.check.help)
+            console.print(help_line, soft_wrap=True)
+        helped.add(code)
+    if counts:
+        every = [counted(counts[severity], severity) for severity in Severity if counts[severity]]
+        console.print(Text(", ".join(every)), soft_wrap=True)
 
 
-def _block(found: Annotation, *, with_help: bool) -> Iterator[Text]:
-    """The problem, its line, a caret under the word, and the help."""
+def _block(found: Annotation) -> Iterator[Text]:
+    """The problem, its line, and carets under the word, where the line is cut to the widest."""
     problem, colour = found.problem, _COLOURS[found.check.severity]
     place = str(problem).removesuffix(f": {problem.text}")
     kind = f"{found.check.severity}[{problem.code}]"
     yield Text.assemble((legible(place), "bold"), ": ", (kind, colour), ": ", legible(problem.text))
     if problem.line:
-        shown, before, width = _window(found)
+        start = problem.column - 1
+        first = max(0, start - WIDEST // 2) if len(found.source) > WIDEST else 0
+        shown = legible(found.source[first : first + WIDEST])
+        # in cells, of which a letter may take two
+        before = cell_len(shown[: start - first])
+        width = max(1, cell_len(shown[start - first : found.end - 1 - first]))
         yield Text.assemble((f"{problem.line:5} | ", "blue"), shown)
         yield Text.assemble(("      | ", "blue"), " " * before, ("^" * width, colour))
-    if with_help:
-        yield Text.assemble(("      = help: ", "blue"), found.check.help)
-
-
-def _window(found: Annotation) -> tuple[str, int, int]:
-    """What is shown of the line, and where and how wide its carets are, in cells."""
-    source, start = found.source, found.problem.column - 1
-    first = max(0, start - WIDEST // 2) if len(source) > WIDEST else 0
-    shown = legible(source[first : first + WIDEST])
-    before = cell_len(shown[: start - first])
-    word = shown[start - first : found.end - 1 - first]
-    return shown, before, max(1, cell_len(word))

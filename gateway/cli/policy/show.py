@@ -1,23 +1,26 @@
 """`clinic-gateway policy show` and `preview`: what each level sees; a record as a key sees it."""
 
-import asyncio
-import json
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from adapters.base import Trouble
-from gateway.cli.lines import legible, legible_json
-from gateway.cli.options import LEVEL, RESOURCE, OneOf, Scope, config_option, fail, json_option
-from gateway.cli.policy.subject import file_argument, key_named, loaded, record_named
+from gateway.cli.options import (
+    LEVEL,
+    RESOURCE,
+    TextValue,
+    one_of,
+    scopes_option,
+    shared_options,
+)
+from gateway.cli.output import fail, legible, print_table, say, say_json
+from gateway.cli.policy.subject import file_argument, key_of, loaded, record_named
+from gateway.cli.run import Run, now
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.resources import GOVERNED
@@ -26,58 +29,59 @@ from gateway.inquiries.policies import is_kept, policy_named
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.redactor import NoUsableId
-from gateway.policy.rules import WHOLE, AllOrNothing
+from gateway.policy.rules import WHOLE, AllOrNothing, Sight
 from gateway.policy.telling.preview import Preview, SeenField, preview, specimen
 from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
 from gateway.policy.telling.wording import kind_of, mask_in_words, masks_of, row_sentences
-from gateway.settings import Settings, load_settings
 from gateway.state import opened_if_begun
 
 FORMATS = ("text", "markdown", "csv", "html", "json")
 WIDTH = 80
-_IN_TEXT = {AllOrNothing.WHOLE: "yes", AllOrNothing.HIDDEN: "-"}
-_RESOURCES = {resource.name: resource for resource in GOVERNED}
+_IN_TEXT: Mapping[Sight, str] = {AllOrNothing.WHOLE: "yes", AllOrNothing.HIDDEN: "-"}
 
 
 @click.command()
 @file_argument
 @click.option(
     "--format",
-    "wanted",
-    type=OneOf("FORMAT", FORMATS),
+    "form",
+    type=one_of("FORMAT", FORMATS),
     metavar="FORMAT",
     help="text, markdown, csv, html or json; text where it is left out.",
 )
-@config_option
-@json_option
-def show(file: Path | None, wanted: str | None, config: Path | None, as_json: bool) -> None:
+@shared_options
+async def show(run: Run, file: Path | None, form: str | None) -> None:
     """Print which level sees which field, whole or how masked, and which records.
 
     FILE is the configured policy where it is left out; in its place, `running` or the beginning
     of the hash of a policy that ran. `html` is one page to print or to hand to
     a data protection officer: policy show --format html > what-partners-see.html
     """
-    if as_json and wanted not in (None, "json"):
-        raise click.UsageError(f"--json and --format {wanted} are two formats; keep one of them")
-    wanted = "json" if as_json else wanted or "text"
+    if run.as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} are two formats; keep one of them")
+    run = Run(run.config, as_json=run.as_json or form == "json")
     if file is not None and is_kept(str(file)):
-        policy = asyncio.run(_kept(str(file), load_settings(config)))
+        async with opened_if_begun(run.settings) as store:
+            kept = await policy_named(str(file), store)
+        policy = compile_policy(kept.name, kept.hash, kept.rules, lambda trouble: None)
     else:
-        policy = loaded(file, config, as_json=wanted == "json")
-    if wanted == "text":
+        policy = loaded(run, file)
+    if run.as_json:
+        say_json(_show_data(policy), indent=2)
+    elif form in _WRITERS:
+        click.echo(_WRITERS[form](policy), nl=False)
+    else:
         _print_tables(policy)
-    else:
-        click.echo(_WRITERS[wanted](policy), nl=False)
 
 
-async def _kept(name: str, settings: Settings) -> Policy:
-    """A policy that ran, out of the gateway's own store; StartRefused where there is none."""
-    async with opened_if_begun(settings) as store:
-        found = await policy_named(name, store)
-    return compile_policy(found.name, found.hash, found.rules, lambda trouble: None)
+_WRITERS: Mapping[str | None, Callable[[Policy], str]] = {
+    "markdown": as_markdown,
+    "csv": as_csv,
+    "html": lambda policy: as_page(policy, date.today()),  # noqa: DTZ011 - the clinic's own day
+}
 
 
-def _as_json(policy: Policy) -> str:
+def _show_data(policy: Policy) -> dict[str, Any]:
     """For each field of each resource, whether each level sees it whole; masks; conditions."""
     resources: dict[str, dict[str, dict[str, bool]]] = {}
     masks: dict[str, dict[str, dict[str, str]]] = {}
@@ -95,144 +99,94 @@ def _as_json(policy: Policy) -> str:
         if (sentences := row_sentences(resource, policy.rules[resource.name]))
     }
     about = {"file": policy.file, "hash": policy.hash}
-    data = {**about, "resources": resources, "masks": masks, "records": records}
-    return json.dumps(data, indent=2) + "\n"
-
-
-_WRITERS: Mapping[str, Callable[[Policy], str]] = {
-    "markdown": as_markdown,
-    "csv": as_csv,
-    "html": lambda policy: as_page(policy, date.today()),  # noqa: DTZ011 - the clinic's own day
-    "json": _as_json,
-}
+    return {**about, "resources": resources, "masks": masks, "records": records}
 
 
 def _print_tables(policy: Policy) -> None:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("field", no_wrap=True)
-    for level in LEVELS:
-        table.add_column(level.value, justify="center", no_wrap=True)
-    for name, rules in policy.rules.items():
-        table.add_section()
-        table.add_row(f"[bold]{escape(name)}[/bold]")
-        for path, sights in rules.fields.items():
-            cells = (
-                escape(str(sight)) if isinstance(sight, Mask) else _IN_TEXT[sight]
-                for sight in sights
-            )
-            table.add_row(f"  {escape(path)}", *cells)
-    console = Console(highlight=False, width=WIDTH)
-    console.print(f"{escape(legible(policy.file))}, hash {policy.short_hash}", soft_wrap=True)
-    console.print(table)
-    for note in _notes(policy):
-        _print_wrapped(note, indent="    ")
-
-
-def _notes(policy: Policy) -> Iterator[str]:
-    """What the masks show, and which records exist."""
+    """Every field, what the masks show, and which records exist."""
+    say(f"{policy.file}, hash {policy.short_hash}")
+    columns: dict[str, dict[str, Any]] = {"field": {"no_wrap": True}}
+    columns |= {level.value: {"justify": "center", "no_wrap": True} for level in LEVELS}
+    sections = [
+        [
+            [f"[bold]{escape(name)}[/bold]"],
+            *(
+                [
+                    f"  {escape(path)}",
+                    *(_IN_TEXT.get(sight) or escape(str(sight)) for sight in sights),
+                ]
+                for path, sights in rules.fields.items()
+            ),
+        ]
+        for name, rules in policy.rules.items()
+    ]
+    print_table(columns, sections, WIDTH)
     for mask in masks_of(policy.rules.values()):
-        yield f"{mask}: {mask_in_words(mask)}"
+        _print_wrapped(f"{mask}: {mask_in_words(mask)}", indent="    ")
     for resource in GOVERNED:
         for level, sentence in row_sentences(resource, policy.rules[resource.name]):
-            yield f"{resource.name} {level}: {sentence}"
+            _print_wrapped(f"{resource.name} {level}: {sentence}", indent="    ")
 
 
 def _print_wrapped(text: str, indent: str = "") -> None:
-    """In lines of 80 columns."""
-    lines = textwrap.wrap(legible(text), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
-    click.echo("\n".join(lines))
+    say(*textwrap.wrap(legible(text), WIDTH, subsequent_indent=indent, break_on_hyphens=False))
 
 
-def _public_id(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+def _public_id(text: str) -> str:
     try:
-        return value and read_uuid(value)
-    except ValueError as error:
-        text = "write a public id, a UUID in lower case; `sample` lists some"
-        raise click.BadParameter(text) from error
+        return read_uuid(text)
+    except ValueError:
+        raise ValueError("write a public id, a UUID in lower case; `sample` lists some") from None
 
 
 @click.command("preview")
 @file_argument
 @click.option("--key", "key_name", metavar="ID-OR-NAME", help="A key of the store.")
 @click.option("--level", type=LEVEL, help="In place of a key: BASIC, STANDARD or FULL.")
-@click.option(
-    "--scope",
-    "scopes",
-    type=Scope(),
-    multiple=True,
-    help="With --level: the level of a resource; repeatable.",
-)
-@click.option(
-    "--resource", "resource_name", type=RESOURCE, required=True, help="The kind of record."
-)
+@scopes_option("With --level: the level of a resource; repeatable.")
+@click.option("--resource", type=RESOURCE, required=True, help="The kind of record.")
 @click.option(
     "--id",
     "record_id",
     metavar="UUID",
-    callback=_public_id,
+    type=TextValue("UUID", _public_id),
     help="A record of the practice system; a made-up one where it is left out.",
 )
-@config_option
-@json_option
-def preview_record(
+@shared_options
+async def preview_record(
+    run: Run,
     file: Path | None,
-    config: Path | None,
-    as_json: bool,
-    resource_name: str,
+    resource: Resource,
     record_id: str | None,
-    **asked: Any,
+    key_name: str | None,
+    level: AccessLevel | None,
+    scopes: Mapping[str, AccessLevel],
 ) -> None:
     """Print a record as a key sees it, beside the whole one.
 
     FILE is the configured policy where it is left out. With --id the record is a real one: mind
     who looks at your screen.
     """
-    resource = _RESOURCES[resource_name]
-    viewer = _viewer(config, **asked)
-    policy = loaded(file, config, as_json=as_json)
+    if (key_name is None) == (level is None):
+        raise click.UsageError("name a key with --key, or a level with --level")
+    if level is not None:
+        viewer = Viewer(level=level, scopes=scopes)
+    elif scopes:
+        raise click.UsageError("a key has its own scopes; --scope goes with --level")
+    else:
+        async with opened_if_begun(run.own_settings) as store:
+            viewer = viewer_of(await key_of(store, key_name or ""))
+    policy = loaded(run, file)
     troubles: list[Trouble] = []
     record = specimen(resource)
     if record_id:
-        record = record_named(config, resource, record_id, troubles.append)
-    level = viewer.level_for(resource)
+        record = await record_named(run, resource, record_id, troubles.append)
     try:
-        seen = preview(policy, resource, level, record, troubles.append)
+        seen = preview(policy, resource, viewer.level_for(resource), record, troubles.append)
     except NoUsableId:
         fail("the practice system gives this record without a usable id; no partner is shown it")
     notes = [*_about_key(resource, viewer), *dict.fromkeys(map(_in_words, troubles))]
-    if as_json:
-        members = _members(resource, viewer, record_id, seen)
-        about = {"file": policy.file, "hash": policy.hash}
-        click.echo(legible_json({**about, **members, "notes": notes}))
-        return
-    for line in _head(resource, viewer, record_id, seen, notes):
-        _print_wrapped(line)
-    _print_fields(seen, level)
-
-
-def _viewer(
-    config: Path | None,
-    key_name: str | None,
-    level: AccessLevel | None,
-    scopes: tuple[tuple[str, AccessLevel], ...],
-) -> Viewer:
-    """Who looks; wrong use unless either a key or a level is named, and each scope once."""
-    if key_name is not None and level is None:
-        if scopes:
-            raise click.UsageError("a key has its own scopes; --scope goes with --level")
-        return viewer_of(key_named(config, key_name))
-    if key_name is not None or level is None:
-        raise click.UsageError("name a key with --key, or a level with --level")
-    named = [name for name, _ in scopes]
-    if doubled := sorted({name for name in named if named.count(name) > 1}):
-        raise click.UsageError(f"--scope names {', '.join(doubled)} twice; give it one level")
-    return Viewer(level=level, scopes=dict(scopes))
-
-
-def _decided(viewer: Viewer, resource: Resource) -> str:
-    if viewer.is_scoped(resource):
-        return f"its scope {resource.name}={viewer.level_for(resource)} decides"
-    return f"its level {viewer.level} decides"
+    _print_preview(run, policy, resource, viewer, record_id, seen, notes)
 
 
 def _in_words(trouble: Trouble) -> str:
@@ -245,38 +199,58 @@ def _about_key(resource: Resource, viewer: Viewer) -> Iterator[str]:
     """Why the key may see nothing at all, whatever the policy says."""
     if viewer.key is None:
         return
-    if not viewer.key.active(datetime.now(UTC)):
+    if not viewer.key.active(now()):
         yield "this key is revoked or expired: it is shown nothing any more"
     if needed := lacking(resource, viewer.key):
         yield f"this key lacks {' or '.join(needed)}: no call shows it {resource.name}"
 
 
-def _head(
-    resource: Resource, viewer: Viewer, record_id: str | None, seen: Preview, notes: list[str]
-) -> Iterator[str]:
-    key, what = viewer.key, f"the record {record_id}" if record_id else "a made-up record"
-    who = f"the key {key.name} ({key.id})" if key else f"a key with the level {viewer.level}"
-    yield f"{resource.name}, {what}, as seen by {who}: {_decided(viewer, resource)}"
-    yield from notes
-    if not seen.condition:
+def _print_preview(
+    run: Run,
+    policy: Policy,
+    resource: Resource,
+    viewer: Viewer,
+    record_id: str | None,
+    seen: Preview,
+    notes: list[str],
+) -> None:
+    key, name, level = viewer.key, resource.name, viewer.level_for(resource)
+    decided = f"its scope {name}={level}" if viewer.is_scoped(resource) else f"its level {level}"
+    decided += " decides"
+    if run.as_json:
+        data = {
+            "file": policy.file,
+            "hash": policy.hash,
+            "resource": name,
+            "key": {"id": key.id, "name": key.name} if key else None,
+            "level": level,
+            "decided": decided,
+            "id": record_id,
+            "exists": seen.exists,
+            "condition": seen.condition or None,
+            "whole": seen.whole,
+            "answer": seen.answer if seen.exists else None,
+            "fields": {field.path: _field_data(field) for field in seen.fields},
+            "notes": notes,
+        }
+        say_json(data)
         return
-    asked = f"{viewer.level_for(resource)} sees only records whose {seen.condition}"
-    if seen.exists:
-        yield f"this record exists for that key: {asked}"
-    else:
-        yield f"this record does not exist for that key: {asked}"
-        yield "of one that does exist, the key would see:"
-
-
-def _print_fields(seen: Preview, level: AccessLevel) -> None:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("field", no_wrap=True)
-    table.add_column("whole", overflow="fold")
-    table.add_column(f"seen at {level}", overflow="fold")
-    for field in seen.fields:
-        cells = (field.path, _spelt(field.whole), _shown(field))
-        table.add_row(*(escape(legible(cell)) for cell in cells))
-    Console(highlight=False, width=WIDTH).print(table)
+    what = f"the record {record_id}" if record_id else "a made-up record"
+    who = f"the key {key.name} ({key.id})" if key else f"a key with the level {viewer.level}"
+    head = [f"{name}, {what}, as seen by {who}: {decided}", *notes]
+    if seen.condition:
+        verb = "exists" if seen.exists else "does not exist"
+        asked = f"{level} sees only records whose {seen.condition}"
+        head.append(f"this record {verb} for that key: {asked}")
+    if not seen.exists:
+        head.append("of one that does exist, the key would see:")
+    for line in head:
+        _print_wrapped(line)
+    fold: dict[str, Any] = {"overflow": "fold"}
+    columns = {"field": {"no_wrap": True}, "whole": fold, f"seen at {level}": fold}
+    rows = ((field.path, _spelt(field.whole), _shown(field)) for field in seen.fields)
+    cells = [[escape(legible(cell)) for cell in row] for row in rows]
+    print_table(columns, [cells], WIDTH)
 
 
 def _shown(field: SeenField) -> str:
@@ -293,25 +267,7 @@ def _spelt(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _members(
-    resource: Resource, viewer: Viewer, record_id: str | None, seen: Preview
-) -> dict[str, Any]:
-    key = viewer.key
-    return {
-        "resource": resource.name,
-        "key": {"id": key.id, "name": key.name} if key else None,
-        "level": viewer.level_for(resource),
-        "decided": _decided(viewer, resource),
-        "id": record_id,
-        "exists": seen.exists,
-        "condition": seen.condition or None,
-        "whole": seen.whole,
-        "answer": seen.answer if seen.exists else None,
-        "fields": {field.path: _field(field) for field in seen.fields},
-    }
-
-
-def _field(field: SeenField) -> dict[str, Any]:
+def _field_data(field: SeenField) -> dict[str, Any]:
     members: dict[str, Any] = {"sight": kind_of(field.sight), "whole": field.whole}
     if isinstance(field.sight, Mask):
         members |= {"mask": str(field.sight), "shown": field.shown}

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from adapters.base import Record
-from adapters.documents.document import Document, Place, forgiving, read_document
+from adapters.documents.document import Document, Place, read_document
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean, hint, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import GOVERNED
-from gateway.policy.reading.lists import list_of_objects
+from gateway.policy.reading.lists import slip_of
 from gateway.policy.values import NoValue, at, read_value
 
 VERSION = 1
@@ -25,6 +25,7 @@ _SCOPES = [resource.name for resource in GOVERNED]
 _TOP = ("version", "records", "cases")
 _MEMBERS = ("name", "key", "operation", "record", "sees")
 _KEY = ("level", "scopes")
+KnownT = TypeVar("KnownT")
 _ID = "00000000-0000-4000-8000-000000000001"
 
 
@@ -61,23 +62,25 @@ class Cases:
 
 def read_cases(path: Path) -> Cases:
     """The cases in the file at `path`; DocumentErrors with every problem where they cannot be."""
-    document, flaws = forgiving(lambda: read_document(path, largest=LARGEST))
+    document = read_document(path, LARGEST, flawed=True)
     reader = _CaseReader(document)
     cases = reader.cases()
-    if problems := [*flaws, *reader.problems]:
+    if problems := [*document.flaws, *reader.problems]:
         raise DocumentErrors(problems)
     return Cases(document.file, tuple(cases))
 
 
+@dataclass(frozen=True, slots=True)
 class _CaseReader:
-    """One walk through a document; named records are read when the first case asks for them."""
+    """One walk through a document; named records are read when the first case asks for them.
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.problems: list[Problem] = []
-        self.names: dict[str, int] = {}
-        # name -> what it is a record of, the line that says so, and how it was read
-        self.records: dict[str, tuple[Resource, int, Record]] = {}
+    `records` has of each name what it is a record of, the line that says so, and how it was read.
+    """
+
+    document: Document
+    problems: list[Problem] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+    records: dict[str, tuple[Resource, int, Record]] = field(default_factory=dict)
 
     def say(self, place: Place, text: str, *, at_key: bool = False) -> None:
         self.problems.append(self.document.problem(place, text, at_key=at_key))
@@ -89,7 +92,7 @@ class _CaseReader:
             return []
         self.members((), data, _TOP, needed=("version", "cases"))
         version = data.get("version", VERSION)
-        if version != VERSION or not isinstance(version, int) or isinstance(version, bool):
+        if version != VERSION or type(version) is not int:
             self.say(("version",), f"version must be {VERSION}")
         if not isinstance(data.get("records"), dict | None):
             self.say(("records",), "records must name records, such as anna: {id: ..., phone: ...}")
@@ -118,10 +121,16 @@ class _CaseReader:
             return None
         before = len(self.problems)
         self.members(place, data, _MEMBERS, needed=_MEMBERS)
-        name = self.name((*place, "name"), data["name"]) if "name" in data else ""
-        level, scopes = self.key((*place, "key"), data["key"]) if "key" in data else (None, {})
-        operation = self.operation((*place, "operation"), data.get("operation", ...))
-        record, sees = None, None
+        name, level = data.get("name"), None
+        scopes: Mapping[str, AccessLevel] = {}
+        if "name" in data:
+            self.name((*place, "name"), name)
+        if "key" in data:
+            level, scopes = self.key((*place, "key"), data["key"])
+        operation, record, sees = None, None, None
+        if "operation" in data:
+            at = (*place, "operation")
+            operation = self.one_of(at, data["operation"], _OPERATIONS, "an operation")
         if operation is not None and "record" in data:
             record = self.record((*place, "record"), data["record"], operation)
         if operation is not None and "sees" in data:
@@ -130,7 +139,7 @@ class _CaseReader:
             return None
         line, column = self.document.marks[place]
         return PolicyCase(
-            name=name,
+            name=str(name),
             line=line,
             column=column,
             level=level,
@@ -140,7 +149,7 @@ class _CaseReader:
             sees=sees,
         )
 
-    def name(self, place: Place, name: Any) -> str:
+    def name(self, place: Place, name: Any) -> None:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             self.say(place, "name must say in a line of text what the case is about")
         elif name in self.names:
@@ -148,38 +157,34 @@ class _CaseReader:
             self.say(place, text)
         else:
             self.names[name] = self.document.marks[place][0]
-        return str(name)
 
     def key(self, place: Place, data: Any) -> tuple[AccessLevel | None, dict[str, AccessLevel]]:
         """`BASIC`, or `{level: BASIC, scopes: {clients: STANDARD}}`."""
         if not isinstance(data, dict):
-            return self.level(place, data), {}
+            return self.one_of(place, data, _LEVELS, "a level"), {}
         self.members(place, data, _KEY, needed=_KEY[:1])
-        level = self.level((*place, "level"), data["level"]) if "level" in data else None
-        written, scopes = data.get("scopes", {}), {}
+        level, written = None, data.get("scopes", {})
+        if "level" in data:
+            level = self.one_of((*place, "level"), data["level"], _LEVELS, "a level")
         if not isinstance(written, dict):
             self.say((*place, "scopes"), "scopes name resources, such as {clients: STANDARD}")
             return level, {}
+        scopes: dict[str, AccessLevel] = {}
         for name, scope in written.items():
+            here = (*place, "scopes", name)
             if name not in _SCOPES:
-                text = f"{name} is not a resource{hint(name, _SCOPES)}"
-                self.say((*place, "scopes", name), text, at_key=True)
-            elif found := self.level((*place, "scopes", name), scope):
+                self.say(here, f"{name} is not a resource{hint(name, _SCOPES)}", at_key=True)
+            elif found := self.one_of(here, scope, _LEVELS, "a level"):
                 scopes[name] = found
         return level, scopes
 
-    def level(self, place: Place, written: Any) -> AccessLevel | None:
-        if isinstance(written, str) and written in _LEVELS:
-            return _LEVELS[written]
-        self.say(place, f"{_plain(written)} is not a level{hint(str(written), _LEVELS)}")
-        return None
-
-    def operation(self, place: Place, written: Any) -> Operation | None:
-        if isinstance(written, str) and written in _OPERATIONS:
-            return _OPERATIONS[written]
-        if written is not ...:
-            text = f"{_plain(written)} is not an operation{hint(str(written), _OPERATIONS)}"
-            self.say(place, text)
+    def one_of(
+        self, place: Place, written: Any, known: Mapping[str, KnownT], kind: str
+    ) -> KnownT | None:
+        if isinstance(written, str) and written in known:
+            return known[written]
+        plain = "this" if isinstance(written, dict | list | None) else str(written)
+        self.say(place, f"{plain} is not {kind}{hint(str(written), known)}")
         return None
 
     def sees(
@@ -197,24 +202,19 @@ class _CaseReader:
             here = (*place, number)
             for path, value in item.items() if isinstance(item, dict) else [(item, ...)]:
                 there = here if value is ... else (*here, path)
-                if self.path(there, path, resource, expected) and record is not None:
+                if text := self.stranger(path, resource, expected):
+                    self.say(there, text, at_key=True)
+                elif record is not None:
                     expected[path] = self.expected(there, path, value, resource, record)
         return expected
 
-    def path(self, place: Place, path: Any, resource: Resource, seen: Mapping[str, Any]) -> bool:
-        """Whether it is a field of the resource that is named for the first time."""
-        name, known = resource.name, resource.paths
+    def stranger(self, path: Any, resource: Resource, seen: Mapping[str, Any]) -> str:
+        """Why it is no field of the resource that is named for the first time; "" for one."""
         if not isinstance(path, str):
-            self.say(place, f"a field of {name} must be named by text, such as {known[0]}")
-        elif path in seen:
-            self.say(place, f"{name}.{path} stands here already; keep one of the two", at_key=True)
-        elif path in known:
-            return True
-        else:
-            slip = list_of_objects(resource, path)
-            text = f"{name} has no field {path!r}{did_you_mean(path, known)}"
-            self.say(place, slip.text if slip else text, at_key=True)
-        return False
+            return f"a field of {resource.name} must be named by text, such as {resource.paths[0]}"
+        if path in seen:
+            return f"{resource.name}.{path} stands here already; keep one of the two"
+        return "" if path in resource.paths else slip_of(resource, path).text
 
     def expected(
         self, place: Place, path: str, written: Any, resource: Resource, record: Record
@@ -229,17 +229,17 @@ class _CaseReader:
             values = written if isinstance(written, list) else [written] * len(whole)
             if len(values) == len(whole):
                 return [read_value(resource.at(path), value) for value in values]
-            said = f"has {len(whole)} items in the record, and {len(values)} values stand here"
+            text = f"has {len(whole)} items in the record, and {len(values)} values stand here"
         except NoValue as error:
-            said = str(error)
-        self.say(place, f"{path} {said}")
+            text = str(error)
+        self.say(place, f"{path} {text}")
         return None
 
     def record(self, place: Place, written: Any, operation: Operation) -> Record | None:
         """The record that a case names or holds; None where there is none, which is said."""
-        found = None
+        found, resource = None, operation.returns
         if isinstance(written, dict):
-            found = dict(self.fields(place, operation.returns.fields, written, operation.returns))
+            found = dict(self.fields(place, written, resource.fields, resource))
         elif isinstance(written, str):
             found = self.by_name(place, written, operation)
         else:
@@ -262,7 +262,7 @@ class _CaseReader:
             if not isinstance(written[name], dict):
                 self.say(at, f"{name} must be a record, with its fields and their values")
                 return None
-            found = dict(self.fields(at, resource.fields, written[name], resource))
+            found = dict(self.fields(at, written[name], resource.fields, resource))
             self.records[name] = resource, self.document.marks[place][0], found
         known, line, found = self.records[name]
         if known is resource:
@@ -274,8 +274,8 @@ class _CaseReader:
     def fields(
         self,
         place: Place,
-        of: tuple[Field, ...],
         data: dict[str, Any],
+        of: tuple[Field, ...],
         resource: Resource,
         prefix: str = "",
     ) -> Iterator[tuple[str, Any]]:
@@ -286,32 +286,25 @@ class _CaseReader:
             if name not in known:
                 text = f"{resource.name} has no field {prefix + name!r}{did_you_mean(name, known)}"
                 self.say(here, text, at_key=True)
-            elif known[name].fields:
-                yield name, self.items(here, known[name], written, resource)
+            elif known[name].fields and isinstance(written, list) and all(map(_is_dict, written)):
+                inner = known[name].fields, resource, f"{name}[]."
+                items = enumerate(written)
+                yield name, [dict(self.fields((*here, n), it, *inner)) for n, it in items]
             else:
                 yield name, self.value(here, known[name], written, prefix)
         if "id" in known and data.get("id") is None and place not in self.document.partial:
             self.say(place, f"every record has an id: write one, such as id: {_ID}")
 
-    def items(self, place: Place, field: Field, written: Any, resource: Resource) -> Any:
-        """A list of objects."""
-        if written is None:
-            return None
-        if not isinstance(written, list) or not all(isinstance(item, dict) for item in written):
-            self.say(place, f"{field.name} is a list of objects, such as [{{...}}, {{...}}]")
-            return None
-        return [
-            dict(self.fields((*place, n), field.fields, item, resource, f"{field.name}[]."))
-            for n, item in enumerate(written)
-        ]
-
     def value(self, place: Place, field: Field, written: Any, prefix: str) -> Any:
+        text = "is a list of objects, such as [{...}, {...}]"
         try:
-            return read_value(field, written)
+            if written is None or not field.fields:
+                return read_value(field, written)
         except NoValue as error:
-            self.say(place, f"{prefix}{field.name} {error}")
-            return None
+            text = str(error)
+        self.say(place, f"{prefix}{field.name} {text}")
+        return None
 
 
-def _plain(written: Any) -> str:
-    return "this" if isinstance(written, dict | list) or written is None else str(written)
+def _is_dict(written: Any) -> bool:
+    return isinstance(written, dict)

@@ -87,10 +87,7 @@ def _answer(policy: Policy, case: PolicyCase) -> Record | None:
     # who books sees the own booking, whatever the conditions say
     if not operation.creates and redactor.only and not redactor.admits(record):
         return None
-    if not operation.many:
-        one: Record = msgspec.json.decode(redactor.one(record))
-        return one
-    body, _ = redactor.many([record])
+    body = redactor.many([record])[0] if operation.many else b"[%b]" % redactor.one(record)
     listed: list[Record] = msgspec.json.decode(body)
     return listed[0] if listed else None
 
@@ -193,29 +190,24 @@ def coverage(policy: Policy, cases: Cases) -> Coverage:
     A field is tried at a level by a record that has a value there and exists for the level; its
     row conditions by a record that exists and one that does not.
     """
-    cells = tuple(_cells(policy))
-    tried = {cell for case in cases.cases for cell in _tried(policy, case)}
+    cells = tuple(
+        (resource.name, level, what)
+        for resource in GOVERNED
+        for level in LEVELS
+        for what in (
+            *resource.paths,
+            *((INSIDE, OUTSIDE) if policy.redactor(resource.name, level).only else ()),
+        )
+    )
+    tried: set[Cell] = set()
+    for case in cases.cases:
+        resource, level = case.operation.returns, case.applied
+        if not resource.governed:
+            continue
+        exists = policy.redactor(resource.name, level).admits(case.record)
+        if not case.operation.creates:
+            tried.add((resource.name, level, INSIDE if exists else OUTSIDE))
+        if exists or case.operation.creates:
+            filled = (path for path in resource.paths if has_value(case.record, path))
+            tried.update((resource.name, level, path) for path in filled)
     return Coverage(cells, frozenset(tried.intersection(cells)))
-
-
-def _cells(policy: Policy) -> Iterator[Cell]:
-    for resource in GOVERNED:
-        for level in LEVELS:
-            for path in resource.paths:
-                yield resource.name, level, path
-            if policy.redactor(resource.name, level).only:
-                yield resource.name, level, INSIDE
-                yield resource.name, level, OUTSIDE
-
-
-def _tried(policy: Policy, case: PolicyCase) -> Iterator[Cell]:
-    resource, level = case.operation.returns, case.applied
-    if not resource.governed:
-        return
-    exists = policy.redactor(resource.name, level).admits(case.record)
-    if not case.operation.creates:
-        yield resource.name, level, INSIDE if exists else OUTSIDE
-    if exists or case.operation.creates:
-        for path in resource.paths:
-            if has_value(case.record, path):
-                yield resource.name, level, path

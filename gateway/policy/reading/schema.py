@@ -76,7 +76,13 @@ def _resource(resource: Resource) -> Schema:
     lists[LEVELS[0].value]["description"] = "What every key sees."
     name = {"anyOf": [_ref(f"{resource.name}-names"), {"type": "object", "maxProperties": 0}]}
     never = {"description": "Fields that no key sees.", "type": "array", "items": name}
-    made = _object(lists | {NEVER: never, ONLY: _only(resource)})
+    conditions = _ref(f"{resource.name}-conditions")
+    by_level = _object({level.value: conditions for level in LEVELS}) | {"minProperties": 1}
+    only = {
+        "description": "Which records exist, for all keys or by level.",
+        "anyOf": [conditions, by_level],
+    }
+    made = _object(lists | {NEVER: never, ONLY: only})
     return {"description": resource.summary, **made, "required": list(lists)}
 
 
@@ -102,16 +108,6 @@ def _mask(kind: MaskKind) -> Schema:
 
 def _described(field: Field, schema: Schema) -> Schema:
     return ({"description": field.summary} if field.summary else {}) | schema
-
-
-def _only(resource: Resource) -> Schema:
-    """Conditions for all levels, or by level."""
-    conditions = _ref(f"{resource.name}-conditions")
-    by_level = _object({level.value: conditions for level in LEVELS}) | {"minProperties": 1}
-    return {
-        "description": "Which records exist, for all keys or by level.",
-        "anyOf": [conditions, by_level],
-    }
 
 
 def _conditions(resource: Resource) -> Schema:
@@ -147,5 +143,4 @@ _VALUES: dict[str, Schema] = {
         "examples": ["2025-01-01T00:00:00Z"],
     },
     formats.DAY.name: {"type": "string", "pattern": f"^{formats.DATE_PATTERN}$"},
-    formats.EMAIL.name: {"type": "string"},
 }

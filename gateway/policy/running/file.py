@@ -1,6 +1,5 @@
 """The policy's file: its bytes at one moment, and the policy or the problems that come of them."""
 
-import asyncio
 import os
 import stat
 import traceback
@@ -21,11 +20,6 @@ from gateway.policy.rules import Rules, narrowed
 from gateway.policy.running.text import read_version, write_rules
 from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
-
-# Seconds for which a changed file must stay as it is, before it counts as written.
-STEADY = 0.25
-# Seconds that a file which is wrong, or goes on changing, has to become whole.
-PATIENCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +91,7 @@ class Examiner:
     def examined(self, found: Snapshot, like: Policy | None = None) -> Examined:
         """Returns the policy with its failing cases; raises DocumentErrors where it cannot run."""
         policy = self.policy(found, like)
-        unserved = self.narrows(policy)
-        if unserved:
+        if unserved := self.narrows(policy):
             raise DocumentErrors(unserved)
         return Examined(policy, self.failing(policy))
 
@@ -139,64 +132,3 @@ class Examiner:
 
     def _compiled(self, digest: str, rules: Rules, like: Policy | None = None) -> Policy:
         return compile_policy(str(self.path), digest, rules, self.report, like)
-
-
-class PolicyFile:
-    """Reads the file and the cases beside it; `seen` is what was examined last.
-
-    `failed` hears of faults of ours; `steady` and `patience` are seconds.
-    """
-
-    def __init__(
-        self,
-        examiner: Examiner,
-        failed: Callable[[Exception, str], None],
-        *,
-        steady: float = STEADY,
-        patience: float = PATIENCE,
-    ) -> None:
-        self.seen = Snapshot(b"", "")
-        self.steady = steady
-        self.patience = patience
-        self._examiner = examiner
-        self._failed = failed
-
-    async def changed(self, like: Policy, *, again: bool) -> Examined | DocumentErrors | None:
-        """Returns what comes of the file once it is stable; None where it has not changed.
-
-        With `again` an unchanged file is examined too.
-        """
-        clock = asyncio.get_running_loop().time
-        until = clock() + self.patience
-        found = await self._find()
-        if again and found == self.seen:
-            return await asyncio.to_thread(self._examined, found, like)
-        outcome: Examined | DocumentErrors | None = None
-        while found != self.seen:
-            await asyncio.sleep(self.steady)
-            now = await self._find()
-            if now != found:
-                found, outcome = now, None
-                if clock() < until:
-                    continue
-            if outcome is None:
-                outcome = await asyncio.to_thread(self._examined, found, like)
-            sound = isinstance(outcome, Examined) and not outcome.failing
-            if sound or clock() >= until:
-                self.seen = found
-                return outcome
-        return None
-
-    async def _find(self) -> Snapshot:
-        return await asyncio.to_thread(find, self._examiner.path)
-
-    def _examined(self, found: Snapshot, like: Policy) -> Examined | DocumentErrors:
-        """Runs in a thread; any failure there is a reason not to take the file."""
-        try:
-            return self._examiner.examined(found, like)
-        except DocumentErrors as error:
-            return error
-        except Exception as error:  # noqa: BLE001 - what runs goes on, whatever it is
-            self._failed(error, "")
-            text = f"it cannot be checked ({type(error).__name__})"
-            return DocumentErrors([Problem(str(self._examiner.path), 0, 0, text)])

@@ -12,16 +12,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import DecodeError, Struct, json
 from watchfiles import awatch
 
 from adapters.base import Report
-from gateway.background import ended
+from gateway.background import Attempts, Periodic, ended
+from gateway.events import Events
 from gateway.policy.cases.run import cases_beside
 from gateway.policy.policy import Policy, compile_policy
-from gateway.policy.running.keeper import Keeper, PolicyStatus, Watcher
+from gateway.policy.running.keeper import Keeper, PolicyStatus
 from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Presence, Version, Versions
 from gateway.settings import StartRefused
@@ -46,78 +47,65 @@ class Follower:
         path: Path,
         versions: Versions,
         presence: Presence,
-        watcher: Watcher,
+        events: Events,
         hand_on: Callable[[Keeper, int], None] | None = None,
     ) -> None:
         self._keeper = keeper
         self._path = path
         self._versions = versions
         self._presence = presence
-        self._watcher = watcher
         self._hand_on = hand_on
-        self._wake = asyncio.Event()
         self._asked = False
         self._mark: object = None
         self._revision = 0
         self._handed: tuple[PolicyStatus, int] | None = None
-        self._failing = False
-        self._tasks: list[asyncio.Task[None]] = []
+        self._turns = 0
+        self._store = Attempts(events, "policy_store_unusable", kind=StoreError)
+        name, failed = "follow the policy", "policy_not_followed"
+        self._looks = Periodic(POLL, self._turn, events, name=name, failed=failed)
+        self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begins to follow; raises StoreError where the store cannot be used."""
         self._revision = await self._versions.revision()
         await self._tell()
         self._pass_on()
-        self._tasks = [asyncio.create_task(work) for work in (self._follow(), self._watch())]
+        self._looks.start()
+        self._watching = asyncio.create_task(self._watch())
 
     def ask(self) -> None:
         """Has the file looked at now, even where it has not changed."""
         self._asked = True
-        self._wake.set()
+        self._looks.soon()
 
     async def aclose(self) -> None:
         """Stops following and writes the events that the store does not have yet."""
-        if self._tasks:
+        if self._watching is not None:
+            await self._looks.aclose()
             with suppress(Exception):
-                await ended(*self._tasks)
+                await ended(self._watching)
             with suppress(StoreError):
                 await self._tell()
             await self._presence.leave()
 
-    async def _follow(self) -> None:
-        turn = 0
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(POLL):
-                    await self._wake.wait()
-            self._wake.clear()
-            turn += 1
-            was_failing, self._failing = self._failing, True
-            try:
-                await self._turn(certainly=was_failing or turn % 2 == 0)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the file must be followed on
-                if not was_failing and isinstance(error, StoreError):
-                    self._watcher.untold(error, str(error))
-                elif not was_failing:
-                    self._watcher.failed(error, "")
-            else:
-                self._failing = False
-
-    async def _turn(self, *, certainly: bool) -> None:
+    async def _turn(self) -> None:
         """Looks once, even where the store cannot be asked, then tells the store."""
+        self._turns += 1
+        certainly = self._looks.failing or self._store.failing or self._turns % 2 == 0
         asked, self._asked = self._asked, False
-        try:
-            if self._keeper.unwritten:  # an approval counts only for what nothing ran after
-                await self._tell()
-            revision = await self._newest(certainly=certainly)
-        except StoreError:
-            await self._keeper.look(asked=asked)
+        with self._store:
+            try:
+                if self._keeper.unwritten:  # an approval counts only for what nothing ran after
+                    await self._tell()
+                revision = await self._newest(certainly=certainly)
+            except StoreError:
+                await self._keeper.look(asked=asked)
+                self._pass_on()
+                raise
+            await self._keeper.look(asked=asked or revision != self._revision)
+            self._revision = revision
             self._pass_on()
-            raise
-        await self._keeper.look(asked=asked or revision != self._revision)
-        self._revision = revision
-        self._pass_on()
-        await self._tell()
+            await self._tell()
 
     async def _newest(self, *, certainly: bool) -> int:
         """Returns the revision; it is not asked for where the store looks untouched."""
@@ -153,7 +141,7 @@ class Follower:
                     step=_STEP,
                     recursive=False,
                 ):
-                    self._wake.set()
+                    self._looks.soon()
             await asyncio.sleep(WATCH_AGAIN)
 
 
@@ -186,18 +174,18 @@ def hand_over(path: Path, keeper: Keeper, revision: int) -> None:
 def put(path: Path, handover: Handover) -> None:
     """Replaces the file; the next one is reserved in advance, so a full disk has room for it."""
     new = path.with_suffix(".new")
-    _fill(new, _encode(handover))
+
+    def fill(data: bytes) -> None:
+        """Overwrites it up to a fixed size; the blanks at its end mean nothing."""
+        file = os.open(new, os.O_WRONLY | os.O_CREAT, 0o600)
+        with os.fdopen(file, "wb") as stream:
+            stream.write(data.ljust(ROOM))
+            stream.truncate()
+
+    fill(_encode(handover))
     new.replace(path)
     with suppress(OSError):
-        _fill(new, b"")
-
-
-def _fill(path: Path, data: bytes) -> None:
-    """Overwrites the file up to a fixed size; the blanks at its end mean nothing."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-    with os.fdopen(file, "wb") as stream:
-        stream.write(data.ljust(ROOM))
-        stream.truncate()
+        fill(b"")
 
 
 def take(path: Path) -> Handover | None:
@@ -211,30 +199,20 @@ def take(path: Path) -> Handover | None:
         return None
 
 
-class TakingTroubles(Protocol):
-    """Hears why a policy cannot be taken, and why the store cannot be told of it."""
-
-    def untaken(self, error: Exception) -> None: ...
-
-    def unsaid(self, error: Exception) -> None: ...
-
-
 class Taker:
     """Serves by the policy that is handed to it, and tells the store so."""
 
     _policy: Policy
     _handed: Handover
 
-    def __init__(
-        self, path: Path, report: Report, presence: Presence, troubles: TakingTroubles
-    ) -> None:
+    def __init__(self, path: Path, report: Report, presence: Presence, events: Events) -> None:
         self._path = path
         self._report = report
         self._presence = presence
-        self._troubles = troubles
-        self._untaken = self._unsaid = False
+        self._taken = Attempts(events, "policy_not_taken")
+        self._announced = Attempts(events, "policy_not_announced")
         self._mark: tuple[int, int] | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._turns: Periodic | None = None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -252,34 +230,24 @@ class Taker:
 
     def start(self) -> None:
         """Follows what is handed on, until `aclose`."""
-        self._task = asyncio.create_task(self._follow(), name="take the policy")
+        self._turns = Periodic(
+            POLL_HANDED, self._follow, name="take the policy", first=self._follow
+        )
+        self._turns.start()
 
     async def aclose(self) -> None:
         """Stops following."""
-        if self._task is not None:
-            with suppress(Exception):
-                await ended(self._task)
+        if self._turns is not None:
+            await self._turns.aclose()
             await self._presence.leave()
 
     async def _follow(self) -> None:
-        """Takes what is handed on and tells the store; reports each failure once and goes on."""
-        while True:
-            try:
-                if _mark(self._path) != self._mark:
-                    await self._take(self._policy)
-                self._untaken = False
-            except Exception as error:  # noqa: BLE001 - what runs goes on, and is followed on
-                if not self._untaken:
-                    self._troubles.untaken(error)
-                self._untaken = True
-            try:
-                await self._presence.say(self.status, self._handed.revision)
-                self._unsaid = False
-            except Exception as error:  # noqa: BLE001 - the store alone does not know of it
-                if not self._unsaid:
-                    self._troubles.unsaid(error)
-                self._unsaid = True
-            await asyncio.sleep(POLL_HANDED)
+        """Takes what is handed on and tells the store; where the first fails, what runs goes on."""
+        with self._taken:
+            if _mark(self._path) != self._mark:
+                await self._take(self._policy)
+        with self._announced:
+            await self._presence.say(self.status, self._handed.revision)
 
     async def _take(self, running: Policy | None) -> bool:
         """Returns whether there was anything to take."""
@@ -288,13 +256,11 @@ class Taker:
         if found is None:
             return False
         if running is None or found.version.hash != running.hash:
-            self._policy = await asyncio.to_thread(self._compiled, found.version, running)
+            version, rules = found.version, await asyncio.to_thread(read_version, found.version)
+            made = version.file, version.hash, rules, self._report, running
+            self._policy = await asyncio.to_thread(compile_policy, *made)
         self._mark, self._handed = mark, found
         return True
-
-    def _compiled(self, version: Version, like: Policy | None) -> Policy:
-        rules = read_version(version)
-        return compile_policy(version.file, version.hash, rules, self._report, like)
 
 
 def _mark(path: Path) -> tuple[int, int] | None:

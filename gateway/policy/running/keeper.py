@@ -8,18 +8,24 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.fields import write_instant
+from gateway.events import Events
+from gateway.observe.lines import printable
 from gateway.policy.cases.run import summary
 from gateway.policy.policy import Policy
 from gateway.policy.rules import no_wider
-from gateway.policy.running.file import PATIENCE, STEADY, Examined, Examiner, PolicyFile, Snapshot
+from gateway.policy.running.file import Examined, Examiner, Snapshot, find
 from gateway.policy.running.text import write_rules
 from gateway.policy.running.versions import HELD, RAN, REFUSED, Event, Version
 from gateway.store.base import StoreError
 
+# Seconds for which a changed file must stay as it is, before it counts as written.
+STEADY = 0.25
+# Seconds that a file which is wrong, or goes on changing, has to become whole.
+PATIENCE = 1.0
 CURRENT, STALE, HELD_BACK = "current", "stale", "held back"
 # What a policy that is held back waits for: that its cases pass, then that somebody approves it.
 CASES, APPROVAL = "cases", "approval"
@@ -29,31 +35,6 @@ MOST, LONGEST_CASE = 20, 300
 LONGEST = 500
 # Events that wait for a store that is down; of more the oldest are in the log alone.
 MOST_UNWRITTEN = 500
-
-
-class Watcher(Protocol):
-    """Who is told what becomes of the policy."""
-
-    def loaded(self, old: str, new: str, at: datetime) -> None:
-        """The policy with the hash `new` runs from now on, after the one with the hash `old`."""
-
-    def refused(self, problems: Sequence[str], running: str, file: str) -> None:
-        """The file, with the hash `file`, cannot be taken; what runs goes on."""
-
-    def held(self, waiting: str, running: str, waits_for: str) -> None:
-        """What the file shows more waits, for its CASES or for an APPROVAL."""
-
-    def cases(self, failing: Sequence[str], running: str) -> None:
-        """The cases of the file that fail, or what is wrong with theirs; none: they pass again."""
-
-    def unchanged(self, running: str) -> None:
-        """The file is what runs: once more, or as somebody asked for it to be looked at."""
-
-    def failed(self, error: Exception, said: str) -> None:
-        """A fault of ours; `said` may stand in a log."""
-
-    def untold(self, error: Exception, said: str) -> None:
-        """The file is followed, but the store can be neither told nor asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +56,6 @@ class PolicyStatus:
     failing: tuple[Problem, ...] = ()
 
     @property
-    def made_of(self) -> tuple[str, str] | None:
-        """The hashes of two policies, where only what both show runs."""
-        return self.version.made_of
-
-    @property
     def state(self) -> str:
         """`current`, `stale` where the file is refused, or `held back`."""
         return STALE if self.problems else HELD_BACK if self.waiting else CURRENT
@@ -93,7 +69,22 @@ class PolicyStatus:
 
     def members(self) -> dict[str, Any]:
         """Returns the status as readiness and `policy status` show it."""
-        made_of = {"madeOf": [digest[:12] for digest in self.made_of]} if self.made_of else {}
+        made_of, cases, error = self.version.made_of, None, None
+        if self.failing:
+            shown = [
+                {"file": it.file, "line": it.line or None, "text": it.text[:LONGEST_CASE]}
+                for it in self.failing[:MOST]
+            ]
+            more = len(self.failing) - len(shown)
+            cases = {"text": summary(self.failing), "problems": shown, "more": more}
+        if self.problems and self.refused_at is not None:
+            first, others = self.problems[0], len(self.problems) - 1
+            error = {
+                "at": write_instant(self.refused_at),
+                "text": f"{first.text} (and {others} more)" if others else first.text,
+                "file": first.file,
+                "line": first.line or None,
+            }
         return {
             "state": self.state,
             "hash": self.policy.short_hash,
@@ -102,40 +93,21 @@ class PolicyStatus:
             "loadedAt": write_instant(self.loaded_at),
             "waiting": self.waiting.hash if self.waiting else None,
             "waitsFor": self.waits_for,
-            "cases": self._cases(),
-            "lastError": self._error(),
-        } | made_of
-
-    def _error(self) -> dict[str, Any] | None:
-        if not self.problems or self.refused_at is None:
-            return None
-        first, more = self.problems[0], len(self.problems) - 1
-        text = f"{first.text} (and {more} more)" if more else first.text
-        at, line = write_instant(self.refused_at), first.line or None
-        return {"at": at, "text": text, "file": first.file, "line": line}
-
-    def _cases(self) -> dict[str, Any] | None:
-        if not self.failing:
-            return None
-        problems = [
-            {
-                "file": problem.file,
-                "line": problem.line or None,
-                "text": problem.text[:LONGEST_CASE],
-            }
-            for problem in self.failing[:MOST]
-        ]
-        more = len(self.failing) - len(problems)
-        return {"text": summary(self.failing), "problems": problems, "more": more}
+            "cases": cases,
+            "lastError": error,
+        } | ({"madeOf": [digest[:12] for digest in made_of]} if made_of else {})
 
 
 class Keeper:
-    """Looks at the file when it is asked to, and decides what runs."""
+    """Looks at the file when it is asked to, and decides what runs.
+
+    `steady` and `patience` are seconds.
+    """
 
     def __init__(
         self,
         examiner: Examiner,
-        watcher: Watcher,
+        events: Events,
         now: Callable[[], datetime],
         *,
         approve: bool,
@@ -145,11 +117,13 @@ class Keeper:
     ) -> None:
         self.unwritten: list[Event] = []
         self._examiner = examiner
-        self._watcher = watcher
+        self._events = events
         self._now = now
         self._approve = approve
         self._approved = approved
-        self._file = PolicyFile(examiner, watcher.failed, steady=steady, patience=patience)
+        self._steady = steady
+        self._patience = patience
+        self._seen = Snapshot(b"", "")  # what was examined last
         self._unasked = False
         self._status: PolicyStatus | None = None
 
@@ -174,17 +148,17 @@ class Keeper:
         Raises DocumentErrors where its cases fail and nothing ran before, StartRefused where the
         last policy is needed and cannot be read.
         """
-        self._file.seen = found
+        self._seen = found
         policy, failing = examined.policy, examined.failing
         if last is None and failing:
             raise DocumentErrors(failing)
         if last is not None and last.hash != policy.hash and (self._approve or failing):
             await self.go_on(last, self._now())
-            await self._take(examined, found)
+            await self._take(examined)
             return
-        version, old = _version(policy, found.content), last.hash if last else policy.hash
+        version, old = self._file_version(policy), last.hash if last else policy.hash
         if last is None or old != policy.hash:
-            self._note(RAN, version.hash, version, _reason(failing))
+            self._note(RAN, version, failing)
         self._run(policy, version, old, self._now(), failing)
         if failing:
             self._tell_cases(failing)
@@ -201,43 +175,82 @@ class Keeper:
         waiting policy is approved. Raises StoreError where that is unknown: then ask again.
         """
         wrong = bool(self.status.problems or self.status.failing)
-        outcome = await self._file.changed(self.policy(), again=asked and wrong)
+        outcome = await self._changed(again=asked and wrong)
+        waiting = self.status.waiting
         if isinstance(outcome, Examined):
-            await self._take(outcome, self._file.seen)
+            await self._take(outcome)
         elif outcome is not None:
-            self._refuse(outcome, self._file.seen)
-        elif self.status.waits_for == APPROVAL and (asked or self._unasked):
-            await self._try_waiting()
+            self._refuse(outcome)
+        elif waiting and self.status.waits_for == APPROVAL and (asked or self._unasked):
+            approved = await self._approved(waiting.hash)
+            self._unasked = False
+            if approved:
+                self._change(waiting, self._file_version(waiting))
         elif asked and self.status.state == CURRENT:
-            self._watcher.unchanged(self.policy().hash)
+            self._tell_unchanged()
 
-    async def _take(self, examined: Examined, found: Snapshot) -> None:
+    async def _changed(self, *, again: bool) -> Examined | DocumentErrors | None:
+        """Returns what comes of the file once it is stable; None where it has not changed.
+
+        With `again` an unchanged file is examined too.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + self._patience
+        found = await asyncio.to_thread(find, self._examiner.path)
+        if again and found == self._seen:
+            return await asyncio.to_thread(self._examined, found)
+        outcome: Examined | DocumentErrors | None = None
+        while found != self._seen:
+            await asyncio.sleep(self._steady)
+            now = await asyncio.to_thread(find, self._examiner.path)
+            if now != found:
+                found, outcome = now, None
+                if clock() < until:
+                    continue
+            if outcome is None:
+                outcome = await asyncio.to_thread(self._examined, found)
+            sound = isinstance(outcome, Examined) and not outcome.failing
+            if sound or clock() >= until:
+                self._seen = found
+                return outcome
+        return None
+
+    def _examined(self, found: Snapshot) -> Examined | DocumentErrors:
+        """Runs in a thread; any failure there is a reason not to take the file."""
+        try:
+            return self._examiner.examined(found, self.policy())
+        except DocumentErrors as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - what runs goes on, whatever it is
+            self._events.report("policy_not_followed", error)
+            text = f"it cannot be checked ({type(error).__name__})"
+            return DocumentErrors([Problem(str(self._examiner.path), 0, 0, text)])
+
+    async def _take(self, examined: Examined) -> None:
         """Runs a sound policy, or as much of it as may run."""
         policy, failing = examined.policy, examined.failing
-        running, before = self.policy(), self.status.failing
+        before, running = self.status, self.policy()
         if policy.hash == running.hash:
-            self._stay(examined, found)
+            version = replace(before.version, made_of=None)
+            self._status = PolicyStatus(
+                policy=running,
+                version=version,
+                loaded_at=before.loaded_at,
+                file_hash=policy.hash,
+                failing=failing,
+            )
+            self._tell_unchanged()
         elif await self._may_run(examined):
-            self._change(policy, _version(policy, found.content), failing)
+            self._change(policy, self._file_version(policy), failing)
         else:
             less = await asyncio.to_thread(self._examiner.common, running, policy)
             if less is not None:
                 text, made_of = write_rules(less.rules).encode(), (running.hash, policy.hash)
-                self._change(less, _version(less, text, made_of))
-            self._hold(examined, found)
-        if failing != before:
+                version = Version(hash=less.hash, content=text, file=less.file, made_of=made_of)
+                self._change(less, version)
+            self._hold(examined)
+        if failing != before.failing:
             self._tell_cases(failing)
-
-    def _stay(self, examined: Examined, found: Snapshot) -> None:
-        """Keeps the policy, which is the file's."""
-        self._status = PolicyStatus(
-            policy=self.policy(),
-            version=replace(self.status.version, made_of=None),
-            loaded_at=self.status.loaded_at,
-            file_hash=found.hash,
-            failing=examined.failing,
-        )
-        self._watcher.unchanged(self.policy().hash)
 
     async def _may_run(self, examined: Examined) -> bool:
         """Returns whether the whole policy may run now."""
@@ -256,17 +269,10 @@ class Keeper:
         self._unasked = False
         return approved
 
-    async def _try_waiting(self) -> None:
-        waiting = self.status.waiting
-        approved = waiting is not None and await self._approved(waiting.hash)
-        self._unasked = False
-        if approved and waiting is not None:
-            self._change(waiting, _version(waiting, self._file.seen.content))
-
     def _change(self, policy: Policy, version: Version, failing: tuple[Problem, ...] = ()) -> None:
         """Runs another policy and notes it for the store."""
         old = self.policy().hash
-        self._note(RAN, version.hash, version, _reason(failing))
+        self._note(RAN, version, failing)
         self._run(policy, version, old, self._now(), failing)
 
     def _run(
@@ -284,55 +290,81 @@ class Keeper:
             file_hash=version.made_of[1] if version.made_of else version.hash,
             failing=failing,
         )
-        self._watcher.loaded(old, policy.hash, since)
+        if old != policy.hash:
+            self._events.report("policy_loaded", old=old[:12], new=policy.hash[:12])
 
-    def _hold(self, examined: Examined, found: Snapshot) -> None:
-        before, waiting, failing = self.status, examined.policy, examined.failing
-        waits_for = CASES if failing else APPROVAL
-        self._status = replace(
-            before, file_hash=found.hash, waiting=waiting, problems=(), failing=failing
+    def _hold(self, examined: Examined) -> None:
+        before, waiting = self.status, examined.policy
+        self._status = now = replace(
+            before,
+            file_hash=waiting.hash,
+            waiting=waiting,
+            problems=(),
+            failing=examined.failing,
         )
         known = before.waiting.hash if before.waiting else None
-        if known == waiting.hash and before.waits_for == waits_for:
+        if now.waits_for is None or (known, before.waits_for) == (waiting.hash, now.waits_for):
             return
-        version = _version(waiting, found.content)
-        self._note(HELD, waiting.hash, version, _reason(failing))
-        self._watcher.held(waiting.hash, self.policy().hash, waits_for)
+        self._note(HELD, self._file_version(waiting), examined.failing)
+        details = {
+            "waiting": waiting.hash[:12],
+            "running": self.policy().hash[:12],
+            "waits_for": now.waits_for,
+        }
+        if now.waits_for == CASES:
+            self._events.report("policy_waits_for_cases", **details)
+        else:
+            remedy = f"clinic-gateway policy approve {waiting.hash} --reason TEXT"
+            self._events.report("policy_waits_for_approval", **details, remedy=remedy)
 
-    def _refuse(self, error: DocumentErrors, found: Snapshot) -> None:
-        problems = error.problems
-        if problems == self.status.problems and found.hash == self.status.file_hash:
+    def _refuse(self, error: DocumentErrors) -> None:
+        problems, digest = error.problems, self._seen.hash
+        # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
+        if problems == self.status.problems and digest == self.status.file_hash:
             return
         self._status = replace(
             self.status,
-            file_hash=found.hash,
+            file_hash=digest,
             waiting=None,
             problems=problems,
             refused_at=self._now(),
             failing=(),
         )
-        self._note(REFUSED, found.hash, reason=str(problems[0])[:LONGEST])
-        self._watcher.refused(
-            [str(problem) for problem in problems], self.policy().hash, found.hash
+        self._note(REFUSED, digest, problems)
+        self._events.report(
+            "policy_refused",
+            problem=str(problems[0])[:LONGEST],
+            problems=len(problems),
+            running=self.policy().hash[:12],
+            file=digest[:12] or None,
         )
 
-    def _tell_cases(self, failing: tuple[Problem, ...]) -> None:
-        self._watcher.cases([str(problem) for problem in failing], self.policy().hash)
+    def _tell_unchanged(self) -> None:
+        self._events.report("policy_unchanged", running=self.policy().hash[:12])
 
-    def _note(
-        self, event: str, digest: str, version: Version | None = None, reason: str | None = None
-    ) -> None:
+    def _tell_cases(self, failing: tuple[Problem, ...]) -> None:
+        running = self.policy().hash[:12]
+        if not failing:
+            self._events.report("policy_cases_pass", running=running)
+            return
+        cases = [printable(str(problem)[:LONGEST_CASE]) for problem in failing[:MOST]]
+        self._events.report("policy_cases_fail", failing=len(failing), cases=cases, running=running)
+
+    def _note(self, event: str, what: Version | str, wrong: Sequence[Problem]) -> None:
+        """Keeps an event for the store, about a version or the hash of a file without one."""
+        version = what if isinstance(what, Version) else None
+        told = "" if version is None else f"{summary(wrong)}: "
         self.unwritten.append(
-            Event(at=self._now(), event=event, hash=digest, version=version, reason=reason)
+            Event(
+                at=self._now(),
+                event=event,
+                hash=version.hash if version else str(what),
+                version=version,
+                reason=f"{told}{wrong[0]}"[:LONGEST] if wrong else None,
+            )
         )
         del self.unwritten[:-MOST_UNWRITTEN]
 
-
-def _reason(failing: tuple[Problem, ...]) -> str | None:
-    """Returns what an event says of cases that fail."""
-    return f"{summary(failing)}: {failing[0]}"[:LONGEST] if failing else None
-
-
-def _version(policy: Policy, content: bytes, made_of: tuple[str, str] | None = None) -> Version:
-    """Returns a policy with its text, as the store keeps it."""
-    return Version(hash=policy.hash, content=content, file=policy.file, made_of=made_of)
+    def _file_version(self, policy: Policy) -> Version:
+        """Returns the policy of the file that was examined last with its text, for the store."""
+        return Version(hash=policy.hash, content=self._seen.content, file=policy.file)

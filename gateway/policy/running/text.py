@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
-from adapters.documents.document import Document, ProblemList, forgiving, parse_document
+from adapters.documents.document import Document, ProblemList, parse_document
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.masks import Mask, read_mask
+from gateway.policy.masks import read_mask
 from gateway.policy.reading.conditions import ONLY, read_only
 from gateway.policy.rows import EVERY, NOTHING, RowFilter, conditions_in_file, path_in_list
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
@@ -33,14 +33,22 @@ _ALL: Sights = (WHOLE, WHOLE, WHOLE)
 
 def write_rules(rules: Rules) -> str:
     """Returns the text of a policy file, resources and fields in the contract's order."""
-    lines = (line for resource in GOVERNED for line in _written(resource, rules[resource.name]))
-    return "version: 1\n" + "".join(lines)
+    return "version: 1\n" + "".join(
+        line for resource in GOVERNED for line in _written(resource, rules[resource.name])
+    )
 
 
 def _written(resource: Resource, rules: ResourceRules) -> Iterator[str]:
     yield f"{resource.name}:\n"
     for number, level in enumerate(LEVELS):
-        entries = [each for path in resource.paths for each in _entry(rules, path, number)]
+        entries = []
+        for path in resource.paths:
+            sights = HIDDEN, *rules.fields[path]
+            before, sight = sights[number], sights[number + 1]
+            if sight != before:  # the field opens, or changes its mask
+                shown = "hidden" if sight is HIDDEN else sight
+                mask = "" if sight is WHOLE else f": {shown}"
+                entries.append(f"{path_in_list(path)}{mask}")
         yield f"  {level}: [{', '.join(entries)}]\n"
     never = [path_in_list(path) for path in resource.paths if rules.opened_at(path) is None]
     yield f"  never: [{', '.join(never)}]\n"
@@ -49,19 +57,9 @@ def _written(resource: Resource, rules: ResourceRules) -> Iterator[str]:
         yield f"  only: {conditions_in_file(resource, rows[0])}\n"
     elif any(rows):
         yield "  only:\n"
-        for level, each in zip(LEVELS, rows, strict=True):
-            if each:
-                yield f"    {level}: {conditions_in_file(resource, each)}\n"
-
-
-def _entry(rules: ResourceRules, path: str, number: int) -> Iterator[str]:
-    """Yields the entry in the list of a level, where the field opens or changes its mask."""
-    sight = rules.fields[path][number]
-    before = rules.fields[path][number - 1] if number else HIDDEN
-    if sight is WHOLE and sight != before:
-        yield path_in_list(path)
-    elif sight != before:
-        yield f"{path_in_list(path)}: {'hidden' if sight is HIDDEN else sight}"
+        for level, own in zip(LEVELS, rows, strict=True):
+            if own:
+                yield f"    {level}: {conditions_in_file(resource, own)}\n"
 
 
 def read_version(version: Version) -> Rules:
@@ -76,7 +74,7 @@ def read_version(version: Version) -> Rules:
 
 def read_stored(content: bytes) -> Rules:
     """Returns the rules in a kept text; raises DocumentErrors where it is no YAML."""
-    document, _ = forgiving(lambda: parse_document(content, "", largest=LARGEST))
+    document = parse_document(content, "", LARGEST, flawed=True)
     data = document.data if isinstance(document.data, dict) else {}
     return {
         resource.name: _resource(document, resource, data.get(resource.name))
@@ -85,54 +83,38 @@ def read_stored(content: bytes) -> Rules:
 
 
 def _resource(document: Document, resource: Resource, data: Any) -> ResourceRules:
-    if not isinstance(data, dict):
-        return ResourceRules(dict.fromkeys(resource.paths, (HIDDEN, HIDDEN, HIDDEN)), {})
-    steps = dict(_steps(data))
-    fields = {path: _sights(steps, path) for path in resource.paths}
-    rows = {level: found for level in LEVELS if (found := _rows(document, resource, data, level))}
-    return ResourceRules(fields, rows)
-
-
-def _steps(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, AccessLevel], Sight]]:
-    """(path, level) -> what is seen of the field from that level on."""
+    data = data if isinstance(data, dict) else {}
+    seen: dict[str, Sight] = dict.fromkeys(resource.paths, HIDDEN)
+    steps: list[dict[str, Sight]] = []
     for level in LEVELS:
         listed = data.get(level.value)
         for item in listed if isinstance(listed, list) else ():
-            if isinstance(item, dict):
-                for path, written in item.items():
-                    mask = read_mask(written)
-                    yield (path, level), mask if isinstance(mask, Mask) else HIDDEN
-            elif isinstance(item, str):
-                yield (item, level), WHOLE
-
-
-def _sights(steps: Mapping[tuple[str, AccessLevel], Sight], path: str) -> Sights:
-    basic = steps.get((path, LEVELS[0]), HIDDEN)
-    standard = steps.get((path, LEVELS[1]), basic)
-    return basic, standard, steps.get((path, LEVELS[2]), standard)
+            for path, written in item.items() if isinstance(item, dict) else [(item, WHOLE)]:
+                if isinstance(path, str) and path in seen:
+                    mask = written if written is WHOLE else read_mask(written)
+                    seen[path] = HIDDEN if mask is None or isinstance(mask, str) else mask
+        steps.append(dict(seen))
+    basic, standard, full = steps
+    fields = {path: (basic[path], standard[path], full[path]) for path in resource.paths}
+    rows = {level: found for level in LEVELS if (found := _rows(document, resource, data, level))}
+    return ResourceRules(fields, rows)
 
 
 def _rows(
     document: Document, resource: Resource, data: Mapping[str, Any], level: AccessLevel
 ) -> RowFilter:
-    written = data.get(ONLY)
-    if ONLY not in data:
+    written: Any = data.get(ONLY)
+    by_level = isinstance(written, dict) and any(known.value in written for known in LEVELS)
+    if ONLY not in data or (by_level and level.value not in written):
         return EVERY
-    if isinstance(written, dict) and any(level.value in written for level in LEVELS):
-        if level.value not in written:
-            return EVERY
-        written = written[level.value]
+    written = written[level.value] if by_level else written
     if not isinstance(written, dict) or not written:
         return _NO_RECORD
-    empty = {name for name, each in written.items() if each == []}
-    rest = {name: each for name, each in written.items() if name not in empty}
-    wanted = dict(_read(document, resource, rest).tests) if rest else {}
-    return RowFilter(wanted | {name if name in resource.paths else "id": NOTHING for name in empty})
-
-
-def _read(document: Document, resource: Resource, written: Mapping[str, Any]) -> RowFilter:
-    """Returns conditions without levels, on any field."""
-    noted = ProblemList(document)
-    seen = ResourceRules(dict.fromkeys(resource.paths, _ALL), {})
-    rows = read_only(noted, resource, written, seen)
-    return _NO_RECORD if noted.problems or not rows else rows[LEVELS[0]]
+    rest = {name: values for name, values in written.items() if values != []}
+    tests = {name if name in resource.paths else "id": NOTHING for name in written.keys() - rest}
+    if rest:
+        noted = ProblemList(document)
+        seen = ResourceRules(dict.fromkeys(resource.paths, _ALL), {})
+        rows = read_only(noted, resource, rest, seen)
+        tests |= (_NO_RECORD if noted.problems or not rows else rows[LEVELS[0]]).tests
+    return RowFilter(tests)

@@ -168,7 +168,15 @@ class Versions:
         own = _processes.c.host == host
         async with self._store.begin() as connection:
             pids = set((await connection.execute(select(_processes.c.pid).where(own))).scalars())
-        if gone := [pid for pid in pids if not _is_running(pid)]:
+        gone = []
+        for pid in pids:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                gone.append(pid)
+            except OSError:  # somebody else's
+                pass
+        if gone:
             async with self._store.begin() as connection:
                 await connection.execute(delete(_processes).where(own, _processes.c.pid.in_(gone)))
 
@@ -220,27 +228,20 @@ async def _revision(connection: AsyncConnection) -> int:
 
 
 async def _write(connection: AsyncConnection, event: Event) -> None:
-    if event.version is not None:
-        await _keep(connection, event.version, event.at if event.event == RAN else None)
-    await connection.execute(
-        insert(_history).values(
-            at=event.at, event=event.event, hash=event.hash, who=event.who, reason=event.reason
-        )
-    )
-
-
-async def _keep(connection: AsyncConnection, version: Version, ran_at: datetime | None) -> None:
-    """Keeps the version once, and when it first ran."""
-    at = _versions.c.hash == version.hash
-    found = (await connection.execute(select(_versions.c.first_ran_at).where(at))).one_or_none()
-    if found is None:
+    """Writes an event, keeps its version once, and when that first ran."""
+    if version := event.version:
+        ran_at = event.at if event.event == RAN else None
         made_of = " ".join(version.made_of) if version.made_of else None
         values = {**asdict(version), "made_of": made_of, "first_ran_at": ran_at}
-        await connection.execute(
-            adding(connection, _versions).values(**values).on_conflict_do_nothing()
-        )
-    elif found.first_ran_at is None and ran_at is not None:
-        await connection.execute(update(_versions).where(at).values(first_ran_at=ran_at))
+        kept = adding(connection, _versions).values(**values).on_conflict_do_nothing()
+        await connection.execute(kept)
+        if ran_at is not None:
+            never_ran = _versions.c.hash == version.hash, _versions.c.first_ran_at.is_(None)
+            changed = update(_versions).where(*never_ran).values(first_ran_at=ran_at)
+            await connection.execute(changed)
+    row = {"at": event.at, "event": event.event, "hash": event.hash}
+    told = insert(_history).values(**row, who=event.who, reason=event.reason)
+    await connection.execute(told)
 
 
 class Presence:
@@ -290,13 +291,3 @@ class Presence:
         """Removes the row; where the store is down, the row expires."""
         with suppress(StoreError):
             await self._versions.leave(self._id)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True

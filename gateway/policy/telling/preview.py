@@ -81,33 +81,26 @@ def preview(
         answer=answer,
         body=body,
         fields=tuple(
-            _seen(path, rules.sight(path, level), whole, answer) for path in resource.paths
+            SeenField(path, sight, at(whole, path), ABSENT if sight is HIDDEN else at(answer, path))
+            for path, sight in rules.sights(level).items()
         ),
         exists=redactor.admits(record),
         condition=conditions(resource, rules.rows_of(level)),
     )
 
 
-def _seen(path: str, sight: Sight, whole: Record, answer: Record) -> SeenField:
-    shown = ABSENT if sight is HIDDEN else at(answer, path)
-    return SeenField(path, sight, at(whole, path), shown)
-
-
 def specimen(resource: Resource) -> Record:
     """A record of the resource, as answers carry it; its ids name the other specimens."""
-    return {field.name: _member(resource, field) for field in resource.fields}
-
-
-def _member(resource: Resource, field: Field) -> Any:
-    if not field.fields:
-        return _value(resource, field, field.name, 0)
-    return [
-        {
-            each.name: _value(resource, each, f"{field.name}[].{each.name}", number)
-            for each in field.fields
-        }
-        for number in range(ITEMS)
-    ]
+    made: Record = {}
+    for field in resource.fields:
+        made[field.name] = None if field.fields else _value(resource, field, field.name, 0)
+        if field.fields:
+            members = [(inner, f"{field.name}[].{inner.name}") for inner in field.fields]
+            made[field.name] = [
+                {inner.name: _value(resource, inner, path, number) for inner, path in members}
+                for number in range(ITEMS)
+            ]
+    return made
 
 
 def _value(resource: Resource, field: Field, path: str, number: int) -> Any:

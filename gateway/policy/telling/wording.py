@@ -11,7 +11,7 @@ from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask
 from gateway.policy.reading.document import Spot, Spots
-from gateway.policy.rows import RowFilter, Value, ValueTest, conditions_in_file, shown
+from gateway.policy.rows import RowFilter, Value, conditions_in_file, shown
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
 
 # What a level is, said to somebody who has never seen a key.
@@ -86,29 +86,23 @@ def row_sentences(resource: Resource, rules: ResourceRules) -> list[tuple[Access
 
 def conditions(resource: Resource, rows: RowFilter, phrases: Phrases = ENGLISH) -> str:
     """`status is VALIDATED, and total is at least 10.00`; "" where every record exists."""
-    parts = [
-        phrases["is"].format(
-            field=name, tests=joined(_tests(resource.at(name), test, phrases), phrases["and"])
-        )
-        for name, test in rows.tests.items()
-    ]
+    parts = []
+    for name, test in rows.tests.items():
+        field, tests = resource.at(name), []
+        is_time = field.format in (formats.DAY, formats.INSTANT)
+        for asked, value in test.comparisons():
+            if asked in _BOUNDS:
+                text = phrases[_BOUNDS[asked][is_time]].format(value=_one(field, value))
+            else:
+                text = _either(field, value, phrases)
+            tests.append(phrases["not"].format(value=text) if asked == "not in" else text)
+        parts.append(phrases["is"].format(field=name, tests=joined(tests, phrases["and"])))
     return joined(parts, phrases["next"]) if parts else ""
 
 
 def joined(parts: Iterable[str], phrase: str) -> str:
     """One text of several; `phrase` says how two are joined."""
     return reduce(lambda first, last: phrase.format(first=first, last=last), parts)
-
-
-def _tests(field: Field, test: ValueTest, phrases: Phrases) -> Iterator[str]:
-    is_time = field.format in (formats.DAY, formats.INSTANT)
-    for asked, value in test.comparisons():
-        if asked == "in":
-            yield _either(field, value, phrases)
-        elif asked == "not in":
-            yield phrases["not"].format(value=_either(field, value, phrases))
-        else:
-            yield phrases[_BOUNDS[asked][is_time]].format(value=_one(field, value))
 
 
 def _either(field: Field, values: Iterable[Value], phrases: Phrases) -> str:
@@ -155,27 +149,17 @@ def reasons(
         spot=spots.only.get((resource.name, level)) if rows else None,
     )
     for path in resource.paths:
-        yield _of_field(resource.name, path, rules, level, spots)
-
-
-def _of_field(
-    resource: str, path: str, rules: ResourceRules, level: AccessLevel, spots: Spots
-) -> Reason:
-    sight, first = rules.sight(path, level), rules.opened_at(path)
-    spot = spots.opened.get((resource, path))
-    if sight is WHOLE:
-        why = f"{first} opens it"
-    elif isinstance(sight, Mask):
-        at = rules.first(path, lambda each: each == sight)
-        why = f"{at} masks it; {f'whole from {first} on' if first else 'whole at no level'}"
-        spot = spots.masked.get((resource, path))
-    else:
-        lowest = rules.first(path, lambda each: each is not HIDDEN)
-        why = "no level opens it"
-        if lowest is not None:
-            opens = rules.sight(path, lowest) is WHOLE
-            why = f"{lowest} {'opens it' if opens else 'is the first to see it, masked'}"
-    return Reason(path=path, sight=sight_in_words(sight), why=why, spot=spot)
+        sight, first = rules.sight(path, level), rules.opened_at(path)
+        spot = spots.opened.get((resource.name, path))
+        lowest = rules.first(path, lambda seen: seen is not HIDDEN)
+        why = f"{first} opens it" if first else "no level opens it"
+        if isinstance(sight, Mask):
+            at = rules.first(path, sight.__eq__)
+            why = f"{at} masks it; {f'whole from {first} on' if first else 'whole at no level'}"
+            spot = spots.masked.get((resource.name, path))
+        elif sight is HIDDEN and lowest is not first:
+            why = f"{lowest} is the first to see it, masked"
+        yield Reason(path=path, sight=sight_in_words(sight), why=why, spot=spot)
 
 
 class Effect(StrEnum):

@@ -2,16 +2,20 @@
 
 from datetime import date, time
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from adapters.doctor.case import MOST_COMMENTS, FindingMaker, agreeing, todos
-from adapters.doctor.diary import DAYS, hours_read, said
-from adapters.doctor.values import FieldTally, Leads, as_it_is, fields_judged, led
-from adapters.documents.document import parse_document
+from adapters.doctor.case import MOST_COMMENTS, Look, agreeing, todos
+from adapters.doctor.diary import DAYS, hours_told, week_in_words
+from adapters.doctor.tallies import FieldTally
+from adapters.doctor.values import Leads, fields_judged, leads_judged
+from adapters.documents.document import Document, parse_document
 from adapters.examination import Verdict
 from adapters.mapping.hours import Shift
 from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
+from adapters.values.convert import Converter, Text, Unreadable
+from adapters.values.times import LocalTime
 
 MONDAY = date(2026, 3, 2)
 MAPPING = """\
@@ -27,8 +31,12 @@ booking:
 """
 
 
-def maker(text: str = "version: 2") -> FindingMaker:
-    return FindingMaker(document=parse_document(text.encode(), "mine.yaml"))
+def document(text: str) -> Document:
+    return parse_document(text.encode(), "mine.yaml")
+
+
+def look(*place: str) -> Look:
+    return Look(document(MAPPING), "values", "appointments", None, place)
 
 
 def week(days: str, start: str, end: str) -> list[Shift]:
@@ -65,29 +73,31 @@ def on(day: int) -> Shift:
     ],
 )
 def test_hours_are_said_as_a_person_says_them(shifts: list[Shift], shown: str) -> None:
-    assert said(shifts, MONDAY) == shown
+    assert week_in_words(shifts, MONDAY) == shown
 
 
 def test_vets_of_the_same_hours_are_told_together_and_many_weeks_are_cut() -> None:
     same = {"a": week("1", "09:00", "17:00"), "b": week("1", "09:00", "17:00"), "c": []}
-    [only] = hours_read(maker(), same, MONDAY)
+    told = look()
+    hours_told(told, same, MONDAY)
+    [only] = told.findings
     assert (only.verdict, only.text, only.ids) == (
         Verdict.OK,
         "2 vets: Mon 09:00-17:00",
         ("a", "b"),
     )
     many = {str(each): week("1", "09:00", f"17:{each}") for each in range(10, 30)}
-    *_, last = hours_read(maker(), many, MONDAY)
-    assert last.text == "and 8 other weeks of hours"
+    hours_told(told, many, MONDAY)
+    assert told.findings[-1].text == "and 8 other weeks of hours"
 
 
 def test_a_decision_that_was_left_open_is_named_at_its_place() -> None:
-    found = [(each.verdict, each.place, each.subject) for each in todos(maker(MAPPING))]
+    found = [(each.verdict, each.place, each.subject) for each in todos(document(MAPPING))]
     assert found == [
         (Verdict.WARNING, "mine.yaml:4:45", "appointments.reason.codes.A"),
         (Verdict.FAILED, "mine.yaml:9:24", "booking.steps.0.branch"),
     ]
-    assert all(each.remedy for each in todos(maker(MAPPING)))
+    assert all(each.remedy for each in todos(document(MAPPING)))
 
 
 def test_a_comment_with_an_open_decision_is_told_once_for_each_line() -> None:
@@ -100,7 +110,7 @@ diary:  # no TODOS here
     a = '#TODO' # TODO of the text
   note: "a # TODO"  # TODO
 """
-    found = [each for each in todos(maker(text)) if each.subject == "comments"]
+    found = [each for each in todos(document(text)) if each.subject == "comments"]
     assert {each.verdict for each in found} == {Verdict.WARNING}
     assert [(each.place.partition(":")[2], each.text) for each in found] == [
         ("10:3", "TODO in a comment: is this all?"),
@@ -113,7 +123,7 @@ diary:  # no TODOS here
 @pytest.mark.parametrize(("more", "said"), [(1, "1 line more"), (5, "5 lines more")])
 def test_of_many_open_comments_the_first_are_told(more: int, said: str) -> None:
     text = "version: 2\n" + "# TODO: this\n" * (MOST_COMMENTS + more)
-    *told, last = todos(maker(text))
+    *told, last = todos(document(text))
     assert [each.place for each in told] == [
         f"mine.yaml:{line}:3" for line in range(2, MOST_COMMENTS + 2)
     ]
@@ -127,7 +137,7 @@ def test_of_many_open_comments_the_first_are_told(more: int, said: str) -> None:
 )
 def test_no_mapping_that_is_shipped_leaves_a_decision_open(file: Path) -> None:
     assert "#" in file.read_text("utf-8")
-    assert [*todos(maker(file.read_text("utf-8")))] == []
+    assert [*todos(document(file.read_text("utf-8")))] == []
 
 
 @pytest.mark.parametrize(
@@ -143,14 +153,29 @@ def test_no_mapping_that_is_shipped_leaves_a_decision_open(file: Path) -> None:
 def test_a_value_is_told_to_be_alike_in_all_of_many_rows(
     values: list[str | None], *, is_told: bool
 ) -> None:
-    tally = FieldTally(as_it_is)
+    tally = FieldTally(lambda row: row, lambda row: row, Text(), is_selected=True)
     for each in values:
         tally.take(each, None)
-    place = ("resources", "appointments")
-    tallies, several = {"reason": tally}, len(values)
-    found = fields_judged(maker(MAPPING), place, "appointments", tallies, several, {"reason"})
-    said = [each.place for each in found if "same value" in each.text]
-    assert said == ["mine.yaml:4:15"] * is_told
+    told = look("resources", "appointments")
+    fields_judged(told, {"reason": tally}, len(values))
+    found = [each.place for each in told.findings if "same value" in each.text]
+    assert found == ["mine.yaml:4:15"] * is_told
+
+
+def unreadable(row: object) -> object:
+    raise Unreadable
+
+
+@pytest.mark.parametrize("converter", [Text(), LocalTime(ZoneInfo("Europe/Paris"))])
+def test_a_value_that_cannot_even_be_fetched_is_counted_as_unreadable(
+    converter: Converter,
+) -> None:
+    tally = FieldTally(unreadable, unreadable, converter)
+    assert tally.take({"time": {}}, "an id") is None
+    told = look("resources", "appointments")
+    fields_judged(told, {"reason": tally}, 1)
+    [found] = told.findings
+    assert "1 row of 1 that its converter cannot read" in found.text
 
 
 @pytest.mark.parametrize(
@@ -170,12 +195,14 @@ def test_a_verb_goes_with_its_count(count: int, several: str, said: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("leads", "said"),
+    ("count", "lost", "said"),
     [
-        (Leads(count=1), "1 row leads to clients"),
-        (Leads(count=2), "2 rows lead to clients"),
-        (Leads(count=9, lost=1), "1 row of 9 leads to none of the clients"),
+        (1, 0, "1 row leads to clients"),
+        (2, 0, "2 rows lead to clients"),
+        (9, 1, "1 row of 9 leads to none of the clients"),
     ],
 )
-def test_a_finding_about_one_row_speaks_of_one(leads: Leads, said: str) -> None:
-    assert led(maker(MAPPING), "patients.clientId", (), "clients", leads).text == said
+def test_a_finding_about_one_row_speaks_of_one(count: int, lost: int, said: str) -> None:
+    told = look()
+    leads_judged(told, "clients", Leads(count=count, lost=lost), 0.5, "is it the key?")
+    assert [each.text for each in told.findings] == [said]

@@ -217,7 +217,7 @@ FAULTS = [
     ),
     Fault(
         "records without an id", "rows", FAILED, KEY_OF_PATIENTS,
-        "3 records of 300 without a usable id", write("animals", "id", None, 100),
+        "3 rows of 300 without a usable id", write("animals", "id", None, 100),
         together=2,
     ),
     Fault(

@@ -305,7 +305,7 @@ FAULTS = [
         "links",
         FAILED,
         "parent: l.ID_FACT",
-        "belong to no record.*is `parent`",
+        "lead to none of the invoices is `parent` the",
         mapping=(("parent: l.ID_FACT", "parent: l.ID_LIGNE + 100000"),),
     ),
     Fault(
@@ -549,7 +549,7 @@ async def test_all_rows_are_looked_at_page_by_page(
     }  # fmt: skip
     monkeypatch.setattr(rows, "PAGE", 50)
     assert await looked_at() == whole
-    monkeypatch.setattr(rows, "KEPT", 40)
+    monkeypatch.setattr(rows.SqlCase, "kept", 40)
     few = [each for each in await looked_at() if each.check in ("values", "links", "clock")]
     assert few == [each for each in whole if each.check in ("values", "links", "clock")]
 

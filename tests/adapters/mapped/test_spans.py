@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.base import BackendNonsense
-from adapters.mapped.slots import Interval
+from adapters.mapped.slots import Block, Interval
 from adapters.mapped.spans import lasting, narrowed, type_lasts, whole_day
 from adapters.values.convert import Unreadable
 
@@ -61,16 +61,16 @@ def span(start: int, end: int) -> Interval:
 
 
 # 02:15 to 03:00 on the wall
-READINGS = [(span(15, 60), True), (span(75, 120), True), (span(15, 120), False)]
+READINGS = [Block(span(15, 60)), Block(span(75, 120)), Block(span(15, 120), is_likely=False)]
 
 
 def test_the_booked_one_of_several_times_blocks_alone() -> None:
-    assert narrowed(READINGS, span(75, 120)) == [(span(75, 120), True)]
-    assert narrowed(READINGS, span(15, 60)) == [(span(15, 60), True)]
+    assert narrowed(READINGS, span(75, 120)) == [Block(span(75, 120))]
+    assert narrowed(READINGS, span(15, 60)) == [Block(span(15, 60))]
 
 
 def test_a_row_that_lasts_longer_than_was_booked_blocks_all_that_time() -> None:
-    assert narrowed(READINGS, span(15, 75)) == [(span(15, 120), True)]
+    assert narrowed(READINGS, span(15, 75)) == [Block(span(15, 120))]
 
 
 @pytest.mark.parametrize("booked", [span(30, 60), span(75, 135)])

@@ -9,7 +9,7 @@ from adapters.base import BackendNonsense, Record
 from adapters.mapping.models import Paging
 from adapters.mapping.paths import path
 from adapters.rest.backend import Answer, Params
-from adapters.rest.paging import Pager, pager
+from adapters.rest.paging import Pager
 from tests.adapters.clinic import ask
 from tests.adapters.rest.cloud import connect, listening, new_cloud
 from tests.adapters.rest.ill_clouds import SiftingCloud
@@ -17,7 +17,7 @@ from tests.adapters.rest.ill_clouds import SiftingCloud
 
 def made(style: dict[str, Any] | None) -> Pager:
     paging = None if style is None else Paging.model_validate(style)
-    return pager(paging, path("rows"), path("id"), "GET /rows")
+    return Pager(paging, path("rows"), path("id"), "GET /rows")
 
 
 class Backend:

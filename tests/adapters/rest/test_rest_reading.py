@@ -12,7 +12,6 @@ from adapters.base import BackendNonsense, BackendTimeout, Filter, NotFound, Que
 from adapters.doctor.rest import examine
 from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Verdict
-from adapters.rest import resource as resource_module
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import made
@@ -179,7 +178,7 @@ async def test_sifting_stops_and_goes_on_without_losing_anything(
     low = (Filter("equals", ("isLow",), True),)
     whole = await adapter.read_many(ask("stock", limit=200, filters=low))
     assert whole.after is None
-    monkeypatch.setattr(resource_module, "MOST_DETAILS", 16)
+    monkeypatch.setattr(adapter.readers["stock"], "most", 16)
     found, after, pages = [], None, 0
     while pages == 0 or after is not None:
         calls = len(cloud.calls)

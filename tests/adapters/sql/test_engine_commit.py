@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from adapters.base import BackendNonsense, OutcomeUnknown
 from adapters.sql.engines import open_engine
-from adapters.sql.engines.base import Engine
+from adapters.sql.engines.engine import Engine
 from tests.adapters.servers import execute_async, postgres_database
 
 SETUP = (

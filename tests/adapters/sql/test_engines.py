@@ -24,15 +24,8 @@ from adapters.base import (
 from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import open_engine, wrong_with
-from adapters.sql.engines.base import (
-    MOST_WAITING,
-    READERS,
-    Engine,
-    ErrorKind,
-    Speech,
-    explain,
-    given,
-)
+from adapters.sql.engines.base import ErrorKind, Speech, explain, given
+from adapters.sql.engines.engine import MOST_WAITING, READERS, Engine
 from adapters.values.convert import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 from tests.waiting import until
@@ -263,7 +256,7 @@ async def test_a_caller_who_leaves_stops_a_read_and_not_a_booking(server: Server
 
 def _reading(engine: Engine) -> tuple[int, Any]:
     """How many reads run at once, and what has the patience of those that wait."""
-    room = engine.reader._room  # type: ignore[attr-defined]
+    room = engine.reader._room
     return room._most, room
 
 

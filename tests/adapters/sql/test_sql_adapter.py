@@ -23,7 +23,7 @@ from adapters.base import (
 from adapters.documents.problems import DocumentErrors
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
-from adapters.sql.engines.base import MOST_WAITING
+from adapters.sql.engines.engine import MOST_WAITING
 from adapters.sql.engines.sqlite import READERS
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, everything, run
@@ -386,7 +386,7 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
 
     slow = [asyncio.create_task(adapter.driver.engine.read(endless)) for _ in range(READERS)]
     await asyncio.sleep(0)
-    adapter.driver.engine.reader._room._patience = 0.0  # type: ignore[attr-defined]
+    adapter.driver.engine.reader._room._patience = 0.0
     late = [
         asyncio.create_task(adapter.driver.engine.read(lambda _: asked.append(1)))
         for _ in range(MOST_WAITING)
@@ -447,3 +447,19 @@ async def test_a_search_is_not_stopped_by_a_text_in_another_encoding(
         " (SELECT MIN(ID_PERS) FROM PERSONNES WHERE GENRE_PERS = 'C' AND ACTIF = 'O')")  # fmt: skip
     words = Filter("search", ("firstName", "lastName"), str(before[1]["lastName"]))
     assert before[1] in await everything(adapter, "clients", words)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 50])
+async def test_a_row_that_a_join_doubles_is_one_record_and_reported(
+    database: Path, troubles: list[Trouble], limit: int
+) -> None:
+    run(database, "CREATE TABLE T2 AS SELECT * FROM TYPES_RDV")
+    run(database, "INSERT INTO T2 SELECT * FROM T2 WHERE ACTIF = 'O'")
+    run(database, "DROP TABLE TYPES_RDV")
+    run(database, "ALTER TABLE T2 RENAME TO TYPES_RDV")
+    adapter = connect(database, troubles)
+    ids = [each["id"] for each in await everything(adapter, "appointmentTypes", limit=limit)]
+    await adapter.aclose()
+    assert len(ids) == len(set(ids)) == 8
+    assert set(troubles) <= {Trouble("doubled row", "appointmentTypes", "id", "")}
+    assert troubles or limit == 1

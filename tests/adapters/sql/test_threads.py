@@ -1,22 +1,32 @@
 """Work for threads: handed over one piece at a time, once a thread is free for it."""
 
 import asyncio
+import sqlite3
 import threading
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
 
 from adapters.asking import ASKING, Asking
-from adapters.base import BackendUnavailable
+from adapters.base import BackendNonsense, BackendUnavailable
+from adapters.sql.engines.sqlite import SqliteDriver
 from adapters.sql.engines.threads import ThreadLane
 
 
-def runner(work: Any, deadline: float) -> Any:
-    return work(deadline)
+@pytest.fixture
+def driver(tmp_path: Path) -> SqliteDriver:
+    sqlite3.connect(tmp_path / "clinic.db").close()
+    return SqliteDriver(make_url(f"sqlite:///{tmp_path}/clinic.db"))
 
 
-async def test_who_left_what_runs_leaves_no_thread_free_before_its_end() -> None:
-    threads, go, ran = ThreadLane("some", 1, 0.2, runner), threading.Event(), []
+async def test_who_left_what_runs_leaves_no_thread_free_before_its_end(
+    driver: SqliteDriver,
+) -> None:
+    threads, go, ran = ThreadLane(driver, 1, 0.2), threading.Event(), []
     stuck = asyncio.create_task(threads.run(lambda _: go.wait(10)))
     await asyncio.sleep(0.05)
     stuck.cancel()
@@ -33,8 +43,10 @@ async def test_who_left_what_runs_leaves_no_thread_free_before_its_end() -> None
     assert len(ran) == 1
 
 
-async def test_who_leaves_before_its_turn_has_come_leaves_nothing_behind() -> None:
-    threads, ran = ThreadLane("some", 1, 5.0, runner), []
+async def test_who_leaves_before_its_turn_has_come_leaves_nothing_behind(
+    driver: SqliteDriver,
+) -> None:
+    threads, ran = ThreadLane(driver, 1, 5.0), []
     for steps in range(4):
         task = asyncio.create_task(threads.run(ran.append))
         for _ in range(steps):
@@ -46,8 +58,8 @@ async def test_who_leaves_before_its_turn_has_come_leaves_nothing_behind() -> No
     assert (threads._room.in_use, threads._room.waiting) == (0, 0)
 
 
-async def test_work_that_outlives_the_loop_harms_nobody() -> None:
-    threads, go = ThreadLane("some", 1, 5.0, runner), threading.Event()
+async def test_work_that_outlives_the_loop_harms_nobody(driver: SqliteDriver) -> None:
+    threads, go = ThreadLane(driver, 1, 5.0), threading.Event()
 
     async def leave() -> None:
         task = asyncio.create_task(threads.run(lambda _: go.wait(10)))
@@ -59,8 +71,8 @@ async def test_work_that_outlives_the_loop_harms_nobody() -> None:
     await threads.aclose()
 
 
-async def test_partners_have_their_turns_at_the_threads() -> None:
-    threads, order = ThreadLane("some", 1, 5.0, runner), []
+async def test_partners_have_their_turns_at_the_threads(driver: SqliteDriver) -> None:
+    threads, order = ThreadLane(driver, 1, 5.0), []
 
     async def ask(partner: str) -> None:
         asking = Asking()
@@ -74,9 +86,9 @@ async def test_partners_have_their_turns_at_the_threads() -> None:
 
 
 async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
+    driver: SqliteDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads, ran = ThreadLane("some", 2, 5.0, runner), []
+    threads, ran = ThreadLane(driver, 2, 5.0), []
 
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -91,3 +103,54 @@ async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
     await threads.aclose()
     assert len(ran) == 3, "what was given up is not done later"
     assert threads._room.in_use == 0
+
+
+def failing(name: str, runs: list[Connection], times: int) -> Callable[[Connection], str]:
+    """Work that fails so often with SQLite's error of that name; whose connections it had."""
+
+    def work(connection: Connection) -> str:
+        runs.append(connection)
+        if len(runs) <= times:
+            error = sqlite3.OperationalError("no")
+            error.sqlite_errorname = name
+            raise OperationalError("SELECT 1", None, error)
+        return "done"
+
+    return work
+
+
+async def test_a_connection_that_was_dead_already_costs_a_read_another_try_on_a_fresh_one(
+    driver: SqliteDriver,
+) -> None:
+    lane, runs = ThreadLane(driver, 1, 5.0), []
+    with pytest.raises(BackendUnavailable):  # fresh: it is the database that is down
+        await lane.run(failing("SQLITE_IOERR", runs, 1))
+    await lane.run(lambda _: None)
+    runs.clear()
+    assert await lane.run(failing("SQLITE_IOERR", runs, 1)) == "done"
+    await lane.aclose()
+    assert len({id(each) for each in runs}) == 2
+
+
+async def test_a_booking_that_has_begun_on_a_dead_connection_is_not_run_again(
+    driver: SqliteDriver,
+) -> None:
+    lane, runs = ThreadLane(driver, 1, 5.0, booking=True), []
+    await lane.run(lambda _: None)
+    with pytest.raises(BackendUnavailable):
+        await lane.run(failing("SQLITE_IOERR", runs, 1))
+    await lane.aclose()
+    assert len(runs) == 1
+
+
+async def test_what_collides_is_tried_three_times_and_its_connection_is_kept(
+    driver: SqliteDriver,
+) -> None:
+    lane, runs = ThreadLane(driver, 1, 5.0, booking=True), []
+    assert await lane.run(failing("SQLITE_CONSTRAINT_UNIQUE", runs, 2)) == "done"
+    runs.clear()
+    with pytest.raises(BackendNonsense, match="has such a row already"):
+        await lane.run(failing("SQLITE_CONSTRAINT_UNIQUE", runs, 3))
+    await lane.aclose()
+    assert len(runs) == 3
+    assert len({id(each) for each in runs}) == 1

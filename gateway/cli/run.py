@@ -1,20 +1,20 @@
-"""The configured store, opened for a command, and what the command changes there as deeds.
+"""One run of a command: its configuration, the store that it opens, what it changes as deeds.
 
 A deed is in the audit before it is done, under the system account that ran the command.
 """
 
-import asyncio
 import os
 import pwd
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.cli.options import fail
+from gateway.cli.output import fail, say, say_json
 
 if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
     from gateway.settings import Settings
@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a
 
 # The user who logged in, which neither su nor sudo changes; this number where nobody did.
 _LOGIN, _NOBODY = Path("/proc/self/loginuid"), 2**32 - 1
-T = TypeVar("T")
 
 
 class RecordDeed(Protocol):
@@ -33,56 +32,57 @@ class RecordDeed(Protocol):
     ) -> AbstractAsyncContextManager[dict[str, Any]]: ...
 
 
-def with_store(
-    config: Path | None, work: Callable[["Store"], Awaitable[T]], *, where_none: str = ""
-) -> T:
-    """Runs work on the configured store.
+@dataclass(frozen=True)
+class Run:
+    """What every command is given: where its configuration is, and whether it prints JSON."""
 
-    Where there is no store yet, the command ends with `where_none`; StartRefused without one.
-    """
+    config: Path | None
+    as_json: bool
 
-    async def run() -> T:
-        async with _opened(config, where_none=where_none) as (_, store):
-            return await work(store)
+    @cached_property
+    def settings(self) -> "Settings":
+        """DocumentErrors where the configuration is wrong."""
+        from gateway.settings import load_settings
 
-    return asyncio.run(run())
+        return load_settings(self.config)
 
+    @cached_property
+    def own_settings(self) -> "Settings":
+        """The same; StartRefused where nothing says where the gateway's state is."""
+        from gateway.settings import check_own_place
 
-def with_deeds(
-    config: Path | None,
-    work: Callable[["Store", RecordDeed], Awaitable[T]],
-    *,
-    may_begin: bool = False,
-) -> T:
-    """Runs work that changes something in the configured store.
+        check_own_place(self.config)
+        return self.settings
 
-    Where there is no state yet, one is made if it `may_begin`.
-    """
+    def say(self, data: Any, lines: Iterable[str], *, indent: int | None = None) -> None:
+        """Prints the data as JSON, or the lines for people."""
+        if self.as_json:
+            say_json(data, indent=indent)
+        else:
+            say(*lines)
 
-    async def run() -> T:
-        async with (
-            _opened(config, may_begin=may_begin) as (settings, store),
-            recording(settings, store) as deed,
-        ):
-            return await work(store, deed)
+    @asynccontextmanager
+    async def store(
+        self, where_none: str = "", *, may_begin: bool = False
+    ) -> AsyncIterator["Store"]:
+        """The configured store. Where there is none yet, one is made if it `may_begin`.
 
-    return asyncio.run(run())
+        Else the command ends with `where_none`; StartRefused without one.
+        """
+        from gateway.state import opened, opened_if_begun
 
+        settings = self.own_settings
+        opening = opened_if_begun if where_none else partial(opened, may_begin=may_begin)
+        async with opening(settings) as store:
+            if store is None:
+                fail(where_none)
+            yield store
 
-@asynccontextmanager
-async def _opened(
-    config: Path | None, *, may_begin: bool = False, where_none: str = ""
-) -> AsyncIterator[tuple["Settings", "Store"]]:
-    from gateway.settings import check_own_place, load_settings
-    from gateway.state import opened, opened_if_begun
-
-    check_own_place(config)
-    settings = load_settings(config)
-    opening = opened_if_begun(settings) if where_none else opened(settings, may_begin=may_begin)
-    async with opening as store:
-        if store is None:
-            fail(where_none)
-        yield settings, store
+    @asynccontextmanager
+    async def changes(self) -> AsyncIterator[tuple["Store", RecordDeed]]:
+        """The configured store, and what records the deeds."""
+        async with self.store() as store, recording(self.settings, store) as deed:
+            yield store, deed
 
 
 @asynccontextmanager
@@ -94,15 +94,13 @@ async def recording(settings: "Settings", store: "Store") -> AsyncIterator[Recor
     from gateway.audit.buffer import Unwritten
     from gateway.audit.chains import audit_folder
     from gateway.audit.journal import open_chain
-    from gateway.audit.troubles import AuditTroubles
     from gateway.inquiries.deeds import Deeds, Unended
-    from gateway.observe.logs import Events
-    from gateway.observe.metrics import Metrics
+    from gateway.observe.logs import EventLog
     from gateway.state import hand_over
 
     folder = audit_folder(settings)
     try:
-        async with open_chain(settings, store, AuditTroubles(Metrics(()), Events()), now) as audit:
+        async with open_chain(settings, store, EventLog(), now) as audit:
             yield partial(Deeds(store, audit, now).deed, actor(), **_origin(store))
     except Unwritten as error:
         fail(f"the audit in {folder} cannot be written ({error}): nothing was done; free its disk")

@@ -1,0 +1,290 @@
+"""Reads the records of a resource, whichever way its rows are fetched.
+
+Rows of a database and objects of JSON are two sources of one plan. What a row becomes, which
+records exist for who asks, how a page is filled and what is skipped stands here once; a driver's
+reader says how rows are asked for.
+"""
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from dataclasses import field as member
+from typing import Any, ClassVar
+
+from adapters.base import (
+    BackendNonsense,
+    Condition,
+    FieldShape,
+    NotFound,
+    Only,
+    Page,
+    Record,
+    Report,
+    Trouble,
+)
+from adapters.mapped.plan import RowPlan
+from adapters.mapping.narrowing import all_hold, misfit, unmapped
+from adapters.values.convert import Converter, Unreadable
+
+# Stands for a row that has no usable id: a page counts it as skipped.
+UNUSABLE: Record = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RowValue:
+    """A value of a row: `plain` finds it as it is kept, `decode` gives its JSON form.
+
+    Both raise Unreadable.
+    """
+
+    plain: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+    converter: Converter
+
+    def read(self, row: Any) -> Any:
+        return self.decode(self.plain(row))
+
+    def shown(self, row: Any) -> Any:
+        """The value in its JSON form; None where it can't be read."""
+        try:
+            return self.decode(self.plain(row))
+        except Unreadable:
+            return None
+
+
+class RowReader:
+    """Makes records of the rows of a resource, or of a list inside its records.
+
+    `own_id` is the record's own id, None where the mapping has no key for it.
+    """
+
+    def __init__(
+        self,
+        plan: RowPlan,
+        report: Report,
+        own_id: RowValue | None,
+        by_name: Mapping[str, RowValue],
+    ) -> None:
+        self.resource, self.prefix, self.has_id = plan.resource, plan.prefix, plan.has_id
+        self.names, self.report = plan.names, report
+        self.own_id, self.by_name = own_id, by_name
+        self.blank: Record = dict.fromkeys((*plan.names, *plan.list_names))
+        self._steps = [(name, found.plain, found.decode) for name, found in by_name.items()]
+        self._judged_by = {**by_name, **({} if own_id is None else {"id": own_id})}
+
+    def id_of(self, row: Any) -> str | None:
+        """The public id of a row; None where it has no usable one."""
+        return None if self.own_id is None else self.own_id.shown(row)
+
+    def record(self, row: Any, owner: str = "") -> Record | None:
+        """The record; None, reported, where it has no usable id. What can't be read is None.
+
+        `owner` is the public id of the record that the row is inside.
+        """
+        record = self.blank.copy()
+        if self.has_id:
+            record["id"] = self.id_of(row)
+            if record["id"] is None:
+                self.report(Trouble("no id", self.resource, f"{self.prefix}id", owner))
+                return None
+        for name, plain, decode in self._steps:
+            try:
+                record[name] = decode(plain(row))
+            except Unreadable as error:
+                at = owner or record.get("id") or ""
+                self.report(Trouble(error.kind, self.resource, self.prefix + name, at))
+        return record
+
+    def exists(self, row: Any, only: Only = ()) -> bool:
+        """Whether the row is a record that exists for who asks; nothing of it is reported."""
+        return not only or all_hold(only, lambda name: self._judged_by[name].shown(row))
+
+    def missing(self) -> NotFound:
+        return NotFound(f"no {self.resource} has that id")
+
+    def refusal(self, condition: Condition, shapes: Mapping[str, FieldShape]) -> str | None:
+        """Why no row can be judged by a condition; None where each can."""
+        text = misfit(self.resource, condition, shapes)
+        if text is None and condition.field not in self._judged_by:
+            return unmapped(self.resource, condition)
+        return text
+
+
+class Endless(BackendNonsense):
+    """The list does not come to an end."""
+
+
+class Barren(Endless):
+    """It may yet: so many pages without rows are enough for one call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows that are new, and whether it is known that none follow.
+
+    `places` are the places behind each row, where they are known without the row; `end` is the one
+    behind all, where one can go on from a page without rows. `keyless` counts rows that have no
+    place among the others.
+    """
+
+    rows: Sequence[Any]
+    places: Sequence[str] = ()
+    last: bool
+    end: str | None = None
+    keyless: int = 0
+
+
+class ResourceReader(ABC):
+    """Reads one resource: a record by its id, or a page of records.
+
+    A page is full with its limit, or short once `most` rows were looked at or `patience` is over.
+    """
+
+    most: int
+    # whether a row under another id than the one that was asked for is nonsense
+    exact: ClassVar[bool] = False
+    patience = math.inf
+
+    def __init__(self, name: str, rows: RowReader) -> None:
+        self.name, self.rows = name, rows
+
+    @abstractmethod
+    async def row(self, public_id: str, only: Only) -> Any:
+        """The row with that id, before it is judged; NotFound."""
+
+    @abstractmethod
+    async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
+        """The rows of those records that are there; None for one that cannot be read."""
+
+    async def made(self, rows: Sequence[Any], only: Only) -> Sequence[Record | None]:
+        """As `record`, of some rows of a list."""
+        return [self.record(row, only) for row in rows]
+
+    def place(self, batch: Batch, number: int) -> str:
+        """The place behind a row of a batch; behind all of it where the number is -1."""
+        return batch.end if number < 0 and batch.end is not None else batch.places[number]
+
+    def add_lists(self, records: Collection[Record]) -> None:  # noqa: B027 - rows may have them
+        """Add the lists inside records that are fetched for several of them together."""
+
+    def record(self, row: Any, only: Only) -> Record | None:
+        """The record of a row; None for what does not exist, UNUSABLE for what has no id."""
+        if not self.rows.exists(row, only):
+            return None
+        return self.rows.record(row) or UNUSABLE
+
+    async def one(self, public_id: str, only: Only = ()) -> Record:
+        """The record with that id; NotFound, also where the conditions let none be."""
+        record = self.record(await self.row(public_id, only), only)
+        if record is None:
+            raise self.rows.missing()
+        if record is UNUSABLE:
+            raise BackendNonsense(f"a record of {self.name} has no usable id")
+        if self.exact and record["id"] != public_id:
+            raise BackendNonsense(f"asked for one of {self.name}, the backend gives another")
+        self.add_lists((record,))
+        return record
+
+    async def exists(self, public_id: str, only: Only = ()) -> None:
+        """NotFound where there is no such record."""
+        await self.one(public_id, only)
+
+    async def pick(
+        self, public_ids: Collection[str], names: Sequence[str]
+    ) -> dict[str, list[Any] | None]:
+        """Some fields of those of the records that are there, by public id, unreported.
+
+        None stands for all where one of them is unreadable.
+        """
+        picked: dict[str, list[Any] | None] = {}
+        fields = [self.rows.by_name[name] for name in names]
+        for public_id, row in (await self.rows_of(public_ids)).items():
+            picked[public_id] = None
+            if row is not None:
+                with suppress(Unreadable):
+                    picked[public_id] = [field.read(row) for field in fields]
+        return picked
+
+    async def filled(
+        self,
+        batches: AsyncGenerator[Batch, None],
+        limit: int,
+        only: Only,
+        fits: Callable[[Record], bool] = lambda record: True,
+        at_once: int = 1,
+    ) -> Page:
+        """A page of the records that fit, from so many rows `at_once`.
+
+        With conditions a full page looks for what follows it: it must not tell of hidden records.
+        """
+        page = _Filling(limit, self.most, time.monotonic() + self.patience)
+        try:
+            is_last = await self._fill(page, batches, only, fits, at_once)
+        except Barren:  # what was found is kept, and the next call goes on behind it
+            is_last = False
+        self.add_lists(page.records)
+        after = None if is_last or page.behind is None else self.place(*page.behind)
+        return Page(records=page.records, after=after, skipped=page.skipped + page.keyless)
+
+    async def _fill(
+        self,
+        page: "_Filling",
+        batches: AsyncGenerator[Batch, None],
+        only: Only,
+        fits: Callable[[Record], bool],
+        at_once: int,
+    ) -> bool:
+        """Whether the list came to its end before the page was full, or enough was looked at."""
+        async with aclosing(batches):
+            async for batch in batches:
+                page.keyless += batch.keyless
+                for begin in range(0, len(batch.rows), at_once):
+                    if page.is_enough or (page.is_full and not only):
+                        return False
+                    made = await self.made(batch.rows[begin : begin + at_once], only)
+                    for number, record in enumerate(made, begin):
+                        counts = record is not None and (record is UNUSABLE or fits(record))
+                        if page.is_full and (counts or not only):
+                            return False
+                        page.take(record if counts else None, (batch, number))
+                if batch.last:
+                    return True
+                page.behind = page.behind if batch.end is None else (batch, -1)
+                if page.is_enough or (page.is_full and not batch.rows and not only):
+                    return False
+        return True
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A page that is being filled; `behind` is the row, by its batch, up to which it goes."""
+
+    limit: int
+    most: int
+    until: float
+    records: list[Record] = member(default_factory=list)
+    skipped: int = 0
+    keyless: int = 0
+    looked: int = 0
+    behind: tuple[Batch, int] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.records) + self.skipped >= self.limit
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether this is enough for one call: the page may be short, the next goes on."""
+        late = self.behind is not None and time.monotonic() >= self.until
+        return late or self.looked >= self.most
+
+    def take(self, record: Record | None, behind: tuple[Batch, int]) -> None:
+        self.looked += 1
+        self.behind = behind
+        if record is UNUSABLE:
+            self.skipped += 1
+        elif record is not None:
+            self.records.append(record)

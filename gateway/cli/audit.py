@@ -1,0 +1,508 @@
+"""`clinic-gateway audit`: who was shown what, and whether the audit is as it was written.
+
+One part asks questions; the other keeps the audit sound: its lines verified, its index complete,
+another key that seals.
+"""
+
+import socket
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import asdict
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from gateway.administrators.log import DONE, Deed, DeedLog, Looks
+from gateway.audit.chains import PLACE, Chains, audit_folder, day_files, place_of
+from gateway.audit.entries import key_file, rotate
+from gateway.audit.index import forget_all, record_id
+from gateway.audit.questions import Days, IndexState, Occurrences, brought_up, has_called, losses
+from gateway.audit.questions import deeds as deeds_of
+from gateway.audit.search import EntryFilter, newest_entries
+from gateway.audit.verification import RUNS
+from gateway.cli.keys import one_named
+from gateway.cli.options import (
+    ONE_LINE,
+    RESOURCE,
+    CommandGroup,
+    CommandT,
+    TextValue,
+    config_option,
+    shared_options,
+)
+from gateway.cli.output import counted, fail, say
+from gateway.cli.run import Run, recording
+from gateway.contract.fields import Resource
+from gateway.identity import identity_of
+from gateway.inquiries.audit import RecordReader, can_be, readers_of
+from gateway.inquiries.verification import AuditReport, verify_audit
+from gateway.keys.store import KeyStore
+from gateway.settings import Settings, StartRefused
+from gateway.state import opened_if_begun
+from gateway.store import Store, StoreError
+
+# 1 says that the audit is not as it was written: what could not be read says nothing of that.
+UNREAD = 2
+# Bytes of lines that take long enough to take in that it is said.
+MANY = 100_000_000
+ANEW = "run `clinic-gateway audit index --anew`"
+# Calls of a key that are told one by one.
+LAST = 10
+# Deeds that are told.
+MOST, LARGEST = 50, 10_000
+GONE, ODD = "a key that is gone", "a key of which the store makes no sense"
+
+
+@click.group(cls=CommandGroup)
+@config_option
+def audit() -> None:
+    """Ask who was shown what, and verify that nobody has changed the answer."""
+
+
+def _day(text: str) -> date:
+    with suppress(ValueError):
+        day = date.fromisoformat(text)
+        if str(day) == text:
+            return day
+    raise ValueError(f"{text} must be a day (UTC), such as 2026-11-21")
+
+
+def days_options(command: CommandT) -> CommandT:
+    """`--since` and `--until`: the parameters of those names."""
+    day = TextValue("DATE", _day)
+    until = click.option("--until", type=day, help="The last day that counts, in UTC.")
+    since = click.option("--since", type=day, help="The first day that counts, in UTC.")
+    return since(until(command))
+
+
+def _when(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _times(seen: Occurrences | Looks) -> dict[str, Any]:
+    return {"times": seen.times, "first": _when(seen.first), "last": _when(seen.last)}
+
+
+def _in_words(seen: Occurrences | Looks) -> str:
+    return f"{counted(seen.times, 'time')}, first {_when(seen.first)}, last {_when(seen.last)}"
+
+
+def _between(days: Days) -> str:
+    """The days in words, with a blank before."""
+    since = f" since {days.since}" if days.since else ""
+    return since + (f" until {days.until}" if days.until else "")
+
+
+@audit.command("who-read")
+@click.argument("resource", type=RESOURCE)
+@click.argument("record", type=ONE_LINE, metavar="ID")
+@days_options
+@shared_options
+async def who_read(
+    run: Run, resource: Resource, record: str, since: date | None, until: date | None
+) -> None:
+    """Say which keys were shown a record, how often, when, and which of its fields.
+
+    Below them stand the administrators who looked at it in the panel.
+
+    RESOURCE is clients, patients and so on. An owner's animals, appointments, consultations and
+    invoices are records of their own: ask for each.
+    """
+    days = Days(since=since, until=until)
+    async with indexed(run) as (store, state):
+        names = {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
+        found = await readers_of(store, resource, record, days, names)
+        looks = await DeedLog(store).looks(resource.name, record_id(record), since, until)
+        if not found and not looks and not await can_be(store, resource, record):
+            fail_unknown(
+                state,
+                f"{resource.name} {record}: nothing of that id is known, and it is no UUID, as the"
+                " ids are that partners are told:"
+                f" clinic-gateway sample {resource.name} lists some",
+            )
+    keys = {0: "no key has", 1: "1 key has"}.get(len(found), f"{len(found)} keys have")
+    lines = [
+        f"{resource.name} {record}: {keys} been shown it{_between(days)}",
+        *(line for reader in found for line in _reader_lines(reader)),
+        *(f"{look.who} looked at it in the panel: {_in_words(look)}" for look in looks),
+    ]
+    data = {
+        "resource": resource.name,
+        "id": record,
+        "keys": list(map(_reader_data, found)),
+        "administrators": [{"name": look.who} | _times(look) for look in looks],
+    }
+    say_answer(run, data, lines, state)
+
+
+def _reader_data(found: RecordReader) -> dict[str, Any]:
+    calls = [
+        {"operation": view.operation, "level": view.level, "policy": view.policy}
+        | _times(seen)
+        | {"fields": found.fields[view.policy, view.level]}
+        for view, seen in found.seen
+    ]
+    return {"id": found.id, "name": found.name, "calls": calls}
+
+
+def _reader_lines(found: RecordReader) -> Iterator[str]:
+    yield f"{found.name or GONE} ({found.id})"
+    for view, seen in found.seen:
+        yield f"  {view.operation} at {view.level}: {_in_words(seen)}"
+        fields = found.fields[view.policy, view.level]
+        if fields is None:
+            yield f"    which fields is not known: the store has no policy {view.policy}"
+        else:
+            shown = (
+                path if sight == "whole" else f"{path} ({sight})" for path, sight in fields.items()
+            )
+            yield f"    policy {view.policy}: {', '.join(shown)}"
+
+
+@audit.command("key")
+@click.argument("wanted", type=ONE_LINE, metavar="KEY")
+@days_options
+@shared_options
+async def key(run: Run, wanted: str, since: date | None, until: date | None) -> None:
+    """Say what a key did: how often it called what and how that ended, and its last calls.
+
+    KEY is its id, or its name where no other key has that. The last calls are those that this
+    machine answered.
+    """
+    days = Days(since=since, until=until)
+    async with indexed(run) as (store, state):
+        key_id, name, called = await _key_named(store, wanted, state)
+        found = await deeds_of(store, key_id, days)
+    with reading(run.settings):
+        whose = EntryFilter(keys=frozenset({key_id}))
+        last = newest_entries(audit_folder(run.settings), whose, LAST)
+    calls, lines = [], []
+    for (operation, outcome, reason), seen in found.items():
+        ended = {"operation": operation or None, "outcome": outcome, "reason": reason or None}
+        calls.append(ended | _times(seen))
+        why = f" ({reason})" if reason else ""
+        lines.append(f"  {operation or 'no operation'} {outcome}{why}: {_in_words(seen)}")
+    if last:
+        lines.append(f"  the last {len(last)}:")
+    for entry in last:
+        level = f" at {entry['level']}" if entry["level"] else ""
+        records = counted(len(entry["recordIds"]), "record")
+        lines.append(
+            f"    {entry['time'][:19]}Z {entry['operation'] or 'no operation'} {entry['outcome']}"
+            f"{level}, {records}, request {entry['requestId']}"
+        )
+    data = {"key": {"id": key_id, "name": name}, "calls": calls, "last": last}
+    head = f"{called} ({key_id}){_between(days)}"
+    say_answer(run, data, [head, *(lines or ["  no call"])], state)
+
+
+async def _key_named(store: Store, wanted: str, state: IndexState) -> tuple[str, str | None, str]:
+    """Its id, its name, and what to call it without one; else the end of the command.
+
+    A key that is gone has no name, and is known by what it did.
+    """
+    listing = await KeyStore(store).list()
+    keys = [key for key, _ in listing.keys]
+    if wanted not in {key.id for key in keys}:
+        if wanted in listing.odd:
+            return wanted, None, ODD
+        if await has_called(store, wanted):
+            return wanted, None, GONE
+        if wanted not in {key.name for key in keys}:
+            fail_unknown(
+                state,
+                f"no key has the id or the name {wanted}, and the audit knows no such id:"
+                " clinic-gateway keys list shows them",
+            )
+    found = one_named(keys, wanted)
+    return found.id, found.name, found.name
+
+
+@audit.command("deeds")
+@click.option(
+    "--who",
+    type=ONE_LINE,
+    default="",
+    metavar="NAME",
+    help="Of that name alone, such as Claire or 'shell: root'.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, LARGEST),
+    default=MOST,
+    show_default=True,
+    help="How many, the newest first.",
+)
+@shared_options
+async def deeds(run: Run, who: str, limit: int) -> None:
+    """Say what administrators and commands did.
+
+    A command stands under the system account that ran it: `shell: root`. The audit's files hold the
+    same under seal, which `audit verify` looks at.
+    """
+    async with opened_if_begun(run.own_settings) as store:
+        if store is None:
+            fail_unbegun(run.settings)
+        found = await DeedLog(store).last(limit, who=who)
+    data = [
+        {
+            "at": _when(deed.at),
+            "who": deed.who,
+            "deed": deed.deed,
+            "subject": deed.subject or None,
+            "outcome": deed.outcome,
+            "details": deed.details,
+        }
+        for deed in found
+    ]
+    nothing = f"no deeds{f' of {who}' if who else ''} so far"
+    run.say(data, list(map(_deed_line, found)) or [nothing])
+
+
+def _deed_line(deed: Deed) -> str:
+    details = ", ".join(f"{name} {_plain(value)}" for name, value in deed.details.items())
+    what = deed.deed if deed.outcome == DONE else f"{deed.outcome}: {deed.deed}"
+    parts = (f"{_when(deed.at)}  {deed.who}", what, deed.subject, details)
+    return "  ".join(part for part in parts if part)
+
+
+def _plain(value: Any) -> str:
+    """A detail in words; "none" of one that is empty, such as a bound that was taken away."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        value = [f"{name}={member}" for name, member in value.items()]
+    if isinstance(value, list):
+        value = " ".join(map(str, value))
+    return "none" if value in (None, "") else str(value)
+
+
+@audit.command()
+@shared_options
+async def verify(run: Run) -> None:
+    """Verify every chain of this machine's audit against the heads in the store.
+
+    Exits with 1 where one is not as it was written, and names the first line that is not; also, as
+    every command does, where a part of the state is gone. Exits with 2 where the folder cannot be
+    read.
+    """
+    async with store_of(run) as store:
+        with reading(run.settings):
+            report = await verify_audit(run.settings, store)
+    chains = [
+        asdict(verdict) | {"chain": verdict.chain or None, "broken": verdict.broken or None}
+        for verdict in report.verdicts
+    ]
+    elsewhere = sorted({chain.place for chain in report.others})
+    if not run.as_json:
+        say(*(f"BROKEN: {chain['broken']}" for chain in chains if chain["broken"]), err=True)
+    run.say({"sound": report.is_sound, "chains": chains, "elsewhere": elsewhere}, lines_of(report))
+    if not report.is_sound:
+        raise click.exceptions.Exit(1)
+
+
+def lines_of(report: AuditReport) -> Iterator[str]:
+    """The notes, how much was verified, and where the chains of others are verified."""
+    found = report.verdicts
+    yield from (f"note: {note}" for verdict in found for note in verdict.notes)
+    states = ["running" if verdict.state == RUNS else verdict.state for verdict in found]
+    numbers = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    chains = f"{counted(len(found), 'chain')} ({numbers})" if found else "no chains"
+    files = counted(sum(verdict.files for verdict in found), "file")
+    lines = counted(sum(verdict.lines for verdict in found), "line")
+    broken = sum(bool(verdict.broken) for verdict in found)
+    yield f"{chains}, {files}, {lines}: {broken} broken"
+    others = {chain.place: chain.host for chain in reversed(report.others)}
+    for place, host in sorted(others.items()):
+        where = f"are on another machine ({host}): run `audit verify` there"
+        if host == socket.gethostname():
+            where = (
+                "belong to another audit folder on this machine: run `audit verify` with that"
+                " gateway's configuration. If the folder is gone, restore it"
+            )
+        yield f"note: the chains of {place} {where}"
+
+
+@audit.command()
+@click.option("--anew", is_flag=True, help="Forget the whole index first.")
+@click.option(
+    "--all-machines",
+    is_flag=True,
+    help="With --anew: forget what other machines took in, too; each takes in its lines again.",
+)
+@shared_options
+async def index(run: Run, anew: bool, all_machines: bool) -> None:
+    """Take this machine's lines into the index, and check that it has all that it took in.
+
+    Exits with 1 where it has not, or where lines are missing. A gateway may run meanwhile.
+    """
+    if all_machines and not anew:
+        raise click.UsageError("--all-machines goes with --anew")
+    if anew:
+        await _forget(run, all_machines=all_machines)
+    async with indexed(run) as (store, state):
+        lost = await losses(store)
+    line = f"{state.lines} lines taken in" + ("" if lost else "; every day adds up")
+    data = {"lines": state.lines, "lost": list(map(str, lost))}
+    say_answer(run, data, [line], state, complete=not lost)
+    if lost:
+        days = f"{lost[0]}" + (f" and {len(lost) - 1} days more" if lost[1:] else "")
+        fail(f"the index has not all that it took in of {days}: {ANEW}")
+    if any(gap.here for gap in state.gaps):
+        raise click.exceptions.Exit(1)
+
+
+async def _forget(run: Run, *, all_machines: bool) -> None:
+    """Other machines' lines are not here to be taken in again: that must be wanted."""
+    async with store_of(run) as store:
+        chains = Chains(store)
+        place, shared = place_of(audit_folder(run.settings)), chains.shared
+        others = {chain.host for chain in await chains.known() if shared and chain.place != place}
+        if others and not all_machines:
+            hosts = ", ".join(sorted(others))
+            fail(
+                f"other machines have lines in the index too ({hosts}): with --all-machines it is"
+                " made anew for all, and each takes in its own again within minutes; what a"
+                " machine that is gone has written can then be found no more"
+            )
+        async with (
+            recording(run.settings, store) as deed,
+            deed("audit index made anew", allMachines=all_machines),
+        ):
+            await forget_all(store)
+
+
+@audit.command("rotate-key")
+@shared_options
+async def rotate_key(run: Run) -> None:
+    """Make a new HMAC key for the audit; the former ones stay, so that older lines verify.
+
+    Running processes take it with the next line that they write.
+    """
+    path, name = key_file(run.own_settings), audit_folder(run.settings) / PLACE
+    is_lost = not path.exists()
+    if is_lost and not name.exists():
+        fail(f"there is no audit in {name.parent} yet: `clinic-gateway serve` makes it and its key")
+    # where the one before is gone, only the new one can seal the deed
+    new = rotate(path, identity_of(name)) if is_lost else None
+    async with opened_if_begun(run.settings) as store:
+        if store is None:  # there is no audit yet
+            new = new or rotate(path)
+        else:
+            async with (
+                recording(run.settings, store) as deed,
+                deed("audit key rotated") as details,
+            ):
+                new = new or rotate(path)
+                details |= {"key": new.id, "lost": is_lost}
+    line = f"the key {new.id} seals from now on; keep a copy of {path}"
+    run.say({"key": new.id, "file": str(path)}, [line])
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[None]:
+    """The end of the command where the audit's folder, a file of it or its key cannot be read."""
+    try:
+        yield
+    except StartRefused as error:
+        fail(str(error), UNREAD)
+    except OSError as error:
+        fail(unread(audit_folder(settings), error), UNREAD)
+
+
+def unread(folder: Path, error: OSError) -> str:
+    """Why nothing is answered from that folder, and what to do."""
+    reason = (error.strerror or str(error)).lower()
+    place = "" if str(error.filename or folder) == str(folder) else f" ({error.filename})"
+    remedy = "look at its disk"
+    if isinstance(error, PermissionError):
+        remedy = "run this as the gateway's own user"
+    elif isinstance(error, NotADirectoryError):
+        remedy = "the configuration's audit.folder says where it is"
+    return f"the audit in {folder} cannot be read: {reason}{place}; {remedy}"
+
+
+@asynccontextmanager
+async def store_of(run: Run) -> AsyncIterator[Store]:
+    """The gateway's own store; the end of the command where there is none yet.
+
+    Before it the folder is looked at: without it nothing here can be answered.
+    """
+    folder = audit_folder(run.own_settings)
+    async with AsyncExitStack() as stack:
+        with reading(run.settings):
+            day_files(folder)
+        try:
+            store = await stack.enter_async_context(opened_if_begun(run.settings))
+        except StoreError as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
+            fail(unread(folder, error.__cause__), UNREAD)
+        if store is None:
+            fail_unbegun(run.settings)
+        yield store
+
+
+def fail_unbegun(settings: Settings) -> NoReturn:
+    """The end of a command that has nothing to tell of yet."""
+    fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
+
+
+@asynccontextmanager
+async def indexed(run: Run) -> AsyncIterator[tuple[Store, IndexState]]:
+    """The same, with an index that knows every line of this machine's folder, and what it lacks.
+
+    The end of the command where something that it had is gone from it.
+    """
+
+    def say_backlog(size: int) -> None:
+        if size >= MANY:
+            text = f"the index lacks {size / 1e9:.2f} GB of lines, and takes them in first"
+            say(text, err=True)
+
+    async with store_of(run) as store:
+        with reading(run.settings):
+            state = await brought_up(store, audit_folder(run.settings), say_backlog)
+        if state.lost is not None:
+            fail(f"the index has lost what it had of {state.lost}: {ANEW}")
+        yield store, state
+
+
+def notes_of(state: IndexState) -> Iterator[str]:
+    """What an answer lacks, or rests on; nothing where there is nothing to say."""
+    for gap in state.gaps:
+        lines = counted(gap.lines, "line")
+        lacks = f"the index lacks {lines} that were written after {gap.until}"
+        if gap.here:
+            yield f"{lacks}, and so does the folder: run `clinic-gateway audit verify`"
+        else:
+            yield (
+                f"{lacks} on another machine ({gap.host}): its gateway takes them in within a"
+                " minute; where none runs, run `clinic-gateway audit index` there"
+            )
+    if state.unknown:
+        yield (
+            f"{counted(state.unknown, 'chain')} of this folder count, though the store does not"
+            " know them: run `clinic-gateway audit verify`"
+        )
+
+
+def say_answer(
+    run: Run,
+    data: dict[str, Any],
+    lines: Iterable[str],
+    state: IndexState,
+    *,
+    complete: bool = True,
+) -> None:
+    """Prints an answer, and with it what it lacks."""
+    notes = list(notes_of(state))
+    about = {"complete": complete and not state.gaps, "notes": notes}
+    run.say(data | about, [*lines, *(f"note: {note}" for note in notes)])
+
+
+def fail_unknown(state: IndexState, text: str) -> NoReturn:
+    """The end of the command, with what the index lacks under it."""
+    fail("\n".join([text, *(f"note: {note}" for note in notes_of(state))]))

@@ -1,0 +1,329 @@
+"""Examines an adapter: by its own means where it has some, by every operation and by its ids.
+
+The operations of the contract are run on real rows, whatever adapter is behind them.
+"""
+
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from adapters.base import Adapter, AdapterError, Filter, NotFound, Page, Query, Record, Trouble
+from adapters.doctor import examiner_of
+from adapters.documents.problems import DocumentErrors, Problem
+from adapters.examination import Examination, Finding, Verdict
+from gateway.contract.operations import (
+    OPERATIONS,
+    PAGE_DEFAULT,
+    PAGE_LARGEST,
+    Match,
+    Operation,
+    Param,
+)
+from gateway.contract.resources import RESOURCES
+
+T = TypeVar("T")
+DAYS = 14
+VETS = 3
+# Clients whose invoices are asked for.
+CLIENTS = 10
+# Records of a resource that are read again by their ids.
+ROUND_TRIPS = 20
+MOST_IDS = 3
+READING = [operation for operation in OPERATIONS if not operation.creates]
+WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
+_word = re.compile(r"[^\W_]{2,}").search
+
+
+class PartnerFailure(Exception):
+    """What a partner would not get; the text says what, `ids` are examples."""
+
+    def __init__(self, text: str, ids: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.ids = ids
+
+
+async def examined(
+    adapter: Adapter,
+    examination: Examination,
+    *,
+    patience: float,
+    troubles: Sequence[Trouble] = (),
+) -> AsyncIterator[Finding]:
+    """All findings, those of the adapter's own first; `patience` is what one read may take.
+
+    `troubles` are those that the adapter reports meanwhile: told of one that has no findings of
+    its own. No sentence carries a value of the practice system.
+    """
+    rounds = Rounds(adapter, examination.now, patience)
+    failing = "the practice system does not answer: "
+    connection = await rounds.look("connection", "ping", rounds.ping(), failing)
+    yield connection
+    if connection.verdict is Verdict.FAILED:
+        return
+    examine = examiner_of(adapter)
+    async for finding in (examine or partial(_checked, adapter))(examination):
+        yield finding
+    for operation in READING:
+        yield await rounds.look("operations", operation.id, rounds.operation(operation))
+    for resource in WITH_IDS:
+        yield await rounds.look("ids", resource, rounds.ids(resource))
+    if examine is None:
+        for finding in _reported(troubles):
+            yield finding
+
+
+async def _checked(adapter: Adapter, examination: Examination) -> AsyncIterator[Finding]:
+    """What is asked of an adapter that cannot be examined."""
+    try:
+        for finding in problems(await adapter.check() or (), Verdict.WARNING):
+            yield finding
+        yield _finding("mapping", "names", Verdict.OK, "it has all that the mapping names")
+    except DocumentErrors as error:
+        for finding in problems(error.problems):
+            yield finding
+    except Exception as error:  # noqa: BLE001 - a clinic's own adapter may raise anything
+        yield _finding("mapping", "names", Verdict.FAILED, _words(error))
+    if examination.booking:
+        text = "no booking was tried: this adapter has no way to undo one"
+        yield _finding("booking", "rehearsal", Verdict.WARNING, text)
+
+
+def _reported(troubles: Sequence[Trouble]) -> Iterator[Finding]:
+    """Values that could not be used, by their fields."""
+    by_field: dict[tuple[str, str], dict[str, None]] = {}
+    for trouble in troubles:
+        place = (f"{trouble.resource}.{trouble.field}", trouble.kind)
+        by_field.setdefault(place, {})[trouble.record] = None
+    for (subject, kind), records in by_field.items():
+        text = f"{_count(records)} with what cannot be used: {kind}"
+        yield _finding("values", subject, Verdict.WARNING, text, list(filter(None, records)))
+
+
+def problems(found: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> Iterator[Finding]:
+    """What is wrong with a file, as findings."""
+    for problem in found:
+        place = str(problem).removesuffix(f": {problem.text}")
+        yield Finding(
+            check="mapping", subject="file", verdict=verdict, text=problem.text, place=place
+        )
+
+
+def _finding(
+    check: str, subject: str, verdict: Verdict, text: str, ids: Sequence[str] = ()
+) -> Finding:
+    """A finding, with the first of the ids."""
+    return Finding(
+        check=check, subject=subject, verdict=verdict, text=text, ids=tuple(ids[:MOST_IDS])
+    )
+
+
+def _words(error: Exception) -> str:
+    """An adapter's own error in its words; of any other nothing but its kind."""
+    if isinstance(error, PartnerFailure):
+        return str(error)
+    if isinstance(error, AdapterError):
+        return " ".join(str(error).split()) or type(error).__name__
+    return f"the adapter itself fails: {type(error).__name__}"
+
+
+def _count(records: Iterable[Any]) -> str:
+    number = len(list(records))
+    return "1 record" if number == 1 else f"{number} records"
+
+
+class Rounds:
+    """Makes the calls, each with its time, and keeps the first records of each resource.
+
+    Each kind of call returns what came of it, in words; PartnerFailure, or what the adapter raises.
+    """
+
+    def __init__(self, adapter: Adapter, now: datetime, patience: float) -> None:
+        self._adapter = adapter
+        self._now = now
+        self._patience = patience
+        self._first: dict[str, list[Record]] = {}
+        # of what is looked at just now; the slowest call in seconds
+        self._doubts: list[str] = []
+        self._slowest = 0.0
+
+    async def look(
+        self, check: str, subject: str, calls: Awaitable[str], failing: str = ""
+    ) -> Finding:
+        """What comes of the calls, as one finding; slow is half of `patience`, in seconds."""
+        self._doubts, self._slowest = [], 0.0
+        try:
+            text = await calls
+        except Exception as error:  # noqa: BLE001 - a clinic's own adapter may raise anything
+            ids = error.ids if isinstance(error, PartnerFailure) else ()
+            return _finding(check, subject, Verdict.FAILED, failing + _words(error), ids)
+        if self._slowest > self._patience / 2:
+            self._doubts.append(f"slow: backend.timeout is {self._patience:g} s")
+        return Finding(
+            check=check,
+            subject=subject,
+            verdict=Verdict.WARNING if self._doubts else Verdict.OK,
+            text="; ".join(filter(None, (text, *self._doubts))),
+            seconds=self._slowest,
+        )
+
+    async def ping(self) -> str:
+        """Whether it answers."""
+        await self._timed(self._adapter.ping())
+        return "it answers"
+
+    async def operation(self, operation: Operation) -> str:
+        """Every way of calling it."""
+        resource = operation.returns.name
+        if resource == "slots":
+            return await self._slots()
+        if operation.many and any(param.within for param in operation.params):
+            return await self._owned_list(operation)
+        if operation.many:
+            return await self._list(operation)
+        records = await self._some(resource)
+        if not records:
+            self._doubts.append("no record to be read: is its `where` right?")
+            return ""
+        await self._one(resource, records[-1]["id"])
+        return "one record by its id"
+
+    async def ids(self, resource: str) -> str:
+        """Whether records are found again by their ids, and are the same."""
+        lost, other = [], []
+        some = (await self._some(resource))[:ROUND_TRIPS]
+        for record in some:
+            try:
+                again = await self._one(resource, record["id"])
+            except NotFound:
+                lost.append(record["id"])
+                continue
+            if again != record:
+                other.append(record["id"])
+        for ids, what in (
+            (lost, "are not found by their own ids"),
+            (other, "are others when read by their ids"),
+        ):
+            if ids:
+                raise PartnerFailure(f"{len(ids)} of {len(some)} records {what}", ids)
+        return f"{_count(some)}, each found by its id"
+
+    async def _slots(self) -> str:
+        vets, kinds = (await self._some("vets"))[:VETS], await self._some("appointmentTypes")
+        counts = []
+        for vet in vets:
+            free = 0
+            for ahead in range(DAYS):
+                values: dict[str, Any] = {
+                    "vetId": vet["id"],
+                    "date": self._now.date() + timedelta(days=ahead),
+                    "appointmentTypeId": kinds[ahead % len(kinds)]["id"] if kinds else None,
+                }
+                free += len((await self._many("slots", values=values)).records)
+            counts.append(free)
+        if not any(counts):
+            raise PartnerFailure(f"no free time in {DAYS} days with any of {len(vets)} vets")
+        if idle := counts.count(0):
+            self._doubts.append(f"{idle} of {len(vets)} vets have no free time in {DAYS} days")
+        return f"{sum(counts)} free times of {len(vets)} vets in {DAYS} days"
+
+    async def _owned_list(self, operation: Operation) -> str:
+        """The list of a client who has some."""
+        records = await self._some(operation.returns.name)
+        owners = dict.fromkeys(record["clientId"] for record in records if record["clientId"])
+        for owner in list(owners)[:CLIENTS]:
+            try:
+                return await self._list(operation, owner)
+            except NotFound:
+                continue
+        if owners:
+            raise PartnerFailure("the clients whose they are do not exist")
+        self._doubts.append("no record with a client: is clientId mapped?")
+        return ""
+
+    async def _list(self, operation: Operation, owner: str | None = None) -> str:
+        """A list, or one client's part of it: a page, a page further on, every filter."""
+        fixed = [Filter("equals", (name,), value) for name, value in operation.only]
+        within = None if owner is None else ("clients", owner)
+        if owner is not None:
+            fixed.append(Filter("equals", ("clientId",), owner))
+
+        async def page(*filters: Filter, **more: Any) -> Page:
+            resource, every = operation.returns.name, (*fixed, *filters)
+            return await self._many(resource, filters=every, within=within, **more)
+
+        records = (await page()).records
+        if not records:
+            self._doubts.append("0 records: is its `where` right?")
+            return _count(records)
+        done = [_count(records)]
+        half = max(1, len(records) // 2)
+        first = await page(limit=half)
+        if first.after is not None:
+            more = await page(limit=half, after=first.after)
+            if {record["id"] for record in first.records} & {one["id"] for one in more.records}:
+                raise PartnerFailure("the second page repeats records of the first")
+            done.append("a second page")
+        for param in operation.query:
+            if param.match is not None:
+                done += await self._filtered(operation, param, records, page)
+        return "; ".join(done)
+
+    async def _filtered(
+        self,
+        operation: Operation,
+        param: Param,
+        records: Sequence[Record],
+        page: Callable[..., Awaitable[Page]],
+    ) -> list[str]:
+        """By a value of a record, which must then be among what is found."""
+        offered = self._adapter.filterable.get(operation.returns.name, frozenset())
+        if not offered.issuperset(param.fields):
+            fields = " or ".join(param.fields)
+            self._doubts.append(f"no filter {param.name}: {fields} is not mapped")
+            return []
+        example = next(((r, v) for r in records if (v := _example(param, r)) is not None), None)
+        if example is None:
+            self._doubts.append(f"{param.name} was not tried: no record has a value for it")
+            return []
+        record, value = example
+        found = await page(Filter(str(param.match), param.fields, value), limit=PAGE_LARGEST)
+        if record["id"] not in {one["id"] for one in found.records} and found.after is None:
+            raise PartnerFailure(f"by {param.name}, a record that has the value is not found")
+        return [f"by {param.name}"]
+
+    async def _some(self, resource: str) -> list[Record]:
+        """The first records of a resource; read once."""
+        if resource not in self._first:
+            self._first[resource] = (await self._many(resource, limit=PAGE_DEFAULT)).records
+        return self._first[resource]
+
+    async def _one(self, resource: str, public_id: str) -> Record:
+        query = Query(resource=resource, now=self._now, id=public_id)
+        return await self._timed(self._adapter.read_one(query))
+
+    async def _many(self, resource: str, **more: Any) -> Page:
+        query = Query(resource=resource, now=self._now, **more)
+        return await self._timed(self._adapter.read_many(query))
+
+    async def _timed(self, call: Awaitable[T]) -> T:
+        begun = time.monotonic()
+        try:
+            return await call
+        finally:
+            self._slowest = max(self._slowest, time.monotonic() - begun)
+
+
+def _example(param: Param, record: Record) -> Any:
+    """A value to filter by, of a record; None where it has none."""
+    for name in param.fields:
+        value = record.get(name)
+        if param.match is Match.SEARCH and isinstance(value, str) and (word := _word(value)):
+            return word[0]
+        if param.match is Match.SINCE and value:
+            return datetime.fromisoformat(value)
+        if param.match is Match.EQUALS and value is not None:
+            return value
+    return None
