@@ -147,8 +147,7 @@ class Ends:
     async def _settle(self) -> None:
         await self._flush()
         for each in self._recorders:
-            await each._record_newest()  # noqa: SLF001 - at once
-        for keeper in self._upkeeps:
-            await keeper.turn()
-        for usage in self._usages:
-            await usage.turn()
+            if each._head is not None:  # noqa: SLF001 - at once
+                await each._record(each._head, False)  # noqa: SLF001
+        for task in (*self._upkeeps, *self._usages):
+            await task.turn()

@@ -6,17 +6,23 @@ without CONFIG FEATURE...` is one that lacks these, and does only when asked wha
 second or minute.
 """
 
+import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 
 
 def answer_asks(do: Callable[[str], None]) -> None:
-    """One line in, this process's CPU seconds out; gone when the input ends."""
+    """One line in, this process's CPU seconds out, or its end where a wish fails."""
     for line in sys.stdin:
         if wish := line.strip():
-            do(wish)
+            try:
+                do(wish)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
         sys.stdout.write(f"{time.process_time()}\n")
         sys.stdout.flush()
 

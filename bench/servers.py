@@ -77,7 +77,9 @@ class Server:
             raise RuntimeError("the server was started without pipes")
         self.process.stdin.write(f"{wish}\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        if not (said := self.process.stdout.readline()):
+            raise RuntimeError(f"the server ended when it was asked to {wish or 'answer'}")
+        return float(said)
 
 
 def measure(server: Server, load: Load, requests: int) -> float:
