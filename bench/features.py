@@ -37,7 +37,7 @@ def _without_audit() -> None:
 
 
 def _without_access() -> None:
-    observers.Access = _nothing  # type: ignore[assignment,misc]
+    observers.Access = _nothing  # type: ignore[assignment,attr-defined]
 
     def note(self: journal.Journal, access: Any, entry: Any, *, counted: bool = True) -> None:
         if entry is not None:

@@ -199,7 +199,7 @@ async def _add_keys(store: Store, now: datetime) -> list[str]:
     async with store.begin() as connection:
         await connection.execute(keys.insert(), rows)
         await connection.execute(key_secrets.insert(), held)
-    return [row["id"] for row in rows]
+    return [str(row["id"]) for row in rows]
 
 
 async def _write_audit(

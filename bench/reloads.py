@@ -71,7 +71,7 @@ async def lag(folder: Path) -> tuple[list[float], list[float], list[float]]:
         examiner, _Silent(), lambda: datetime.now(UTC), approve=False, approved=approved, steady=0.0
     )
     found = find(file)
-    await keeper.begin(found, examiner.policy(found), None)
+    await keeper.begin(found, examiner.examined(found), None)
     idle: list[float] = []
     busy: list[float] = []
     took = []

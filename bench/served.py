@@ -20,7 +20,7 @@ def answer_asks(do: Callable[[str], None]) -> None:
         if wish := line.strip():
             try:
                 do(wish)
-            except BaseException:
+            except BaseException:  # noqa: BLE001 - whatever it was, the process ends
                 traceback.print_exc()
                 os._exit(1)
         sys.stdout.write(f"{time.process_time()}\n")
