@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Any
@@ -31,7 +31,7 @@ PLAIN_TEXT = rf"^[^{_CONTROLS_BUT_NEWLINE}{HIDDEN}]*$"
 Read = Callable[[str], Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Format:
     """One kind of value.
 
@@ -95,62 +95,51 @@ def write_instant(moment: datetime) -> str:
 
 
 UUID = Format(
-    name="uuid",
-    schema={"type": "string", "format": "uuid", "pattern": f"^{UUID_PATTERN}$"},
-    pattern=UUID_PATTERN,
-    problem="must be a UUID in lower case, such as 0b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10",
-    read=read_uuid,
+    "uuid",
+    {"type": "string", "format": "uuid", "pattern": f"^{UUID_PATTERN}$"},
+    "must be a UUID in lower case, such as 0b9f6c1e-7a52-8d3b-9c41-5e2f8a6d7b10",
+    UUID_PATTERN,
+    read_uuid,
 )
-TEXT = Format(name="text", schema={"type": "string"}, problem="must be a string")
+TEXT = Format("text", {"type": "string"}, "must be a string")
 EMAIL = Format(
-    name="email",
-    schema={"type": "string", "format": "email"},
-    pattern=r"[^@\s]+@[^@\s]+",
-    problem="must be an e-mail address",
+    "email", {"type": "string", "format": "email"}, "must be an e-mail address", r"[^@\s]+@[^@\s]+"
 )
-BOOLEAN = Format(name="boolean", schema={"type": "boolean"}, problem="must be true or false")
-INTEGER = Format(
-    name="integer",
-    schema={"type": "integer"},
-    problem="must be a whole number",
-    read=read_integer,
-)
-NUMBER = Format(name="number", schema={"type": "number"}, problem="must be a number", read=float)
+BOOLEAN = Format("boolean", {"type": "boolean"}, "must be true or false")
+INTEGER = Format("integer", {"type": "integer"}, "must be a whole number", read=read_integer)
+NUMBER = Format("number", {"type": "number"}, "must be a number", read=float)
 INSTANT = Format(
-    name="date-time",
-    schema={"type": "string", "format": "date-time"},
-    pattern=TIME_PATTERN,
-    problem="must be a date-time with its offset, such as 2026-03-01T09:00:00Z",
-    read=read_instant,
+    "date-time",
+    {"type": "string", "format": "date-time"},
+    "must be a date-time with its offset, such as 2026-03-01T09:00:00Z",
+    TIME_PATTERN,
+    read_instant,
 )
 DAY = Format(
-    name="date",
-    schema={"type": "string", "format": "date"},
-    pattern=DATE_PATTERN,
-    problem="must be a date in the form YYYY-MM-DD",
-    read=read_date,
+    "date",
+    {"type": "string", "format": "date"},
+    "must be a date in the form YYYY-MM-DD",
+    DATE_PATTERN,
+    read_date,
 )
-MONEY = Format(
-    name="money",
-    schema={"type": "string", "pattern": f"^{_DECIMAL}$", "examples": ["45.00"]},
-    pattern=_DECIMAL,
-    problem='must be a decimal string with two places, such as "45.00"',
-)
-PERCENT = Format(
-    name="percent",
-    schema={"type": "string", "pattern": f"^{_DECIMAL}$", "examples": ["20.00"]},
-    pattern=_DECIMAL,
-    problem='must be a decimal string with two places, such as "20.00"',
+MONEY, PERCENT = (
+    Format(
+        name,
+        {"type": "string", "pattern": f"^{_DECIMAL}$", "examples": [example]},
+        f'must be a decimal string with two places, such as "{example}"',
+        _DECIMAL,
+    )
+    for name, example in (("money", "45.00"), ("percent", "20.00"))
 )
 COLOR = Format(
-    name="color",
-    schema={"type": "string", "pattern": "^#[0-9A-Fa-f]{6}$"},
-    pattern="#[0-9A-Fa-f]{6}",
-    problem="must be a colour such as #2E86AB",
+    "color",
+    {"type": "string", "pattern": "^#[0-9A-Fa-f]{6}$"},
+    "must be a colour such as #2E86AB",
+    "#[0-9A-Fa-f]{6}",
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Field:
     """One member of a record.
 
@@ -165,6 +154,7 @@ class Field:
     name: str
     format: Format = TEXT
     summary: str = ""
+    _: KW_ONLY
     values: tuple[str, ...] = ()
     fields: "tuple[Field, ...]" = ()
     many: bool = False

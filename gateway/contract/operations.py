@@ -3,9 +3,9 @@
 A permission, a route, a validation rule, a row in the README: all of them are read off here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from gateway.contract import resources
 from gateway.contract.access import Permission
@@ -33,7 +33,7 @@ class Match(StrEnum):
     SEARCH = "search"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Param:
     """One parameter of the path or the query.
 
@@ -43,8 +43,9 @@ class Param:
     """
 
     name: str
+    format: Format
     summary: str
-    format: Format = TEXT
+    _: KW_ONLY
     where: Literal["path", "query"] = "query"
     required: bool = False
     values: tuple[str, ...] = ()
@@ -58,11 +59,11 @@ class Param:
     to_come: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One call that a partner can make.
 
-    `many` answers a JSON array; `paged` arrays take `limit` and `cursor`. `only` are fixed
+    `many` answers a JSON array, as `paged` does, which takes `limit` and `cursor`. `only` are fixed
     conditions as (field, value). `errors` are the statuses beyond those that every operation has.
     `notes` is what a caller must know that no other member says.
     """
@@ -72,6 +73,7 @@ class Operation:
     path: str
     permission: Permission
     returns: Resource
+    _: KW_ONLY
     method: Literal["GET", "POST"] = "GET"
     many: bool = False
     paged: bool = False
@@ -89,6 +91,7 @@ class Operation:
         if self.permission not in frozenset(Permission):
             raise ValueError(f"{self.id} has no permission: anybody with a key could call it")
         object.__setattr__(self, "creates", self.method == "POST")
+        object.__setattr__(self, "many", self.many or self.paged)
 
     @property
     def path_params(self) -> tuple[Param, ...]:
@@ -102,31 +105,27 @@ class Operation:
 
 
 LIMIT = Param(
-    name="limit",
-    summary=f"Records a page, {PAGE_DEFAULT} where it is absent; fewer where they are over 1 MiB.",
-    format=INTEGER,
+    "limit",
+    INTEGER,
+    f"Records a page, {PAGE_DEFAULT} where it is absent; fewer where they are over 1 MiB.",
     least=1,
     most=PAGE_LARGEST,
 )
 CURSOR = Param(
-    name="cursor",
-    summary='Where the next page starts: taken from the `Link` header with `rel="next"`.',
+    "cursor",
+    TEXT,
+    'Where the next page starts: taken from the `Link` header with `rel="next"`.',
     longest=2_800,
     shortest=1,
 )
 
 
-def _id_in_path(name: str, summary: str) -> tuple[Param, ...]:
-    return (Param(name=name, summary=summary, format=UUID, where="path", required=True),)
-
-
 def _search_in(*fields: str) -> Param:
     return Param(
-        name="search",
-        summary=(
-            f"Words that {' and '.join(fields)} must hold: each the beginning of a word,"
-            " whatever the case and, where the practice system can, the accents."
-        ),
+        "search",
+        TEXT,
+        f"Words that {' and '.join(fields)} must hold: each the beginning of a word, whatever the"
+        " case and, where the practice system can, the accents.",
         match=Match.SEARCH,
         fields=fields,
         shortest=2,
@@ -134,62 +133,66 @@ def _search_in(*fields: str) -> Param:
     )
 
 
+def _equals(name: str, format_: Format, summary: str, **more: Any) -> Param:
+    return Param(name, format_, summary, match=Match.EQUALS, fields=(name,), **more)
+
+
 UPDATED_SINCE = Param(
-    name="updatedSince",
-    summary="Only records changed at this moment or later.",
-    format=INSTANT,
+    "updatedSince",
+    INSTANT,
+    "Only records changed at this moment or later.",
     match=Match.SINCE,
     fields=("updatedAt",),
 )
-CATEGORY = Param(
-    name="category",
-    summary="Only items of this category.",
-    match=Match.EQUALS,
-    fields=("category",),
-    shortest=1,
-    longest=100,
-)
+CATEGORY = _equals("category", TEXT, "Only items of this category.", shortest=1, longest=100)
+
+
+def _one(id_: str, path: str, permission: Permission, returns: Resource, noun: str) -> Operation:
+    """The operation that reads the record that the end of the path names."""
+    name = path.rpartition("{")[2].rstrip("}")
+    own = Param(name, UUID, f"Identifier of the {noun}.", where="path", required=True)
+    summary = f"One {noun}"
+    return Operation(id_, summary, path, permission, returns, params=(own,), errors=(404,))
 
 
 BASE_PATH = "/api/v1"
 
 CREATE_APPOINTMENT_BODY = (
-    Field(name="clientId", format=UUID, required=True, summary="Identifier of the owner."),
-    Field(name="patientId", format=UUID, required=True, summary="Identifier of the animal."),
-    Field(name="vetId", format=UUID, required=True, summary="Desired veterinarian."),
+    Field("clientId", UUID, "Identifier of the owner.", required=True),
+    Field("patientId", UUID, "Identifier of the animal.", required=True),
+    Field("vetId", UUID, "Desired veterinarian.", required=True),
     Field(
-        name="scheduledAt",
-        format=INSTANT,
+        "scheduledAt",
+        INSTANT,
+        "Desired start: the startTime of one of the available slots.",
         required=True,
-        summary="Desired start: the startTime of one of the available slots.",
         to_come=True,
     ),
     Field(
-        name="appointmentTypeId",
-        format=UUID,
-        summary="From the list of appointment types; without it the clinic's default duration.",
+        "appointmentTypeId",
+        UUID,
+        "From the list of appointment types; without it the clinic's default duration.",
     ),
     Field(
-        name="reason",
+        "reason",
+        TEXT,
+        "Reason for the visit, plain text: newlines, but no other control characters, and none"
+        " that are not seen or change the direction of writing (zero-width characters, such as"
+        " the joiner in composed emoji; U+2028, U+2029; bidirectional controls).",
         longest=500,
-        summary=(
-            "Reason for the visit, plain text: newlines, but no other control characters, and none"
-            " that are not seen or change the direction of writing (zero-width characters, such as"
-            " the joiner in composed emoji; U+2028, U+2029; bidirectional controls)."
-        ),
         example="Yearly vaccination",
     ),
-    Field(name="isUrgent", format=BOOLEAN, default=False, summary="Whether it is urgent."),
+    Field("isUrgent", BOOLEAN, "Whether it is urgent.", default=False),
 )
 
 OPERATIONS = (
     Operation(
-        id="create_appointment",
-        summary="Book an appointment",
+        "create_appointment",
+        "Book an appointment",
+        "/appointments",
+        Permission.APPOINTMENT_CREATE,
+        resources.APPOINTMENT,
         method="POST",
-        path="/appointments",
-        permission=Permission.APPOINTMENT_CREATE,
-        returns=resources.APPOINTMENT,
         body=CREATE_APPOINTMENT_BODY,
         status=201,
         errors=(404, 408, 409, 413, 415),
@@ -202,168 +205,118 @@ OPERATIONS = (
         ),
     ),
     Operation(
-        id="list_available_slots",
-        summary="Free times of a veterinarian on a day",
-        path="/appointments/available-slots",
-        permission=Permission.APPOINTMENT_READ,
-        returns=resources.SLOT,
+        "list_available_slots",
+        "Free times of a veterinarian on a day",
+        "/appointments/available-slots",
+        Permission.APPOINTMENT_READ,
+        resources.SLOT,
         many=True,
         params=(
-            Param(name="vetId", summary="The veterinarian.", format=UUID, required=True),
+            Param("vetId", UUID, "The veterinarian.", required=True),
+            Param("date", DAY, "The clinic's local day.", required=True, to_come=True),
             Param(
-                name="date",
-                summary="The clinic's local day.",
-                format=DAY,
-                required=True,
-                to_come=True,
-            ),
-            Param(
-                name="appointmentTypeId",
-                summary="The type of visit; without it the clinic's default duration.",
-                format=UUID,
+                "appointmentTypeId",
+                UUID,
+                "The type of visit; without it the clinic's default duration.",
             ),
         ),
         errors=(404,),
         notes="No operation lists the veterinarians: the clinic hands their ids over.",
     ),
     Operation(
-        id="list_appointment_types",
-        summary="Types of appointment",
-        path="/appointments/types",
-        permission=Permission.APPOINTMENT_READ,
-        returns=resources.APPOINTMENT_TYPE,
+        "list_appointment_types",
+        "Types of appointment",
+        "/appointments/types",
+        Permission.APPOINTMENT_READ,
+        resources.APPOINTMENT_TYPE,
         many=True,
     ),
-    Operation(
-        id="get_appointment",
-        summary="One appointment",
-        path="/appointments/{id}",
-        permission=Permission.APPOINTMENT_READ,
-        returns=resources.APPOINTMENT,
-        params=_id_in_path("id", "Identifier of the appointment."),
-        errors=(404,),
+    _one(
+        "get_appointment",
+        "/appointments/{id}",
+        Permission.APPOINTMENT_READ,
+        resources.APPOINTMENT,
+        "appointment",
     ),
     Operation(
-        id="list_clients",
-        summary="Clients of the clinic",
-        path="/clients",
-        permission=Permission.CLIENT_READ,
-        returns=resources.CLIENT,
-        many=True,
+        "list_clients",
+        "Clients of the clinic",
+        "/clients",
+        Permission.CLIENT_READ,
+        resources.CLIENT,
         paged=True,
         params=(_search_in("firstName", "lastName"), UPDATED_SINCE),
     ),
+    _one("get_client", "/clients/{id}", Permission.CLIENT_READ, resources.CLIENT, "client"),
     Operation(
-        id="get_client",
-        summary="One client",
-        path="/clients/{id}",
-        permission=Permission.CLIENT_READ,
-        returns=resources.CLIENT,
-        params=_id_in_path("id", "Unique identifier of the client."),
-        errors=(404,),
-    ),
-    Operation(
-        id="list_patients",
-        summary="Patients of the clinic",
-        path="/patients",
-        permission=Permission.PATIENT_READ,
-        returns=resources.PATIENT,
-        many=True,
+        "list_patients",
+        "Patients of the clinic",
+        "/patients",
+        Permission.PATIENT_READ,
+        resources.PATIENT,
         paged=True,
         params=(
-            Param(
-                name="clientId",
-                summary="Only animals of this owner.",
-                format=UUID,
-                match=Match.EQUALS,
-                fields=("clientId",),
-            ),
+            _equals("clientId", UUID, "Only animals of this owner."),
             _search_in("name"),
             UPDATED_SINCE,
         ),
     ),
-    Operation(
-        id="get_patient",
-        summary="One patient",
-        path="/patients/{id}",
-        permission=Permission.PATIENT_READ,
-        returns=resources.PATIENT,
-        params=_id_in_path("id", "Identifier of the patient."),
-        errors=(404,),
+    _one("get_patient", "/patients/{id}", Permission.PATIENT_READ, resources.PATIENT, "patient"),
+    _one(
+        "get_consultation",
+        "/consultations/{id}",
+        Permission.CONSULTATION_READ,
+        resources.CONSULTATION,
+        "consultation",
     ),
+    _one("get_invoice", "/invoices/{id}", Permission.INVOICE_READ, resources.INVOICE, "invoice"),
     Operation(
-        id="get_consultation",
-        summary="One consultation",
-        path="/consultations/{id}",
-        permission=Permission.CONSULTATION_READ,
-        returns=resources.CONSULTATION,
-        params=_id_in_path("id", "Unique identifier of the consultation."),
-        errors=(404,),
-    ),
-    Operation(
-        id="get_invoice",
-        summary="One invoice",
-        path="/invoices/{id}",
-        permission=Permission.INVOICE_READ,
-        returns=resources.INVOICE,
-        params=_id_in_path("id", "Identifier of the invoice."),
-        errors=(404,),
-    ),
-    Operation(
-        id="list_client_invoices",
-        summary="Invoices of a client",
-        path="/invoices/client/{clientId}",
-        permission=Permission.INVOICE_READ,
-        returns=resources.INVOICE,
-        many=True,
+        "list_client_invoices",
+        "Invoices of a client",
+        "/invoices/client/{clientId}",
+        Permission.INVOICE_READ,
+        resources.INVOICE,
         paged=True,
         params=(
-            Param(
-                name="clientId",
-                summary="The client whose invoices are returned.",
-                format=UUID,
+            _equals(
+                "clientId",
+                UUID,
+                "The client whose invoices are returned.",
                 where="path",
                 required=True,
-                match=Match.EQUALS,
-                fields=("clientId",),
                 within="clients",
             ),
-            Param(
-                name="status",
-                summary="Only invoices in this state.",
+            _equals(
+                "status",
+                TEXT,
+                "Only invoices in this state.",
                 values=resources.INVOICE.at("status").values,
-                match=Match.EQUALS,
-                fields=("status",),
             ),
         ),
         errors=(404,),
     ),
     Operation(
-        id="list_stock",
-        summary="Items in stock",
-        path="/stock",
-        permission=Permission.STOCK_READ,
-        returns=resources.STOCK_ITEM,
-        many=True,
+        "list_stock",
+        "Items in stock",
+        "/stock",
+        Permission.STOCK_READ,
+        resources.STOCK_ITEM,
         paged=True,
         params=(CATEGORY, _search_in("name")),
     ),
-    Operation(
-        id="get_stock_item",
-        summary="One item in stock",
-        path="/stock/{stockId}",
-        permission=Permission.STOCK_READ,
-        returns=resources.STOCK_ITEM,
-        params=_id_in_path("stockId", "Identifier of the stock item."),
-        errors=(404,),
+    _one(
+        "get_stock_item",
+        "/stock/{stockId}",
+        Permission.STOCK_READ,
+        resources.STOCK_ITEM,
+        "item in stock",
     ),
     Operation(
-        id="list_low_stock",
-        summary="Items that are running low",
-        path="/stock/low",
-        permission=Permission.STOCK_READ,
-        returns=resources.STOCK_ITEM,
-        many=True,
+        "list_low_stock",
+        "Items that are running low",
+        "/stock/low",
+        Permission.STOCK_READ,
+        resources.STOCK_ITEM,
         paged=True,
         params=(CATEGORY, _search_in("name")),
         only=(("isLow", True),),
