@@ -23,7 +23,8 @@ from gateway.contract.window import BookingWindow
 from gateway.observe.troubles import BackendTroubles
 from gateway.policy.policy import Policy
 from gateway.sealing import StoredIds, sealing_secret
-from gateway.settings import BackendSettings, Settings, StartRefused, secret_text
+from gateway.settings import BackendSettings, Settings, StartRefused
+from gateway.settings.kinds import secret_text
 from gateway.store import Store
 
 # What every adapter can do.

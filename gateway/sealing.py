@@ -18,7 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
 from gateway import identity
-from gateway.settings import Settings, StartRefused, read_sealing_secret, secret_text
+from gateway.settings import Settings, StartRefused
+from gateway.settings.kinds import read_sealing_secret, secret_text
 from gateway.store import Store, StoreError
 from gateway.store.tables import adding, public_ids
 

@@ -221,7 +221,7 @@ def test_third_parties_stay_in_their_rooms() -> None:
 
 
 def test_only_settings_and_the_start_up_guard_read_the_environment() -> None:
-    guards = {"gateway.settings.loading", "gateway.web.server"}
+    guards = {"gateway.settings", "gateway.web.server"}
     readers = [
         name_of(file)
         for file in MODULES

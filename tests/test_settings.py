@@ -12,9 +12,9 @@ from gateway.settings import (
     load_settings,
     names,
     sources,
-    split_address,
     variable,
 )
+from gateway.settings.kinds import split_address
 from gateway.store import open_store
 
 SECRET = "ab" * 32

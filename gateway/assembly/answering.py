@@ -31,7 +31,8 @@ from gateway.policy.running.keeper import PolicyStatus
 from gateway.processes.reports import Reports, Workers
 from gateway.purposes import NotReady, Purpose
 from gateway.serving import PublicListener
-from gateway.settings import StartRefused, secret_text
+from gateway.settings import StartRefused
+from gateway.settings.kinds import secret_text
 from gateway.store import Store
 from gateway.usage import Usage
 from gateway.web.addresses import Proxies

@@ -21,7 +21,8 @@ from gateway.limits import LimiterDown, Peeker, Used
 from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
 from gateway.serving import BoundListener
-from gateway.settings import Settings, StartRefused, is_loopback, split_address, split_hosts
+from gateway.settings import Settings, StartRefused
+from gateway.settings.kinds import is_loopback, split_address, split_hosts
 from gateway.store import Store
 from gateway.web.addresses import Proxies
 from gateway.web.server import AppRunner, ListenerOptions, bind, refusal_of

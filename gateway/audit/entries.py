@@ -22,7 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from gateway.identity import content_of, identity_of, replace_text, state_line, write_new
-from gateway.settings import Settings, StartRefused, read_sealing_secret
+from gateway.settings import Settings, StartRefused
+from gateway.settings.kinds import read_sealing_secret
 
 # How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made. What is
 # begun is a booking that has not been sent to the practice system yet.

@@ -23,7 +23,8 @@ from gateway.contract.operations import PAGE_LARGEST
 from gateway.contract.resources import RESOURCES
 from gateway.inquiries import practice
 from gateway.inquiries.practice import PAGES_MOST, first
-from gateway.settings import Settings, read_zone
+from gateway.settings import Settings
+from gateway.settings.kinds import read_zone
 from gateway.state import opened, opened_if_begun
 from gateway.store import Store
 

@@ -18,7 +18,8 @@ from gateway.contract.openapi import View, document
 from gateway.edge.obstacles import obstacles, site_obstacles, warnings
 from gateway.edge.site import named_node, node_here, render, site_of
 from gateway.policy.reading.document import load_policy
-from gateway.settings import Settings, names, sources, split_address, variable
+from gateway.settings import Settings, names, sources, variable
+from gateway.settings.kinds import split_address
 from gateway.state import store_place
 
 MASKED = "********"

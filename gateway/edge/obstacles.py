@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from gateway.edge.site import Node, Site, is_anywhere
-from gateway.settings import Settings, is_loopback, split_address
+from gateway.settings import Settings
+from gateway.settings.kinds import is_loopback, split_address
 from gateway.web.addresses import Proxies
 
 # Seconds within which a proxy leaves out a node that says that it is ending.

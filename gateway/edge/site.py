@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from gateway.settings import Settings, split_address
+from gateway.settings import Settings
+from gateway.settings.kinds import split_address
 from gateway.web.connection import KEEP_ALIVE
 from gateway.web.tls import STRICT
 

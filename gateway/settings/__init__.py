@@ -4,54 +4,446 @@ The environment name is derived: `backend.secret_file` is `GATEWAY_BACKEND_SECRE
 environment says counts more than the file.
 """
 
-from gateway.settings.kinds import (
-    is_loopback,
-    read_sealing_secret,
-    read_zone,
-    secret_text,
-    split_address,
-    split_hosts,
-)
-from gateway.settings.loading import (
-    ConfigurationErrors,
-    StartRefused,
-    check_own_place,
-    configuration_file,
-    load_settings,
-    names,
-    sources,
-    variable,
-)
-from gateway.settings.model import (
-    GROUPS,
-    AuditSettings,
-    BackendSettings,
-    BookingSettings,
-    CacheSettings,
-    Settings,
-    shipped_policy,
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import quote
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    create_model,
+    model_validator,
 )
 
-__all__ = [
-    "GROUPS",
-    "AuditSettings",
-    "BackendSettings",
-    "BookingSettings",
+from adapters.documents.document import Document, read_document
+from adapters.documents.models import check, sentence
+from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
+from gateway.contract.operations import OPERATIONS, Operation
+from gateway.contract.resources import APPOINTMENT_TYPE, SLOT
+from gateway.events import Sayable
+from gateway.settings import kinds
+
+PREFIX = "GATEWAY_"
+# What Kubernetes tells every pod of a service that is called `gateway`; no setting looks like it.
+_of_a_service = re.compile(
+    r"GATEWAY_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*"
+    r"|PORT_[0-9]+_(TCP|UDP|SCTP)(=(tcp|udp|sctp)://.*|_(PROTO|PORT|ADDR)=.*))"
+).fullmatch
+DEFAULT_FILE = Path("gateway.yaml")
+# The variables that say where the gateway keeps what is its own.
+_PLACES = ("GATEWAY_STATE", "GATEWAY_STORE")
+# The settings that may name a database by a relative path.
+_DATABASES = {"store", "url"}
+_HERE = Path(__file__).resolve().parent.parent
+# The policy lies at the top of a checkout; in an installed package it lies beside this file.
+_SHIPPED_POLICIES = (_HERE.parent / "policies.yaml", _HERE / "policies.yaml")
+# Types of appointment hardly ever change. What else may be remembered changes at the practice's
+# own desk, so the clinic says for how long it may be told as it was.
+_REMEMBERED = {APPOINTMENT_TYPE.name: 60.0}
+# A free time may be taken at any moment.
+_AT_MOST = {SLOT.name: 5.0}
+
+
+def shipped_policy() -> Path:
+    """The policy that comes with the gateway."""
+    return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
+
+
+class Group(BaseModel):
+    """Settings that belong together: none is unknown, none is changed later."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True
+    )
+
+
+class BackendSettings(Group):
+    """The practice system."""
+
+    adapter: str = "sql"
+    """How to speak to it: sql, rest, or module:Class of your own adapter."""
+    url: kinds.Database | None = None
+    """Its database, such as sqlite:////srv/practice/clinic.db, or (rest) its address, such as
+    https://cloud.example.org/api."""
+    mapping: Path | None = None
+    """The mapping file."""
+    user: SecretStr | None = None
+    """Who the gateway is to a practice system that asks (rest)."""
+    password: SecretStr | None = None
+    """The password of that user."""
+    token: SecretStr | None = None
+    """A key that such a system gave out instead."""
+    secret: kinds.SealingSecret | None = None
+    """Seals the public ids: 64 hexadecimal digits. Not with secret_file."""
+    secret_file: Path | None = None
+    """A file with that secret, readable by its owner alone. Where neither is given, one is made in
+    the state folder."""
+    timeout: kinds.Patience = 3.0
+    """Seconds that one read may take."""
+    booking_timeout: kinds.Patience = 10.0
+    """Seconds that one booking may take."""
+    in_flight: int = Field(20, ge=1)
+    """Calls of it that may be under way at once; bookings take at most half."""
+    queue: int = Field(100, ge=0)
+    """Calls that may wait for that, a second at most; more are 503."""
+    breaker_failures: int = Field(5, ge=1)
+    """Calls in a row that fail before it is left alone, and calls are 503."""
+    breaker_pause: kinds.Patience = 10.0
+    """Seconds for which it is left alone, before one call tries it again."""
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> "BackendSettings":
+        if self.secret is not None and self.secret_file is not None:
+            raise ValueError("give secret or secret_file, not both")
+        return self
+
+
+class BookingSettings(Group):
+    """What partners may book."""
+
+    horizon: int = Field(365, ge=1, le=36_500)
+    """Days ahead, by the clinic's calendar, for which partners see free times and may book."""
+    lead_time: int = Field(0, ge=0, le=525_600)
+    """Minutes that must lie between a booking and its start; free times that are nearer are not
+    offered."""
+
+
+class AuditSettings(Group):
+    """The audit: who was shown what."""
+
+    folder: Path | None = None
+    """The folder of the day files; audit in the state folder by default. Each machine needs its
+    own. Where you change it, move the folder along: without it the start is refused."""
+    key_file: Path | None = None
+    """A file with the HMAC keys that seal the lines, 64 hexadecimal digits each, the newest first,
+    readable by its owner alone. Where it is not given, one is made in the state folder."""
+    keep_days: int = Field(400, ge=1)
+    """Days after which what was written on a day is dropped."""
+
+
+class _Memory(Group):
+    url: kinds.Counting = SecretStr("memory:")
+    """Where it is remembered: memory:, or for several processes and machines together
+    redis://user:password@host:6379."""
+    entries: int = Field(10_000, ge=1)
+    """Answers that are remembered in memory: at most."""
+    bytes: int = Field(16_777_216, ge=1)
+    """Bytes that all answers in memory: take at most."""
+
+
+def _remembered_for(read: Operation) -> Any:
+    """The type of the setting for an operation that reads, and what it says."""
+    most = _AT_MOST.get(read.returns.name, 3600.0)
+    text = f"Seconds for which an answer to {read.id} is remembered, at most {most:g}."
+    default = Field(_REMEMBERED.get(read.returns.name, 0.0), description=text)
+    return Annotated[float, Field(ge=0, le=most, allow_inf_nan=False)], default
+
+
+CacheSettings = create_model(
     "CacheSettings",
-    "ConfigurationErrors",
-    "Settings",
-    "StartRefused",
-    "check_own_place",
-    "configuration_file",
-    "is_loopback",
-    "load_settings",
-    "names",
-    "read_sealing_secret",
-    "read_zone",
-    "secret_text",
-    "shipped_policy",
-    "sources",
-    "split_address",
-    "split_hosts",
-    "variable",
-]
+    __base__=_Memory,
+    __doc__="What is remembered of the practice system's answers, as they are beneath the policy.",
+    **{each.id: _remembered_for(each) for each in OPERATIONS if not each.creates},
+)
+
+
+class TracingSettings(Group):
+    """Where traces go."""
+
+    endpoint: kinds.Collector | None = None
+    """A collector of OpenTelemetry that takes OTLP over HTTP, such as http://127.0.0.1:4318;
+    without it there are no traces. It needs the extra `otel`."""
+    share: float = Field(1.0, ge=0, le=1)
+    """The share of the traces that is kept, from 0 to 1, whatever partners ask."""
+
+
+class Settings(Group):
+    """The gateway's settings; every path is absolute."""
+
+    listen: kinds.Address = "0.0.0.0:8080"
+    """Where partners call."""
+    operations_listen: kinds.Address = "127.0.0.1:8081"
+    """Where /healthz, /readyz and /metrics are."""
+    operations_hosts: kinds.Hosts = ""
+    """Host names under which these are asked, with commas between; addresses, localhost and the
+    name in operations_listen always count."""
+    admin_listen: kinds.OptionalAddress = "127.0.0.1:8082"
+    """Where the clinic's administrators reach the panel; empty for no panel. Open to a network it
+    takes admin_url, and TLS or trusted proxies."""
+    admin_url: kinds.PanelUrl | None = None
+    """The address under which browsers reach the panel, where that is not this machine's own;
+    without a path."""
+    zone: kinds.Zone | None = None
+    """The clock on the clinic's wall, such as Europe/Paris, by which the panel tells times; the
+    mapping's where it is not given."""
+    public_url: kinds.PublicUrl | None = None
+    """The address under which partners know the gateway, without /api/v1; where it is not given,
+    http://127.0.0.1 and the port of listen."""
+    state: Path = Path("state")
+    """The folder for the store, the logs and the sealing secret."""
+    policy: Path = Field(default_factory=shipped_policy)
+    """Which field opens at which level; the shipped policies.yaml by default."""
+    policy_widening: Literal["apply", "approve"] = "apply"
+    """Whether a changed policy that shows more applies once its cases pass, or then waits for
+    `policy approve`; in the file also `policy: {file: FILE, widening: approve}`."""
+    store: kinds.Database | None = None
+    """The database of keys and bookings; state/gateway.db by default. For several machines
+    postgresql://user:password@host/database."""
+    limiter: kinds.Counting = SecretStr("memory:")
+    """Where calls are counted: memory:, or for several machines redis://user:password@host:6379
+    (rediss:// for TLS; Valkey too)."""
+    limiter_timeout: Annotated[float, Field(gt=0, le=1)] = 0.05
+    """Seconds that a call waits for a limiter in Redis, before its process counts it; more where
+    Redis is far away."""
+    nodes: int = Field(1, ge=1)
+    """Machines that serve: where the limiter is down, each process counts `limit / (nodes x
+    workers)`."""
+    workers: int = Field(1, ge=1, le=64)
+    """Processes that answer partners; with more than one, another one beside them is the
+    operator's."""
+    connections: int = Field(2000, ge=1, le=100_000)
+    """Connections that one process holds; for one more, the one that has been idle for the longest
+    is closed."""
+    connections_per_address: int = Field(100, ge=1)
+    """Connections that one address may hold in one process, trusted proxies excepted."""
+    in_flight: int = Field(200, ge=1)
+    """Calls that may be under way at once in one process; more wait up to a second, then they are
+    503, uncounted."""
+    in_flight_per_key: int = Field(20, ge=1)
+    """Calls of one key that may be under way at once, likewise."""
+    in_flight_bytes: int = Field(4_194_304, ge=65_536)
+    """Bytes that the bodies of all bookings under way at once may have, likewise."""
+    trusted_proxies: kinds.Networks = ""
+    """Proxies whose X-Forwarded-For is believed: addresses and networks, with commas between; none
+    by default."""
+    proxy_hops: int = Field(1, ge=1, le=10)
+    """Trusted proxies in a row through which each call comes."""
+    tls_certificate: Path | None = None
+    """The certificate and its chain in PEM, where partners reach the gateway without a proxy that
+    speaks TLS; with tls_key."""
+    tls_key: Path | None = None
+    """The key of that certificate, in PEM."""
+    shutdown_delay: kinds.Seconds = 5.0
+    """Seconds between not being ready and not listening, at the end."""
+    drain: kinds.Seconds = 15.0
+    """Seconds that running calls have to end."""
+    body_timeout: kinds.Patience = 5.0
+    """Seconds that a body may take to arrive."""
+    booking_wait: kinds.Patience = 10.0
+    """Seconds that a repeated booking waits for the first to end."""
+    backend: BackendSettings = Field(default_factory=BackendSettings)
+    booking: BookingSettings = Field(default_factory=BookingSettings)
+    cache: CacheSettings = Field(default_factory=CacheSettings)
+    tracing: TracingSettings = Field(default_factory=TracingSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
+
+    @property
+    def proxies(self) -> tuple[str, ...]:
+        """The trusted proxies, one by one."""
+        return kinds.split_networks(self.trusted_proxies)
+
+    def public_url_at(self, port: int) -> str:
+        """The public address, where partners are answered at that port."""
+        scheme = "http" if self.tls_certificate is None else "https"
+        return self.public_url or f"{scheme}://127.0.0.1:{port}"
+
+
+GROUPS: Mapping[str, type[BaseModel]] = {
+    "backend": BackendSettings,
+    "booking": BookingSettings,
+    "cache": CacheSettings,
+    "tracing": TracingSettings,
+    "audit": AuditSettings,
+}
+GroupT = TypeVar("GroupT", bound=Group)
+
+
+class StartRefused(Sayable):
+    """Why the gateway does not start: one sentence, with the remedy.
+
+    `setting` is the one that would have to be another, where there is such a one.
+    """
+
+    def __init__(self, text: str, setting: str = "") -> None:
+        super().__init__(text)
+        self.setting = setting
+
+
+class ConfigurationErrors(DocumentErrors):
+    """All that is wrong with a configuration; `settings` is what is left without that.
+
+    `left_out` are the dotted names of the settings whose values are wrong.
+    """
+
+    def __init__(
+        self, problems: Iterable[Problem], settings: Settings, left_out: Iterable[str] = ()
+    ) -> None:
+        super().__init__(problems)
+        self.settings = settings
+        self.left_out = frozenset(left_out)
+
+
+def load_settings(config: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings in that file, or in ./gateway.yaml where there is one, and the environment.
+
+    ConfigurationErrors names everything that is wrong with either; DocumentErrors comes of a file
+    that cannot be read at all.
+    """
+    config = configuration_file(config)
+    document = _read(config)
+    if not isinstance(document.data, dict):
+        text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
+        raise DocumentErrors([document.problem((), text)])
+    problems = [*document.flaws]
+    try:
+        check(document, Settings, strict=True)
+    except DocumentErrors as error:
+        problems += error.problems
+    given, strangers = _variables(environ)
+    problems += strangers
+    merged = _overlaid(document.data, given)
+    try:
+        Settings.model_validate(_overlaid({}, given))
+    except ValidationError as error:
+        problems += map(_problem, error.errors())
+    left_out: Iterable[str] = ()
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        # what stands in one place alone has been said with that place
+        problems = problems or [_problem(one) for one in error.errors()]
+        for name, *inner in (one["loc"] for one in error.errors()):
+            group = merged.get(str(name))
+            if inner and isinstance(group, dict):
+                group.pop(inner[0], None)
+            else:
+                merged.pop(str(name), None)
+        settings, left_out = Settings.model_validate(merged), map(_dotted, error.errors())
+    settings = _located(settings, Path.cwd() if config is None else config.resolve().parent)
+    if problems:
+        raise ConfigurationErrors(problems, settings, left_out)
+    return settings
+
+
+def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Where each setting's value comes from, by its dotted name: environment, file or default.
+
+    Of a configuration that load_settings takes.
+    """
+    given, _ = _variables(environ)
+    data = _read(configuration_file(config)).data
+    found = {}
+    for name, _ in names():
+        group, _, inner = name.rpartition(".")
+        in_file = inner in (data.get(group, {}) if group else data)
+        found[name] = "environment" if name in given else ("file" if in_file else "default")
+    return found
+
+
+def configuration_file(config: Path | None) -> Path | None:
+    """The file that counts: the given one, else the one in this folder where there is one."""
+    return DEFAULT_FILE if config is None and DEFAULT_FILE.exists() else config
+
+
+def _read(config: Path | None) -> Document:
+    """The file, or nothing where there is none.
+
+    Its `policy: {file: ..., widening: ...}` stands there as the settings that it stands for.
+    """
+    if config is None:
+        return Document("", b"", data={})
+    document = read_document(config, flawed=True)
+    data = document.data
+    if not isinstance(data, dict) or not isinstance(data.get("policy"), dict):
+        return document
+    group, known = data.pop("policy"), {"file": "policy", "widening": "policy_widening"}
+    for inner, value in group.items():
+        name, place = known.get(inner, f"policy.{inner}"), ("policy", inner)
+        if name in data:
+            data[f"policy.{inner}"] = value  # said twice: this one is known by no name
+            name = f"policy.{inner}"
+        data[name] = value
+        document.keys[name,] = document.keys[place]
+        document.marks[name,] = document.marks[place]
+    return document
+
+
+def check_own_place(config: Path | None) -> None:
+    """StartRefused where nothing says where the state or the store is, but the defaults."""
+    if configuration_file(config) is None and os.environ.keys().isdisjoint(_PLACES):
+        raise StartRefused(
+            f"nothing says where the gateway's state is: no {DEFAULT_FILE} is in {Path.cwd()};"
+            f" name the gateway's configuration with --config, or set {' or '.join(_PLACES)}"
+        )
+
+
+def names() -> Iterator[tuple[str, str]]:
+    """Each setting's dotted name and what it means."""
+    for name, info in Settings.model_fields.items():
+        inner = GROUPS[name].model_fields if name in GROUPS else {}
+        named = {f"{name}.{one}": it for one, it in inner.items()} or {name: info}
+        for dotted, field in named.items():
+            yield dotted, " ".join((field.description or "").split())
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.replace(".", "_").upper()
+
+
+def _variables(environ: Mapping[str, str] | None) -> tuple[dict[str, str], list[Problem]]:
+    """The settings that the environment gives, by dotted name; what it gives that is none."""
+    known = {variable(name): name for name, _ in names()}
+    given, problems = {}, []
+    for key, value in (os.environ if environ is None else environ).items():
+        text = "is empty: unset it or give it a value"
+        if key in known and value.strip():
+            given[known[key]] = value
+            continue
+        if key not in known:
+            if not key.startswith(PREFIX) or _of_a_service(f"{key}={value}"):
+                continue
+            text = f"no setting has that name{did_you_mean(key, known)}"
+        problems.append(Problem(f"environment variable {key}", 0, 0, text))
+    return given, problems
+
+
+def _overlaid(data: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """A copy of the data, with the settings of these dotted names in place of its own."""
+    merged = {name: dict(it) if isinstance(it, dict) else it for name, it in data.items()}
+    for name, value in given.items():
+        group, _, inner = name.rpartition(".")
+        if group and not isinstance(merged.get(group), dict):
+            merged[group] = {}
+        (merged[group] if group else merged)[inner] = value
+    return merged
+
+
+def _dotted(error: Any) -> str:
+    return ".".join(str(part) for part in error["loc"])
+
+
+def _problem(error: Any) -> Problem:
+    return Problem(f"environment variable {variable(_dotted(error))}", 0, 0, sentence(error))
+
+
+def _located(settings: GroupT, folder: Path) -> GroupT:
+    """With every path absolute, also that of a database file."""
+    update: dict[str, Any] = {}
+    for name, value in settings:
+        if isinstance(value, Group):
+            update[name] = _located(value, folder)
+        elif isinstance(value, Path):
+            update[name] = (folder / value).absolute()
+        elif name in _DATABASES and value is not None:
+            scheme, separator, path = value.get_secret_value().partition(":///")
+            is_file = separator and scheme.startswith("sqlite")
+            if is_file and not path.startswith(("/", ":memory:")):
+                update[name] = SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")
+    return settings.model_copy(update=update)

@@ -1,6 +1,7 @@
 """The kinds of values that settings have: addresses, databases, times, secrets."""
 
 import re
+from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -26,9 +27,9 @@ def is_loopback(host: str) -> bool:
 
 
 def _address(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if type(value) is int:
         port = value if 0 < value <= 65535 else 8080
-        raise ValueError(f"must be an address such as 127.0.0.1:{port}")  # noqa: TRY004 - pydantic
+        raise ValueError(f"must be an address such as 127.0.0.1:{port}")
     if isinstance(value, str):
         split_address(value)
     return value
@@ -127,19 +128,19 @@ def secret_text(secret: SecretStr | None) -> str:
 
 def read_sealing_secret(text: str) -> bytes:
     """The 32 bytes behind 64 hexadecimal digits; ValueError for any other text."""
-    try:
-        secret = bytes.fromhex(text.strip())
-    except ValueError:
-        secret = b""
-    if len(secret) != 32:
-        raise ValueError("must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints")
+    with suppress(ValueError):
+        if len(secret := bytes.fromhex(text.strip())) == 32:
+            return secret
+    raise ValueError("must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints")
+
+
+def _sealing(secret: SecretStr) -> SecretStr:
+    read_sealing_secret(secret.get_secret_value())
     return secret
 
 
 Address = Annotated[str, BeforeValidator(_address)]
-OptionalAddress = Annotated[
-    str, BeforeValidator(lambda value: value if value == "" else _address(value))
-]
+OptionalAddress = Annotated[str, BeforeValidator(lambda it: it if it == "" else _address(it))]
 PanelUrl = Annotated[str, AfterValidator(_panel_url)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 Collector = Annotated[str, AfterValidator(_collector)]
@@ -147,6 +148,7 @@ Zone = Annotated[str, AfterValidator(read_zone)]
 Networks = Annotated[str, AfterValidator(lambda text: ", ".join(split_networks(text)))]
 Hosts = Annotated[str, AfterValidator(lambda text: ", ".join(split_hosts(text)))]
 Database = Annotated[SecretStr, AfterValidator(_database)]
+SealingSecret = Annotated[SecretStr, AfterValidator(_sealing)]
 Counting = Annotated[SecretStr, AfterValidator(_shared_memory)]
 Seconds = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 Patience = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]

@@ -20,7 +20,8 @@ from msgspec import ValidationError, convert
 from gateway.audit.chains import Known, sync_folder
 from gateway.identity import content_of, reason_of, write_new
 from gateway.sealing import has_fingerprint
-from gateway.settings import StartRefused, read_sealing_secret
+from gateway.settings import StartRefused
+from gateway.settings.kinds import read_sealing_secret
 
 FILE = "manifest.json"
 FORMAT = 1

@@ -21,8 +21,7 @@ from adapters.rest.client import Client, Request
 from gateway.app import build
 from gateway.observe import otlp
 from gateway.observe.traces import Traces, read
-from gateway.settings import Settings, StartRefused
-from gateway.settings.model import TracingSettings
+from gateway.settings import Settings, StartRefused, TracingSettings
 from tests.conftest import Begin, Template
 from tests.heard import Heard
 from tests.partner import Partner
