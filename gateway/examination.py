@@ -5,7 +5,8 @@ The operations of the contract are run on real rows, whatever adapter is behind 
 
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -106,9 +107,7 @@ def problems(found: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> Ite
     """What is wrong with a file, as findings."""
     for problem in found:
         place = str(problem).removesuffix(f": {problem.text}")
-        yield Finding(
-            check="mapping", subject="file", verdict=verdict, text=problem.text, place=place
-        )
+        yield replace(_finding("mapping", "file", verdict, problem.text), place=place)
 
 
 def _finding(
@@ -129,9 +128,8 @@ def _words(error: Exception) -> str:
     return f"the adapter itself fails: {type(error).__name__}"
 
 
-def _count(records: Iterable[Any]) -> str:
-    number = len(list(records))
-    return "1 record" if number == 1 else f"{number} records"
+def _count(records: Sized) -> str:
+    return "1 record" if len(records) == 1 else f"{len(records)} records"
 
 
 class Rounds:
@@ -161,16 +159,11 @@ class Rounds:
             return _finding(check, subject, Verdict.FAILED, failing + _words(error), ids)
         if self._slowest > self._patience / 2:
             self._doubts.append(f"slow: backend.timeout is {self._patience:g} s")
-        return Finding(
-            check=check,
-            subject=subject,
-            verdict=Verdict.WARNING if self._doubts else Verdict.OK,
-            text="; ".join(filter(None, (text, *self._doubts))),
-            seconds=self._slowest,
-        )
+        verdict = Verdict.WARNING if self._doubts else Verdict.OK
+        text = "; ".join(filter(None, (text, *self._doubts)))
+        return replace(_finding(check, subject, verdict, text), seconds=self._slowest)
 
     async def ping(self) -> str:
-        """Whether it answers."""
         await self._timed(self._adapter.ping())
         return "it answers"
 
@@ -196,18 +189,13 @@ class Rounds:
         some = (await self._some(resource))[:ROUND_TRIPS]
         for record in some:
             try:
-                again = await self._one(resource, record["id"])
+                if await self._one(resource, record["id"]) != record:
+                    other.append(record["id"])
             except NotFound:
                 lost.append(record["id"])
-                continue
-            if again != record:
-                other.append(record["id"])
-        for ids, what in (
-            (lost, "are not found by their own ids"),
-            (other, "are others when read by their ids"),
-        ):
-            if ids:
-                raise PartnerFailure(f"{len(ids)} of {len(some)} records {what}", ids)
+        if found := lost or other:
+            what = "not found by their own ids" if lost else "others when read by their ids"
+            raise PartnerFailure(f"{len(found)} of {len(some)} records are {what}", found)
         return f"{_count(some)}, each found by its id"
 
     async def _slots(self) -> str:
@@ -257,9 +245,8 @@ class Rounds:
         records = (await page()).records
         if not records:
             self._doubts.append("0 records: is its `where` right?")
-            return _count(records)
-        done = [_count(records)]
-        half = max(1, len(records) // 2)
+            return "0 records"
+        done, half = [_count(records)], max(1, len(records) // 2)
         first = await page(limit=half)
         if first.after is not None:
             more = await page(limit=half, after=first.after)

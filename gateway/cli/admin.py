@@ -1,7 +1,7 @@
 """`clinic-gateway admin`: who may use the panel in the browser."""
 
 import asyncio
-import sys
+from typing import Any
 
 import click
 
@@ -14,7 +14,6 @@ from gateway.administrators.administrator import (
     name_of,
 )
 from gateway.administrators.passwords import (
-    LONGEST,
     AttemptLimiter,
     Passwords,
     check,
@@ -23,10 +22,11 @@ from gateway.administrators.passwords import (
     one_time_digest,
 )
 from gateway.administrators.sessions import SessionStore
-from gateway.cli.options import ONE_LINE, CommandGroup, one_of, shared_options
+from gateway.cli.options import ONE_LINE, CommandGroup, one_of, shared_options, typed
 from gateway.cli.output import fail
-from gateway.cli.run import Run, now
+from gateway.cli.run import RecordDeed, Run, now, recording
 from gateway.contract.fields import write_instant
+from gateway.store import Store
 
 
 @click.group(cls=CommandGroup)
@@ -79,52 +79,59 @@ def password(run: Run, name: str, role: Role | None, one_time: bool) -> None:
     """
     try:
         name = name_of(name)
-        if one_time:
-            word = made_up()
-        elif sys.stdin.isatty():
-            word = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-        else:
-            line = sys.stdin.buffer.readline(4 * LONGEST + 2)
-            word = line.decode("utf-8", "replace").rstrip("\r\n")
+        word = made_up() if one_time else typed("Password", twice=True)
         check(word, name)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+
+    async def given() -> bool:
+        async with run.store() as store, recording(run.settings, store) as deed:
+            return await give_password(store, deed, name, word, role, one_time=one_time)
+
     try:
-        is_new = asyncio.run(_give(run, name, role, word, one_time=one_time))
+        is_new = asyncio.run(given())
     except LastAdmin:
         fail(f"{name} is the last with the role admin: make somebody else one first")
     except NameTaken:
         fail(f"somebody else has added {name} meanwhile: to give another password, run this again")
     except NoSuchAdministrator:
         fail(f"somebody else has removed {name} meanwhile: to add them again, run this again")
-    shown = ["", word, "", "This is the only time that it is shown, and it lets in once."]
-    run.say(
-        {"name": name, "added": is_new} | ({"password": word} if one_time else {}),
-        [f"{name} {'is added' if is_new else 'has a new password'}", *(shown if one_time else [])],
-    )
+    data: dict[str, Any] = {"name": name, "added": is_new}
+    lines = [f"{name} {'is added' if is_new else 'has a new password'}"]
+    if one_time:
+        data["password"] = word
+        lines += ["", word, "", "This is the only time that it is shown, and it lets in once."]
+    run.say(data, lines)
 
 
-async def _give(run: Run, name: str, role: Role | None, word: str, *, one_time: bool) -> bool:
+async def give_password(
+    store: Store,
+    deed: RecordDeed,
+    name: str,
+    word: str,
+    role: Role | None = None,
+    *,
+    one_time: bool,
+) -> bool:
     """Whether somebody is new; the end of the command where nobody would have the role admin."""
-    async with run.changes() as (store, deed):
-        digest = one_time_digest(word) if one_time else await Passwords().hash(word)
-        administrators, attempts = AdministratorStore(store), AttemptLimiter(store)
-        known = await administrators.find(name)
-        if known is None:
-            role = role or Role.ADMIN
-            roles = {owner.role for owner in await administrators.list()}
-            if Role.ADMIN not in {role, *roles}:
-                fail("nobody has the role admin yet: add the first one with --role admin")
-            async with deed("administrator added", name, role=role):
-                await administrators.add(name, role, digest, now(), one_time=one_time)
-                await attempts.forgive(of_name(name))
-            return True
-        owner, details = known.administrator, {} if role is None else {"role": role}
-        async with deed("password reset", owner.id, name=owner.name, **details):
-            await administrators.set_password(owner.id, digest, one_time=one_time, role=role)
-            # whoever guessed at the name meanwhile keeps its owner out no longer
+    digest = one_time_digest(word) if one_time else await Passwords().hash(word)
+    administrators, attempts = AdministratorStore(store), AttemptLimiter(store)
+    known = await administrators.find(name)
+    if known is None:
+        role = role or Role.ADMIN
+        roles = {owner.role for owner in await administrators.list()}
+        if Role.ADMIN not in {role, *roles}:
+            fail("nobody has the role admin yet: add the first one with --role admin")
+        async with deed("administrator added", name, role=role):
+            await administrators.add(name, role, digest, now(), one_time=one_time)
             await attempts.forgive(of_name(name))
-        return False
+        return True
+    owner, details = known.administrator, {} if role is None else {"role": role}
+    async with deed("password reset", owner.id, name=owner.name, **details):
+        await administrators.set_password(owner.id, digest, one_time=one_time, role=role)
+        # whoever guessed at the name meanwhile keeps its owner out no longer
+        await attempts.forgive(of_name(name))
+    return False
 
 
 @admin.command()
@@ -134,13 +141,13 @@ async def remove(run: Run, name: str) -> None:
     """Take NAME away: whoever is signed in with it is signed out."""
     nobody = f"nobody has the name {name}; `clinic-gateway admin list` shows all"
     try:
-        async with run.changes() as (store, deed):
+        async with run.store() as store:
             administrators = AdministratorStore(store)
             known = await administrators.find(name)
             if known is None:
                 fail(nobody)
             owner = known.administrator
-            async with deed("administrator removed", owner.id, name=owner.name):
+            async with run.deed(store, "administrator removed", owner.id, name=owner.name):
                 await administrators.remove(owner.id)
     except NoSuchAdministrator:  # somebody else has just done it
         fail(nobody)
@@ -157,12 +164,12 @@ async def remove(run: Run, name: str) -> None:
 @shared_options
 async def sessions(run: Run, end: bool) -> None:
     """Who is signed in."""
-    if end:
-        async with run.changes() as (store, deed), deed("sessions ended") as details:
-            details["sessions"] = number = await SessionStore(store).end_all()
-        run.say({"ended": number}, [f"{number} signed out"])
-        return
     async with run.store() as store:
+        if end:
+            async with run.deed(store, "sessions ended") as details:
+                details["sessions"] = number = await SessionStore(store).end_all()
+            run.say({"ended": number}, [f"{number} signed out"])
+            return
         found = await SessionStore(store).list(now())
     rows = [
         {

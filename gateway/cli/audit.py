@@ -1,20 +1,16 @@
-"""`clinic-gateway audit`: who was shown what, and whether the audit is as it was written.
-
-One part asks questions; the other keeps the audit sound: its lines verified, its index complete,
-another key that seals.
-"""
+"""`clinic-gateway audit`: who was shown what, and whether the audit is as it was written."""
 
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from gateway.administrators.log import DONE, Deed, DeedLog, Looks
+from gateway.administrators.log import DONE, DeedLog, Looks
 from gateway.audit.chains import PLACE, Chains, audit_folder, day_files, place_of
 from gateway.audit.entries import key_file, rotate
 from gateway.audit.index import forget_all, record_id
@@ -32,9 +28,9 @@ from gateway.cli.options import (
     config_option,
     shared_options,
 )
-from gateway.cli.output import counted, fail, say
-from gateway.cli.run import Run, recording
-from gateway.contract.fields import Resource
+from gateway.cli.output import counted, fail, reason_of, say
+from gateway.cli.run import Run
+from gateway.contract.fields import Resource, write_instant
 from gateway.identity import identity_of
 from gateway.inquiries.audit import RecordReader, can_be, readers_of
 from gateway.inquiries.verification import AuditReport, verify_audit
@@ -77,22 +73,19 @@ def days_options(command: CommandT) -> CommandT:
     return since(until(command))
 
 
-def _when(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _times(seen: Occurrences | Looks) -> dict[str, Any]:
-    return {"times": seen.times, "first": _when(seen.first), "last": _when(seen.last)}
+    first, last = write_instant(seen.first), write_instant(seen.last)
+    return {"times": seen.times, "first": first, "last": last}
 
 
 def _in_words(seen: Occurrences | Looks) -> str:
-    return f"{counted(seen.times, 'time')}, first {_when(seen.first)}, last {_when(seen.last)}"
+    told = _times(seen)
+    return f"{counted(seen.times, 'time')}, first {told['first']}, last {told['last']}"
 
 
 def _between(days: Days) -> str:
-    """The days in words, with a blank before."""
-    since = f" since {days.since}" if days.since else ""
-    return since + (f" until {days.until}" if days.until else "")
+    bounds = (("since", days.since), ("until", days.until))
+    return "".join(f" {word} {day}" for word, day in bounds if day)
 
 
 @audit.command("who-read")
@@ -116,12 +109,11 @@ async def who_read(
         found = await readers_of(store, resource, record, days, names)
         looks = await DeedLog(store).looks(resource.name, record_id(record), since, until)
         if not found and not looks and not await can_be(store, resource, record):
-            fail_unknown(
-                state,
+            text = (
                 f"{resource.name} {record}: nothing of that id is known, and it is no UUID, as the"
-                " ids are that partners are told:"
-                f" clinic-gateway sample {resource.name} lists some",
+                f" ids are that partners are told: clinic-gateway sample {resource.name} lists some"
             )
+            fail_unknown(state, text)
     keys = {0: "no key has", 1: "1 key has"}.get(len(found), f"{len(found)} keys have")
     lines = [
         f"{resource.name} {record}: {keys} been shown it{_between(days)}",
@@ -131,20 +123,22 @@ async def who_read(
     data = {
         "resource": resource.name,
         "id": record,
-        "keys": list(map(_reader_data, found)),
+        "keys": [
+            {
+                "id": reader.id,
+                "name": reader.name,
+                "calls": [
+                    {"operation": view.operation, "level": view.level, "policy": view.policy}
+                    | _times(seen)
+                    | {"fields": reader.fields[view.policy, view.level]}
+                    for view, seen in reader.seen
+                ],
+            }
+            for reader in found
+        ],
         "administrators": [{"name": look.who} | _times(look) for look in looks],
     }
     say_answer(run, data, lines, state)
-
-
-def _reader_data(found: RecordReader) -> dict[str, Any]:
-    calls = [
-        {"operation": view.operation, "level": view.level, "policy": view.policy}
-        | _times(seen)
-        | {"fields": found.fields[view.policy, view.level]}
-        for view, seen in found.seen
-    ]
-    return {"id": found.id, "name": found.name, "calls": calls}
 
 
 def _reader_lines(found: RecordReader) -> Iterator[str]:
@@ -178,12 +172,14 @@ async def key(run: Run, wanted: str, since: date | None, until: date | None) -> 
     with reading(run.settings):
         whose = EntryFilter(keys=frozenset({key_id}))
         last = newest_entries(audit_folder(run.settings), whose, LAST)
-    calls, lines = [], []
+    calls, lines = [], [f"{called} ({key_id}){_between(days)}"]
     for (operation, outcome, reason), seen in found.items():
         ended = {"operation": operation or None, "outcome": outcome, "reason": reason or None}
         calls.append(ended | _times(seen))
         why = f" ({reason})" if reason else ""
         lines.append(f"  {operation or 'no operation'} {outcome}{why}: {_in_words(seen)}")
+    if not found and not last:
+        lines.append("  no call")
     if last:
         lines.append(f"  the last {len(last)}:")
     for entry in last:
@@ -194,8 +190,7 @@ async def key(run: Run, wanted: str, since: date | None, until: date | None) -> 
             f"{level}, {records}, request {entry['requestId']}"
         )
     data = {"key": {"id": key_id, "name": name}, "calls": calls, "last": last}
-    head = f"{called} ({key_id}){_between(days)}"
-    say_answer(run, data, [head, *(lines or ["  no call"])], state)
+    say_answer(run, data, lines, state)
 
 
 async def _key_named(store: Store, wanted: str, state: IndexState) -> tuple[str, str | None, str]:
@@ -205,17 +200,16 @@ async def _key_named(store: Store, wanted: str, state: IndexState) -> tuple[str,
     """
     listing = await KeyStore(store).list()
     keys = [key for key, _ in listing.keys]
-    if wanted not in {key.id for key in keys}:
-        if wanted in listing.odd:
-            return wanted, None, ODD
-        if await has_called(store, wanted):
-            return wanted, None, GONE
-        if wanted not in {key.name for key in keys}:
-            fail_unknown(
-                state,
-                f"no key has the id or the name {wanted}, and the audit knows no such id:"
-                " clinic-gateway keys list shows them",
-            )
+    if wanted in listing.odd:
+        return wanted, None, ODD
+    if all(key.id != wanted for key in keys) and await has_called(store, wanted):
+        return wanted, None, GONE
+    if all(wanted not in (key.id, key.name) for key in keys):
+        text = (
+            f"no key has the id or the name {wanted}, and the audit knows no such id:"
+            " clinic-gateway keys list shows them"
+        )
+        fail_unknown(state, text)
     found = one_named(keys, wanted)
     return found.id, found.name, found.name
 
@@ -242,30 +236,17 @@ async def deeds(run: Run, who: str, limit: int) -> None:
     A command stands under the system account that ran it: `shell: root`. The audit's files hold the
     same under seal, which `audit verify` looks at.
     """
-    async with opened_if_begun(run.own_settings) as store:
-        if store is None:
-            fail_unbegun(run.settings)
+    async with run.store(_unbegun(run.own_settings), UNREAD) as store:
         found = await DeedLog(store).last(limit, who=who)
-    data = [
-        {
-            "at": _when(deed.at),
-            "who": deed.who,
-            "deed": deed.deed,
-            "subject": deed.subject or None,
-            "outcome": deed.outcome,
-            "details": deed.details,
-        }
-        for deed in found
-    ]
-    nothing = f"no deeds{f' of {who}' if who else ''} so far"
-    run.say(data, list(map(_deed_line, found)) or [nothing])
-
-
-def _deed_line(deed: Deed) -> str:
-    details = ", ".join(f"{name} {_plain(value)}" for name, value in deed.details.items())
-    what = deed.deed if deed.outcome == DONE else f"{deed.outcome}: {deed.deed}"
-    parts = (f"{_when(deed.at)}  {deed.who}", what, deed.subject, details)
-    return "  ".join(part for part in parts if part)
+    data, lines = [], []
+    for deed in found:
+        at, subject = write_instant(deed.at), deed.subject or None
+        about = {"at": at, "who": deed.who, "deed": deed.deed, "subject": subject}
+        data.append(about | {"outcome": deed.outcome, "details": deed.details})
+        what = deed.deed if deed.outcome == DONE else f"{deed.outcome}: {deed.deed}"
+        details = ", ".join(f"{name} {_plain(value)}" for name, value in deed.details.items())
+        lines.append("  ".join(filter(None, (at, deed.who, what, subject, details))))
+    run.say(data, lines or [f"no deeds{f' of {who}' if who else ''} so far"])
 
 
 def _plain(value: Any) -> str:
@@ -346,7 +327,7 @@ async def index(run: Run, anew: bool, all_machines: bool) -> None:
         lost = await losses(store)
     line = f"{state.lines} lines taken in" + ("" if lost else "; every day adds up")
     data = {"lines": state.lines, "lost": list(map(str, lost))}
-    say_answer(run, data, [line], state, complete=not lost)
+    say_answer(run, data, [line], state, lacks=bool(lost))
     if lost:
         days = f"{lost[0]}" + (f" and {len(lost) - 1} days more" if lost[1:] else "")
         fail(f"the index has not all that it took in of {days}: {ANEW}")
@@ -367,10 +348,7 @@ async def _forget(run: Run, *, all_machines: bool) -> None:
                 " made anew for all, and each takes in its own again within minutes; what a"
                 " machine that is gone has written can then be found no more"
             )
-        async with (
-            recording(run.settings, store) as deed,
-            deed("audit index made anew", allMachines=all_machines),
-        ):
+        async with run.deed(store, "audit index made anew", allMachines=all_machines):
             await forget_all(store)
 
 
@@ -391,10 +369,7 @@ async def rotate_key(run: Run) -> None:
         if store is None:  # there is no audit yet
             new = new or rotate(path)
         else:
-            async with (
-                recording(run.settings, store) as deed,
-                deed("audit key rotated") as details,
-            ):
+            async with run.deed(store, "audit key rotated") as details:
                 new = new or rotate(path)
                 details |= {"key": new.id, "lost": is_lost}
     line = f"the key {new.id} seals from now on; keep a copy of {path}"
@@ -414,14 +389,13 @@ def reading(settings: Settings) -> Iterator[None]:
 
 def unread(folder: Path, error: OSError) -> str:
     """Why nothing is answered from that folder, and what to do."""
-    reason = (error.strerror or str(error)).lower()
     place = "" if str(error.filename or folder) == str(folder) else f" ({error.filename})"
     remedy = "look at its disk"
     if isinstance(error, PermissionError):
         remedy = "run this as the gateway's own user"
     elif isinstance(error, NotADirectoryError):
         remedy = "the configuration's audit.folder says where it is"
-    return f"the audit in {folder} cannot be read: {reason}{place}; {remedy}"
+    return f"the audit in {folder} cannot be read: {reason_of(error)}{place}; {remedy}"
 
 
 @asynccontextmanager
@@ -441,13 +415,12 @@ async def store_of(run: Run) -> AsyncIterator[Store]:
                 raise
             fail(unread(folder, error.__cause__), UNREAD)
         if store is None:
-            fail_unbegun(run.settings)
+            fail(_unbegun(run.settings), UNREAD)
         yield store
 
 
-def fail_unbegun(settings: Settings) -> NoReturn:
-    """The end of a command that has nothing to tell of yet."""
-    fail(f"nothing has been served yet from the state folder {settings.state}", UNREAD)
+def _unbegun(settings: Settings) -> str:
+    return f"nothing has been served yet from the state folder {settings.state}"
 
 
 @asynccontextmanager
@@ -473,15 +446,14 @@ async def indexed(run: Run) -> AsyncIterator[tuple[Store, IndexState]]:
 def notes_of(state: IndexState) -> Iterator[str]:
     """What an answer lacks, or rests on; nothing where there is nothing to say."""
     for gap in state.gaps:
-        lines = counted(gap.lines, "line")
-        lacks = f"the index lacks {lines} that were written after {gap.until}"
-        if gap.here:
-            yield f"{lacks}, and so does the folder: run `clinic-gateway audit verify`"
-        else:
-            yield (
-                f"{lacks} on another machine ({gap.host}): its gateway takes them in within a"
-                " minute; where none runs, run `clinic-gateway audit index` there"
+        remedy = ", and so does the folder: run `clinic-gateway audit verify`"
+        if not gap.here:
+            remedy = (
+                f" on another machine ({gap.host}): its gateway takes them in within a minute;"
+                " where none runs, run `clinic-gateway audit index` there"
             )
+        lines = counted(gap.lines, "line")
+        yield f"the index lacks {lines} that were written after {gap.until}{remedy}"
     if state.unknown:
         yield (
             f"{counted(state.unknown, 'chain')} of this folder count, though the store does not"
@@ -490,16 +462,11 @@ def notes_of(state: IndexState) -> Iterator[str]:
 
 
 def say_answer(
-    run: Run,
-    data: dict[str, Any],
-    lines: Iterable[str],
-    state: IndexState,
-    *,
-    complete: bool = True,
+    run: Run, data: dict[str, Any], lines: Iterable[str], state: IndexState, *, lacks: bool = False
 ) -> None:
     """Prints an answer, and with it what it lacks."""
     notes = list(notes_of(state))
-    about = {"complete": complete and not state.gaps, "notes": notes}
+    about = {"complete": not (lacks or state.gaps), "notes": notes}
     run.say(data | about, [*lines, *(f"note: {note}" for note in notes)])
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from adapters.base import Adapter, AdapterError, Record, Report
 from adapters.examination import SAMPLE, Examination, Finding, Verdict
@@ -24,7 +24,7 @@ from gateway.contract.resources import RESOURCES
 from gateway.inquiries import practice
 from gateway.inquiries.practice import PAGES_MOST, first
 from gateway.settings import Settings
-from gateway.settings.kinds import read_zone
+from gateway.settings.kinds import read_zone, secret_text
 from gateway.state import opened, opened_if_begun
 from gateway.store import Store
 
@@ -63,13 +63,12 @@ async def draft(run: Run, url: str | None, zone: str | None, output: Path | None
         fail(f"{output} exists already; name a new file with --output")
     from adapters.draft import draft_mapping
 
-    configured = None if url else run.settings.backend.url
-    if not url and configured is None:
+    address = url or secret_text(run.settings.backend.url)
+    if not address:
         fail(
             "nothing says which database is meant: name it with --url, or as backend.url in"
             " gateway.yaml"
         )
-    address = configured.get_secret_value() if configured else url or ""
     comment = "the clock on the clinic's wall"
     if zone is None:
         zone, comment = _own_zone(), f"TODO: this machine's; is it {comment}?"
@@ -122,7 +121,7 @@ async def check(run: Run, booking: bool, everything: bool) -> None:
             async with recording(own, store) as deed, deed("test booking made"):
                 findings = [finding async for finding in found]
     if run.as_json:
-        say_json([asdict(finding) for finding in findings], indent=2)
+        say_json(list(map(asdict, findings)), indent=2)
     else:
         _print_findings(findings)
     if any(finding.verdict is Verdict.FAILED for finding in findings):
@@ -148,13 +147,11 @@ async def own_or_passing(settings: Settings) -> AsyncIterator[tuple[Settings, St
 
 def _print_findings(findings: Sequence[Finding]) -> None:
     """A line for each thing that was looked at, and how many of each verdict."""
-    sections: dict[str, list[list[str]]] = {}
+    sections: dict[str, list[list[str | Text]]] = {}
     for finding in findings:
-        heading = ["", f"[bold]{escape(finding.check)}[/bold]", ""]
-        colour = COLOURS[finding.verdict]
-        cells = map(escape, (legible(finding.subject), _finding_text(finding)))
-        row = [f"[{colour}]{finding.verdict}[/{colour}]", *cells]
-        sections.setdefault(finding.check, [heading]).append(row)
+        rows = sections.setdefault(finding.check, [["", Text(finding.check, "bold"), ""]])
+        verdict = Text(finding.verdict, COLOURS[finding.verdict])
+        rows.append([verdict, finding.subject, Text(_finding_text(finding))])
     columns: dict[str, dict[str, Any]] = {
         "verdict": {"no_wrap": True},
         "looked at": {"overflow": "fold", "max_width": 30},
@@ -164,10 +161,10 @@ def _print_findings(findings: Sequence[Finding]) -> None:
     print_table(columns, sections.values(), None if Console().is_terminal else WIDE)
     numbers = Counter(finding.verdict for finding in findings)
     warnings, failed = counted(numbers[Verdict.WARNING], "warning"), numbers[Verdict.FAILED]
-    verdict = "nothing here would fail a partner"
+    outcome = "nothing here would fail a partner"
     if failed:
-        verdict = "a partner would be failed; mend what is red and check again"
-    say(f"{failed} failed, {warnings}, {numbers[Verdict.OK]} ok: {verdict}")
+        outcome = "a partner would be failed; mend what is red and check again"
+    say(f"{failed} failed, {warnings}, {numbers[Verdict.OK]} ok: {outcome}")
 
 
 def _finding_text(finding: Finding) -> str:
@@ -302,8 +299,6 @@ async def practice_system(
     check_configured(settings)
     async with opened(settings) as store:
         adapter, _ = await open_backend(settings, store, report)
-        try:
+        async with aclosing(adapter):
             await adapter.check()
             yield adapter
-        finally:
-            await adapter.aclose()

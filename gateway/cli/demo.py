@@ -4,8 +4,8 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from adapters.base import Adapter, NotFound, Query
-from gateway.administrators.administrator import AdministratorStore, Role
-from gateway.administrators.passwords import made_up, one_time_digest
+from gateway.administrators.passwords import made_up
+from gateway.cli.admin import give_password
 from gateway.cli.options import shared_options
 from gateway.cli.output import reason_of
 from gateway.cli.run import RecordDeed, Run, now, recording
@@ -74,18 +74,18 @@ async def demo(
     configuration = run.config or prepare(state)
     if admin_port is None:  # any free one beside another free one
         admin_port = operations_port and min(operations_port + 1, 65535)
-    settings = load_settings(configuration).model_copy(
-        update={
-            "listen": f"127.0.0.1:{port}",
-            "operations_listen": f"127.0.0.1:{operations_port}",
-            "admin_listen": f"127.0.0.1:{admin_port}",
-            "admin_url": None,
-            "public_url": None,
-        }
-    )
+    ports = {"listen": port, "operations_listen": operations_port, "admin_listen": admin_port}
+    update: dict[str, Any] = {name: f"127.0.0.1:{number}" for name, number in ports.items()}
+    update |= {"admin_url": None, "public_url": None}
+    settings = load_settings(configuration).model_copy(update=update)
 
     async def introduce(gateway: Gateway) -> None:
-        data = await _introduction(gateway)
+        data: dict[str, Any] = {"base": gateway.base}
+        data["operations"] = f"http://127.0.0.1:{gateway.operations_port}"
+        async with recording(gateway.settings, gateway.store) as deed:
+            data["admin"] = await _panel(gateway, deed)
+            data["keys"] = await _fresh_secrets(gateway, deed)
+        data["ids"] = await _ids(gateway)
         lines = () if run.as_json else await _lines(gateway, data, configuration.absolute())
         run.say(data, lines)
 
@@ -108,7 +108,9 @@ def prepare(state: Path) -> Path:
     configuration, clinic, mapping = (state / name for name in names)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _for_the_owner_alone():
+        # what is made meanwhile, nobody else can read, not even while it is written
+        before = os.umask(0o077)
+        try:
             if not clinic.exists():
                 create(clinic, today=now().date())
             if not mapping.exists():
@@ -119,32 +121,12 @@ def prepare(state: Path) -> Path:
                     if file.exists() and not (state / file.name).exists():
                         shutil.copyfile(file, state / file.name)
                 shutil.copyfile(CONFIGURATION, configuration)
+        finally:
+            os.umask(before)
     except OSError as error:
         text = f"the demo's folder {state} cannot be written: {reason_of(error)}"
         raise StartRefused(f"{text}; choose one with --state") from error
     return configuration
-
-
-@contextmanager
-def _for_the_owner_alone() -> Iterator[None]:
-    """What this process makes meanwhile, nobody else can read, not even while it is written."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-async def _introduction(gateway: Gateway) -> dict[str, Any]:
-    """The addresses, fresh secrets and some ids, for another program."""
-    data: dict[str, Any] = {
-        "base": gateway.base,
-        "operations": f"http://127.0.0.1:{gateway.operations_port}",
-    }
-    async with recording(gateway.settings, gateway.store) as deed:
-        data["admin"] = await _panel(gateway, deed)
-        data["keys"] = await _fresh_secrets(gateway, deed)
-    return data | {"ids": await _ids(gateway)}
 
 
 async def _lines(gateway: Gateway, data: Mapping[str, Any], configuration: Path) -> Sequence[str]:
@@ -188,15 +170,8 @@ async def _panel(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:
     """The panel's address, and a fresh password that lets its administrator in once."""
     if gateway.panel is None:
         return {}
-    administrators, password = AdministratorStore(gateway.store), made_up()
-    digest, known = one_time_digest(password), await administrators.find(ADMINISTRATOR)
-    if known is None:
-        async with deed("administrator added", ADMINISTRATOR, role=Role.ADMIN):
-            await administrators.add(ADMINISTRATOR, Role.ADMIN, digest, now(), one_time=True)
-    else:
-        owner = known.administrator
-        async with deed("password reset", owner.id, name=owner.name):
-            await administrators.set_password(owner.id, digest, one_time=True)
+    password = made_up()
+    await give_password(gateway.store, deed, ADMINISTRATOR, password, one_time=True)
     return {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": password}
 
 

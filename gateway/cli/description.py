@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,15 @@ from gateway.cli.run import Run
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
-from gateway.edge.obstacles import obstacles, site_obstacles, warnings
-from gateway.edge.site import named_node, node_here, render, site_of
+from gateway.edge.site import (
+    named_node,
+    node_here,
+    obstacles,
+    render,
+    site_obstacles,
+    site_of,
+    warnings,
+)
 from gateway.policy.reading.document import load_policy
 from gateway.settings import Settings, names, sources, variable
 from gateway.settings.kinds import split_address
@@ -72,19 +80,13 @@ def print_settings(run: Run) -> None:
     """
     source, rows, lines = sources(run.config), [], []
     for name, summary in names():
-        value: Any = run.settings
-        for part in name.split("."):
-            value = getattr(value, part)
-        row = {
-            "name": name,
-            "value": store_shown(run.settings) if name == "store" else _shown(value),
-            "source": source[name],
-            "help": summary,
-            "variable": variable(name),
-        }
-        rows.append(row)
-        lines.append(f"{name}: {'' if row['value'] is None else row['value']}")
-        lines += [f"    {summary}", f"    {row['variable']} (now: {row['source']})"]
+        value = _shown(attrgetter(name)(run.settings))
+        if name == "store":
+            value = store_shown(run.settings)
+        about = {"source": source[name], "help": summary, "variable": variable(name)}
+        rows.append({"name": name, "value": value, **about})
+        lines.append(f"{name}: {'' if value is None else value}")
+        lines += [f"    {summary}", f"    {variable(name)} (now: {source[name]})"]
     run.say(rows, lines, indent=2)
 
 

@@ -1,8 +1,9 @@
 """The options of the commands on keys: their values, and the settings of a key that they name."""
 
 import re
+from calendar import monthrange
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -18,12 +19,8 @@ _day = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})").match
 _overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _NUMBER = click.IntRange(1, 1_000_000_000)
-# What takes a setting away, by its field: the flag, the option that gives it, and what is left.
-_TAKEN_AWAY: dict[str, tuple[str, str, Any]] = {
-    "scopes": ("--no-scopes", "--scope", {}),
-    "networks": ("--no-networks", "--network", ()),
-    "bookings_per_day": ("--no-bookings-per-day", "--bookings-per-day", None),
-}
+# What is left of a setting that its flag takes away, by its field.
+_NOTHING: dict[str, Any] = {"scopes": {}, "networks": (), "bookings_per_day": None}
 
 
 def read_overlap(text: str) -> timedelta:
@@ -53,10 +50,8 @@ def _read_end(remedy: str, text: str) -> datetime | str:
         year, month, day = map(int, found.groups())
         if not 1 <= month <= 12:
             raise ValueError(f"there is no month {found[2]}")
-        try:
-            date(year or 1, month, day)
-        except ValueError:
-            raise ValueError(f"there is no day {found[3]} in {found[1]}-{found[2]}") from None
+        if not 1 <= day <= monthrange(year or 1, month)[1]:
+            raise ValueError(f"there is no day {found[3]} in {found[1]}-{found[2]}")
     try:
         moment = read_instant(text)
     except ValueError:
@@ -86,7 +81,7 @@ def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
     def words(of_create: str, of_update: str) -> str:
         return of_create if new else of_update
 
-    option, permissions = click.option, ", ".join(Permission)
+    option = click.option
     read_end = partial(_read_end, words("", "; to end a key, revoke it"))
     options = (
         option("--contact", type=ONE_LINE, help="Whom to call about this key."),
@@ -122,7 +117,7 @@ def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
             "--permission", "permissions", type=one_of("PERMISSION", Permission, Permission),
             multiple=True, required=new,
             help=f"{words('What it may call', 'All that it may call from now on')}; repeatable:"
-            f" {permissions}.",
+            f" {', '.join(Permission)}.",
         ),
         option(
             "--name", type=TextValue("TEXT", _read_name), required=new,
@@ -140,20 +135,18 @@ def settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
 
 def settings_named(options: dict[str, Any]) -> dict[str, Any]:
     """The settings that the options name, by the fields of a key; wrong use of contradictions."""
-    named = {
-        field: options[field]
-        for field in ("name", "contact", "level", "limit", "bookings_per_day", "expires_at")
-        if options[field] is not None
-    }
-    named |= {field: options[field] for field in ("scopes", "networks") if options[field]}
-    if options["permissions"]:
-        named["permissions"] = frozenset(options["permissions"])
+    # an option that is repeated and was not given is empty
+    named = {field: value for field, value in options.items() if value not in (None, False, (), {})}
+    if "permissions" in named:
+        named["permissions"] = frozenset(named["permissions"])
     if named.get("expires_at") in ("", "never"):
         named["expires_at"] = None
-    for field, (flag, giving, nothing) in _TAKEN_AWAY.items():
-        if options.get(f"no_{field}"):
-            if field in named:
-                text = f"{flag} and {giving} contradict each other: name one of them"
-                raise click.UsageError(text)
-            named[field] = nothing
+    for field, nothing in _NOTHING.items():
+        if not named.pop(f"no_{field}", False):
+            continue
+        if field in named:
+            option = field.replace("_", "-")
+            text = f"--no-{option} and --{option.removesuffix('s')} contradict each other"
+            raise click.UsageError(f"{text}: name one of them")
+        named[field] = nothing
     return named

@@ -16,23 +16,19 @@ from gateway.cli.key_options import (
     settings_of_a_key,
     write_overlap,
 )
-from gateway.cli.options import CommandGroup, TextValue, config_option, shared_options
+from gateway.cli.options import CommandGroup, TextValue, config_option, shared_options, typed
 from gateway.cli.output import fail, legible, say, say_json
-from gateway.cli.run import Run, now, recording
+from gateway.cli.run import Run, now
 from gateway.contract.fields import write_instant
 from gateway.inquiries.keys import changes_told, settings_told
 from gateway.keys.key import Key, new_key
 
 if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
+    from gateway.keys.base import KeyAndSecrets
     from gateway.keys.store import KeyStore
     from gateway.store import Store
 
-LONGEST_LINE = 1024
 SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
-COLUMNS = (
-    *("id", "name", "hint", "level", "permissions", "limit", "state", "last used"),
-    *("bookings per day", "networks"),
-)
 # In a terminal.
 ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31")
 key_argument = click.argument("wanted", metavar="KEY")
@@ -51,13 +47,10 @@ async def create(run: Run, **options: Any) -> None:
     """Make a key, and show its secret this once."""
     at = now()
     key = new_key(**settings_named(options), now=at)
-    async with (
-        _opened(run, may_begin=True) as (store, kept),
-        recording(run.settings, store) as deed,
-    ):
+    async with _opened(run, may_begin=True) as (store, kept):
         # read before the key is made: where it cannot be read, no new secret is lost
         latest = await kept.key_time(at)
-        async with deed("key made", key.id, **settings_told(key)):
+        async with run.deed(store, "key made", key.id, **settings_told(key)):
             secret = await kept.add(key)
     _print_key(run, key, latest, secret=secret)
 
@@ -115,10 +108,7 @@ async def update_key(run: Run, wanted: str, **options: Any) -> None:
         before, _ = await kept.show(await _id_of(kept, wanted))
         await kept.key_time(now())
         news = changes_told(before, replace(before, **changes))
-        async with (
-            recording(run.settings, store) as deed,
-            deed("key changed", before.id, **{"name": before.name, **news}),
-        ):
+        async with run.deed(store, "key changed", before.id, **{"name": before.name, **news}):
             await kept.update(before.id, **changes)
         key, hints = await kept.show(before.id)
         at = await kept.key_time(now())
@@ -142,10 +132,8 @@ async def rotate(run: Run, wanted: str, overlap: timedelta) -> None:
         # both are read before: where one cannot be read, no new secret is lost
         key = await kept.get(await _id_of(kept, wanted))
         latest = await kept.key_time(at)
-        async with (
-            recording(run.settings, store) as deed,
-            deed("key rotated", key.id, name=key.name, overlap=write_overlap(overlap)),
-        ):
+        told = {"name": key.name, "overlap": write_overlap(overlap)}
+        async with run.deed(store, "key rotated", key.id, **told):
             made = await kept.rotate(key.id, overlap, at)
     _print_key(run, made.key, latest, secret=made.secret, hints=made.secrets)
 
@@ -164,16 +152,13 @@ def revoke(run: Run, wanted: str, yes: bool) -> None:
             "without a terminal this needs --yes: a revoked key never works again"
         )
 
-    async def found() -> tuple[Key, Sequence[Any]]:
+    async def found() -> "KeyAndSecrets":
         async with _opened(run) as (_, kept):
             return await kept.show(await _id_of(kept, wanted))
 
-    async def revoked() -> tuple[Key, Sequence[Any]]:
+    async def revoked() -> "KeyAndSecrets":
         async with _opened(run) as (store, kept):
-            async with (
-                recording(run.settings, store) as deed,
-                deed("key revoked", key.id, name=key.name),
-            ):
+            async with run.deed(store, "key revoked", key.id, name=key.name):
                 await kept.revoke(key.id, now())
             return await kept.show(key.id)
 
@@ -205,11 +190,7 @@ def verify(run: Run) -> None:
     """
     from gateway.keys.secret import well_formed
 
-    if sys.stdin.isatty():
-        secret = str(click.prompt("Secret", hide_input=True, err=True))
-    else:
-        secret = sys.stdin.buffer.readline(LONGEST_LINE).decode("utf-8", "replace")
-    sound = well_formed(secret.strip())
+    sound = well_formed(typed("Secret").strip())
     line = ["well formed: it can be a secret of a gateway"] if sound else []
     run.say({"wellFormed": sound}, line)
     if not sound:
@@ -245,9 +226,8 @@ def _odd(key_id: str) -> str:
 async def _id_of(kept: "KeyStore", wanted: str) -> str:
     """The id of the key with that id or name; else the end of the command, with nothing done."""
     listing = await kept.list()
-    if wanted in listing.odd:
-        return wanted
-    return one_named([key for key, _ in listing.keys], wanted).id
+    is_odd = wanted in listing.odd
+    return wanted if is_odd else one_named([key for key, _ in listing.keys], wanted).id
 
 
 def one_named(among: Sequence[Key], name: str) -> Key:
@@ -268,21 +248,9 @@ def _when(moment: datetime | None) -> str | None:
 def _key_data(key: Key, hints: Sequence[Any]) -> dict[str, Any]:
     """A key as JSON members: everything but its secret."""
     secrets = [{"hint": hint.hint, "expiresAt": _when(hint.expires_at)} for hint in hints]
-    return {
-        "id": key.id,
-        "name": key.name,
-        "contact": key.contact,
-        "permissions": sorted(key.permissions),
-        "level": key.level,
-        "scopes": dict(key.scopes),
-        "limit": key.limit,
-        "bookingsPerDay": key.bookings_per_day,
-        "networks": list(key.networks),
-        "expiresAt": _when(key.expires_at),
-        "createdAt": _when(key.created_at),
-        "lastUsedAt": _when(key.last_used_at),
-        "revokedAt": _when(key.revoked_at),
-    } | ({"secrets": secrets} if secrets else {})
+    data = {"id": key.id, "name": key.name, "contact": key.contact, **settings_told(key)}
+    data |= {"createdAt": _when(key.created_at), "lastUsedAt": _when(key.last_used_at)}
+    return data | {"revokedAt": _when(key.revoked_at)} | ({"secrets": secrets} if secrets else {})
 
 
 def _print_key(
@@ -319,26 +287,25 @@ def _state(key: Key, at: datetime) -> str:
 
 
 def _row(key: Key, hints: Sequence[Any], at: datetime) -> dict[str, str]:
-    cells = (
-        key.id,
-        " ".join(legible(key.name).split()),
-        hints[-1].hint if hints else "",
-        " ".join([key.level, *(f"{name}={level}" for name, level in key.scopes.items())]),
-        " ".join(sorted(key.permissions)),
-        str(key.limit),
-        _state(key, at),
-        _when(key.last_used_at) or "never",
-        "" if key.bookings_per_day is None else str(key.bookings_per_day),
-        " ".join(key.networks),
-    )
-    return dict(zip(COLUMNS, cells, strict=True))
+    return {
+        "id": key.id,
+        "name": " ".join(legible(key.name).split()),
+        "hint": hints[-1].hint if hints else "",
+        "level": " ".join([key.level, *(f"{name}={level}" for name, level in key.scopes.items())]),
+        "permissions": " ".join(sorted(key.permissions)),
+        "limit": str(key.limit),
+        "state": _state(key, at),
+        "last used": _when(key.last_used_at) or "never",
+        "bookings per day": "" if key.bookings_per_day is None else str(key.bookings_per_day),
+        "networks": " ".join(key.networks),
+    }
 
 
 def _print_keys(rows: Sequence[dict[str, str]]) -> None:
     """One line a key for other programs; for people two, and one more for its bounds."""
     if not sys.stdout.isatty():
-        for row in (COLUMNS, *(row.values() for row in rows)):
-            click.echo("\t".join(row))
+        for cells in (rows[0], *(row.values() for row in rows)):
+            click.echo("\t".join(cells))
         return
     from rich.cells import cell_len
     from rich.console import Console

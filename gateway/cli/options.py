@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
@@ -19,6 +20,7 @@ from gateway.contract.resources import GOVERNED
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 _CONFIG = "gateway.config"
+LONGEST_LINE = 8192
 
 
 def config_option(command: CommandT) -> CommandT:
@@ -80,6 +82,13 @@ def said_plainly() -> Iterator[None]:
         if not isinstance(error, DocumentErrors | StartRefused | StoreError):
             raise
         fail(str(error))
+
+
+def typed(what: str, *, twice: bool = False) -> str:
+    """A secret that a person types unseen, else the first line on stdin."""
+    if sys.stdin.isatty():
+        return str(click.prompt(what, hide_input=True, confirmation_prompt=twice, err=True))
+    return sys.stdin.buffer.readline(LONGEST_LINE).decode("utf-8", "replace").rstrip("\r\n")
 
 
 class CommandGroup(click.Group):

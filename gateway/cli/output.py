@@ -4,10 +4,13 @@ import errno
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from unicodedata import bidirectional, category
 
 import click
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 # Controls, halves of a character, ends of a line, and what turns the direction of writing.
 _CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
@@ -50,10 +53,10 @@ def fail(text: str, code: int = 1) -> NoReturn:
 
 def print_table(
     columns: Mapping[str, Mapping[str, Any]],
-    sections: Iterable[Iterable[Iterable[str]]],
+    sections: Iterable[Iterable[Iterable["str | Text"]]],
     width: int | None = None,
 ) -> None:
-    """Prints rows in rich's markup below headings, with a rule above each section.
+    """Prints rows of plain texts, or rich's, below headings, with a rule above each section.
 
     A column is its heading with what else rich takes; the terminal decides without a `width`.
     """
@@ -61,6 +64,7 @@ def print_table(
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading, more in columns.items():
@@ -68,7 +72,7 @@ def print_table(
     for section in sections:
         table.add_section()
         for row in section:
-            table.add_row(*row)
+            table.add_row(*(Text(legible(it)) if isinstance(it, str) else it for it in row))
     Console(highlight=False, width=width).print(table)
 
 

@@ -6,13 +6,13 @@ A deed is in the audit before it is done, under the system account that ran the 
 import os
 import pwd
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gateway.cli.output import fail, say, say_json
 
@@ -24,12 +24,8 @@ if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a
 _LOGIN, _NOBODY = Path("/proc/self/loginuid"), 2**32 - 1
 
 
-class RecordDeed(Protocol):
-    """Goes around what is done; see Deeds.deed."""
-
-    def __call__(
-        self, deed: str, subject: str = "", **details: Any
-    ) -> AbstractAsyncContextManager[dict[str, Any]]: ...
+# Goes around what is done: the deed, its subject and its details; see Deeds.deed.
+RecordDeed = Callable[..., AbstractAsyncContextManager[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -63,11 +59,11 @@ class Run:
 
     @asynccontextmanager
     async def store(
-        self, where_none: str = "", *, may_begin: bool = False
+        self, where_none: str = "", code: int = 1, *, may_begin: bool = False
     ) -> AsyncIterator["Store"]:
         """The configured store. Where there is none yet, one is made if it `may_begin`.
 
-        Else the command ends with `where_none`; StartRefused without one.
+        Else the command ends with `where_none` and that exit code; StartRefused without one.
         """
         from gateway.state import opened, opened_if_begun
 
@@ -75,14 +71,16 @@ class Run:
         opening = opened_if_begun if where_none else partial(opened, may_begin=may_begin)
         async with opening(settings) as store:
             if store is None:
-                fail(where_none)
+                fail(where_none, code)
             yield store
 
     @asynccontextmanager
-    async def changes(self) -> AsyncIterator[tuple["Store", RecordDeed]]:
-        """The configured store, and what records the deeds."""
-        async with self.store() as store, recording(self.settings, store) as deed:
-            yield store, deed
+    async def deed(
+        self, store: "Store", deed: str, subject: str = "", **details: Any
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Goes around what is done, and yields the details of the deed, which may be added to."""
+        async with recording(self.settings, store) as begin, begin(deed, subject, **details) as of:
+            yield of
 
 
 @asynccontextmanager
@@ -119,13 +117,11 @@ def _origin(store: "Store") -> dict[str, str]:
     """The login behind another account, and the machine where several share the store."""
     from gateway.audit.chains import Chains
 
-    origin = {}
+    origin = {"host": socket.gethostname()} if Chains(store).shared else {}
     with suppress(OSError, ValueError):
         login = int(_LOGIN.read_text("ascii"))
         if login not in (_NOBODY, os.getuid()):
             origin["login"] = _name(login)
-    if Chains(store).shared:
-        origin["host"] = socket.gethostname()
     return origin
 
 

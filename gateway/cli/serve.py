@@ -5,7 +5,15 @@ import gc
 import ipaddress
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    ExitStack,
+    aclosing,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -109,7 +117,7 @@ async def serve_until_stopped(
     if gateway is not None:
         if signal.SIGHUP not in ends:
             loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
-        try:
+        async with aclosing(gateway):
             # what was made for the start stays: to look through it again would cost each call
             gc.freeze()
             await gateway.start()
@@ -118,8 +126,6 @@ async def serve_until_stopped(
                 await begun(gateway)
             await stop.wait()
             await gateway.drain()
-        finally:
-            await gateway.aclose()
     if begun is None:
         events.report("has_ended")
 
@@ -165,14 +171,12 @@ def _shared(run: Path, sockets: Sockets) -> Iterator[Shared]:
     for file in (handed, sums):
         file.unlink(missing_ok=True)
     # for a limiter in memory: made here, so that all who are forked count together
-    counters = Counters()
-    with socket_in(run) as reports:
+    with socket_in(run) as reports, closing(Counters()) as counters:
         try:
             yield Shared(
                 sockets=sockets, handed=handed, reports=reports, sums=sums, counters=counters
             )
         finally:
-            counters.close()
             for file in (handed, sums, reports):
                 file.unlink(missing_ok=True)
 
@@ -215,9 +219,8 @@ class Processes:
             settings = load_settings(self.config)
             _check_settings(settings)
         except (DocumentErrors, StartRefused) as error:
-            problems = error.problems if isinstance(error, DocumentErrors) else (error,)
-            first, count = str(problems[0]), len(problems)
-            events.report("configuration_wrong", problem=first, problems=count)
+            first, *more = error.problems if isinstance(error, DocumentErrors) else (error,)
+            events.report("configuration_wrong", problem=str(first), problems=1 + len(more))
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the processes that run go on
             events.report("configuration_unreadable", error)
@@ -231,22 +234,16 @@ class Processes:
     def _live(self, serving: Serving, inherited: Inherited) -> int:
         """A child's life: its exit code, which is 0 where it was told to end."""
         try:
-            with _said_in_the_log() if self.have_begun else said_plainly():
+            with nullcontext() if self.have_begun else said_plainly():
                 asyncio.run(_until_told(serving, inherited))
         except click.exceptions.Exit as refused:
             return refused.exit_code
+        except (AdapterError, DocumentErrors, StartRefused, StoreError) as error:
+            # once the gateway serves, programs read its log: there a refusal is one line
+            first, *more = str(error).splitlines()
+            EventLog().report("process_cannot_begin", problem=first, problems=1 + len(more))
+            return 1
         return 0
-
-
-@contextmanager
-def _said_in_the_log() -> Iterator[None]:
-    """Once the gateway serves, its log is read by programs: there too a refusal is one line."""
-    try:
-        yield
-    except (AdapterError, DocumentErrors, StartRefused, StoreError) as error:
-        first, *more = str(error).splitlines()
-        EventLog().report("process_cannot_begin", problem=first, problems=1 + len(more))
-        raise click.exceptions.Exit(1) from error
 
 
 async def _until_told(serving: Serving, inherited: Inherited) -> None:
@@ -318,13 +315,11 @@ async def _work(
 @asynccontextmanager
 async def _begun(process: Operations | Worker, inherited: Inherited) -> AsyncIterator[None]:
     """Starts the process, and lets go of everything at the end."""
-    try:
+    async with aclosing(process):
         gc.freeze()
         await process.start()
         inherited.well()
         yield
-    finally:
-        await process.aclose()
 
 
 async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Built]) -> Built | None:
@@ -349,9 +344,8 @@ def _log_tasks(events: Events) -> None:
 
 def _warn(settings: Settings, listening: socket, events: Events) -> None:
     """Says what does not keep a gateway from serving, but is better mended."""
-    state = settings.state
     is_local = ipaddress.ip_address(listening.getsockname()[0]).is_loopback
     if settings.public_url is None and not is_local:
         events.report("public_url_missing")
-    if open_to_others(state):
-        events.report("state_folder_open", folder=str(state))
+    if open_to_others(settings.state):
+        events.report("state_folder_open", folder=str(settings.state))

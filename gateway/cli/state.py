@@ -1,7 +1,8 @@
 """`clinic-gateway state`: the gateway's own state, backed up, checked, put back, and its clock."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -54,10 +55,7 @@ def backup(run: Run, folder: Path) -> None:
     except OSError as error:
         place = error.filename or folder
         fail(f"the backup in {folder} cannot be made: {reason_of(error)} ({place}); remove it")
-    verified = verify_backup(folder, manifest)
-    data = _manifest_data(folder, manifest) | {"audit": _audit_data(verified)}
-    run.say(data, [*_manifest_lines(folder, manifest), _audit_line(verified)])
-    _end_if_wrong(verified)
+    _say_verified(run, verify_backup(folder, manifest), *_described(folder, manifest))
 
 
 @state.command()
@@ -68,12 +66,11 @@ def check(run: Run, folder: Path | None) -> None:
 
     A gateway may run meanwhile. Nothing is written.
     """
-    data: dict[str, Any]
     if folder is not None:
         manifest = read(folder)
         verified = verify_backup(folder, manifest)
-        data = _manifest_data(folder, manifest) | {"problems": verified.problems}
-        lines = list(_manifest_lines(folder, manifest))
+        data, lines = _described(folder, manifest)
+        data["problems"] = verified.problems
     else:
         parts, verified = asyncio.run(_checked(run.own_settings))
         data = {"identity": parts.identity, "migration": parts.version, "store": parts.store.place}
@@ -85,15 +82,12 @@ def check(run: Run, folder: Path | None) -> None:
     elif verified.broken:
         places = counted(len(verified.broken), "place")
         verdict = f"BROKEN: {places} of the audit not as written"
-    data["audit"] = _audit_data(verified)
-    run.say(data, [verdict, *lines, _audit_line(verified)])
-    _end_if_wrong(verified)
+    _say_verified(run, verified, data, [verdict, *lines])
 
 
 async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
     """The parts of the state that is there, and its audit. StartRefused, StoreError."""
-    store = open_own_store(settings)
-    try:
+    async with aclosing(open_own_store(settings)) as store:
         parts = await checked_parts(settings, store)
         if parts.version is None:
             fail(f"no state has begun: {parts.store} is not there")
@@ -114,8 +108,6 @@ async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
             verdicts = (await verify_audit(settings, store)).verdicts
         except OSError as error:
             raise StartRefused(unread(audit_folder(settings), error)) from error
-    finally:
-        await store.aclose()
     return parts, StateCheck(problems=(), audit=tuple(verdicts))
 
 
@@ -145,18 +137,12 @@ async def clock(run: Run, accept: bool) -> None:
             if latest is not None:
                 listed = [key for key, _ in (await keys.list()).keys]
                 revived = [key for key in listed if key.active(at) and not key.active(latest)]
-            ids = [key.id for key in revived]
-            async with (
-                recording(run.settings, store) as deed,
-                deed("clock accepted", write_instant(at), seen=seen, revived=ids),
-            ):
+            told = {"seen": seen, "revived": [key.id for key in revived]}
+            async with run.deed(store, "clock accepted", write_instant(at), **told):
                 await keys.accept_time(at)
     behind = int((latest - at).total_seconds()) if latest else 0
-    if accept:
-        verdict = "accepted: keys end by this machine's clock"
-    elif behind <= JUMP:
-        verdict = "in order: keys end by this machine's clock"
-    else:
+    verdict = f"{'accepted' if accept else 'in order'}: keys end by this machine's clock"
+    if behind > JUMP and not accept:
         verdict = (
             f"the clock is {timedelta(seconds=behind)} behind: keys end by the latest time seen."
             " Set the clock; if it is right, run `clinic-gateway state clock --accept`"
@@ -205,12 +191,12 @@ def restore_state(run: Run, folder: Path) -> None:
         if not Path(kept.original).exists()
     ]
     notes = [*missing, *notes]
-    data = _manifest_data(folder, manifest)
+    data, lines = _described(folder, manifest)
     data |= {"restored": list(map(str, files)), "storeKept": keeps_store}
     data |= {"notes": notes, "broken": verified.broken}
     put_back = f"  {counted(len(files), 'file')} put back; nothing was overwritten"
     more = (f"note: {note}" for note in (*notes, *verified.broken))
-    run.say(data, [*_manifest_lines(folder, manifest), put_back, *more])
+    run.say(data, [*lines, put_back, *more])
 
 
 async def _restored(
@@ -243,18 +229,18 @@ async def _put_back(
     folder: Path, manifest: Manifest, place: Path | None
 ) -> tuple[Settings, list[Path]]:
     """The settings, and which files were put back; none where the restore is refused."""
-    if place is None or place.exists():
-        settings = load_settings(place)
-        files = await restore(settings, folder, manifest)
-        return settings, files + (restore_configuration(folder, manifest, place) if place else [])
-    files = restore_configuration(folder, manifest, place)
+    is_there = place is None or place.exists()
+    files = [] if is_there or place is None else restore_configuration(folder, manifest, place)
     try:
         settings = load_settings(place)
-        return settings, files + await restore(settings, folder, manifest)
+        files += await restore(settings, folder, manifest)
     except StartRefused:
         for file in files:
             file.unlink()
         raise
+    if is_there and place:
+        files += restore_configuration(folder, manifest, place)
+    return settings, files
 
 
 async def _store_notes(
@@ -274,43 +260,45 @@ async def _store_notes(
     ]
 
 
-def _manifest_data(folder: Path, manifest: Manifest) -> dict[str, Any]:
-    return {
+def _described(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], list[str]]:
+    """What is in a backup, as JSON members and in lines."""
+    made_at, size = write_instant(manifest.made_at), sum(file.size for file in manifest.files)
+    data = {
         "folder": str(folder),
         "identity": manifest.identity,
-        "madeAt": write_instant(manifest.made_at),
+        "madeAt": made_at,
         "store": manifest.store,
         "storeInBackup": manifest.has_store,
         "migration": manifest.migration,
         "sealing": manifest.sealing or None,
         "files": len(manifest.files),
-        "bytes": sum(file.size for file in manifest.files),
+        "bytes": size,
     }
-
-
-def _manifest_lines(folder: Path, manifest: Manifest) -> Iterator[str]:
-    size = sum(file.size for file in manifest.files)
     files = counted(len(manifest.files), "file")
-    yield f"{folder}: the state {manifest.identity} as of {write_instant(manifest.made_at)}"
-    yield f"  migration {manifest.migration}, {files}, {counted(size, 'byte')}"
+    lines = [
+        f"{folder}: the state {manifest.identity} as of {made_at}",
+        f"  migration {manifest.migration}, {files}, {counted(size, 'byte')}",
+    ]
     if not manifest.has_store:
-        yield f"  without the store ({manifest.store}): dump it with pg_dump; {dump_told(manifest)}"
+        told = f"dump it with pg_dump; {dump_told(manifest)}"
+        lines.append(f"  without the store ({manifest.store}): {told}")
+    return data, lines
 
 
-def _audit_data(verified: StateCheck) -> dict[str, Any] | None:
-    """The audit as JSON members; None where it was not checked, as what holds it is damaged."""
-    if verified.problems:
-        return None
-    lines = sum(verdict.lines for verdict in verified.audit)
-    return {"chains": len(verified.audit), "lines": lines, "broken": verified.broken}
-
-
-def _audit_line(verified: StateCheck) -> str:
-    if verified.problems:
-        return "  audit: not checked"
-    lines = counted(sum(verdict.lines for verdict in verified.audit), "line")
-    chains = counted(len(verified.audit), "chain")
-    return f"  audit: {chains}, {lines}, {len(verified.broken) or 'none'} broken"
+def _say_verified(
+    run: Run, verified: StateCheck, data: dict[str, Any], lines: Iterable[str]
+) -> None:
+    """Prints these, and what the audit is like; then ends the command where something is wrong."""
+    data["audit"], audit = None, "not checked"  # what holds it is damaged
+    if not verified.problems:
+        count = sum(verdict.lines for verdict in verified.audit)
+        chains, broken = len(verified.audit), verified.broken
+        data["audit"] = {"chains": chains, "lines": count, "broken": broken}
+        audit = (
+            f"{counted(chains, 'chain')}, {counted(count, 'line')}, {len(broken) or 'none'} broken"
+        )
+    run.say(data, [*lines, f"  audit: {audit}"])
+    _end_if_wrong(verified)
 
 
 def _end_if_wrong(verified: StateCheck) -> None:

@@ -1,7 +1,10 @@
-"""A proxy and the gateways behind it: who listens where, every bound, and its file as text."""
+"""A proxy and the gateways behind it: who listens where, every bound, and its file as text.
+
+Before it is made: what of the settings cannot work behind a proxy, and what should be changed.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from math import ceil
@@ -11,7 +14,8 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from gateway.settings import Settings
-from gateway.settings.kinds import split_address
+from gateway.settings.kinds import is_loopback, split_address
+from gateway.web.addresses import Proxies
 from gateway.web.connection import KEEP_ALIVE
 from gateway.web.tls import STRICT
 
@@ -23,6 +27,8 @@ QUESTIONS = 3
 LONGER = 5
 # Seconds by which the proxy lets go of an idle connection before the gateway does.
 SOONER = 2
+# Seconds within which a proxy leaves out a node that says that it is ending.
+NOTICED = 3.0
 PORTS = {"https": 443, "http": 80}
 TEMPLATES = Path(__file__).with_name("templates")
 # Program -> the name of its template.
@@ -83,13 +89,10 @@ def named_node(text: str, settings: Settings) -> Node:
         raise ValueError(f"{text} is no NAME=HOST[:PORT[/OPERATIONS_PORT]]")
     host, here = found["host"].strip("[]"), node_here(settings)
     ports = [int(found[name] or getattr(here, name)) for name in ("port", "operations_port")]
-    if wrong := [text for text in (found["port"], found["operations_port"]) if not _is_port(text)]:
+    given = filter(None, (found["port"], found["operations_port"]))
+    if wrong := [text for text in given if not 0 < int(text) <= 65535]:
         raise ValueError(f"{wrong[0]} is no port")
     return Node(found["name"], host, ports[0], host, ports[1])
-
-
-def _is_port(text: str | None) -> bool:
-    return text is None or 0 < int(text) <= 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,3 +168,118 @@ def render(program: str, site: Site) -> str:
         keep_trailing_newline=True,
     )
     return environment.get_template(FILES[program]).render(site=site)
+
+
+def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
+    """Why a proxy before these gateways would not work, each with its remedy."""
+    yield from _url_obstacles(settings.public_url)
+    if settings.tls_certificate is not None:
+        yield (
+            "tls_certificate is set, so the gateway expects TLS, but this proxy calls it without:"
+            " remove tls_certificate and tls_key, and name the proxy's certificate with"
+            " --certificate"
+        )
+    if not settings.proxies:
+        yield (
+            "trusted_proxies is empty, so all partners would seem to call from the proxy's address:"
+            " set it to the address from which the proxy calls"
+        )
+    trusts = Proxies(settings.proxies, settings.proxy_hops).trusts
+    for node in nodes if settings.proxies else ():
+        source = "::1" if node.host == "::1" else "127.0.0.1"
+        if is_loopback(node.host) and not trusts(source):
+            yield (
+                f"trusted_proxies does not name {source}, from which a proxy on the same machine"
+                f" calls {node.name}: add it"
+            )
+    yield from _out_of_reach(settings, nodes)
+    yield from _apart(settings, nodes)
+
+
+def _url_obstacles(url: str | None) -> Iterator[str]:
+    if url is None:
+        yield (
+            "public_url is not set, so links would lead partners past the proxy: set it to the"
+            " address that partners call, such as https://gateway.example.org"
+        )
+        return
+    try:
+        found = urlsplit(url)
+        is_whole = found.hostname and found.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        yield f"public_url is {url}, which names no host or an impossible port: correct it"
+    elif found.path:
+        yield (
+            f"public_url has a path, {found.path}, which this proxy does not remove: give the"
+            " gateway a host or a port of its own"
+        )
+
+
+def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
+    others = [node.name for node in nodes if not is_loopback(node.host)]
+    for setting, address, ports in (
+        ("listen", settings.listen, [node.port for node in nodes]),
+        ("operations_listen", settings.operations_listen, [node.operations_port for node in nodes]),
+    ):
+        host, port = split_address(address)
+        # the one gateway of this machine may have each listener elsewhere
+        here = len(nodes) == 1 and host in {nodes[0].host, nodes[0].operations_host}
+        if 0 in ports:
+            yield f"{setting} is {address}, which takes any free port: set a fixed one"
+        if is_loopback(host) and others and not here:
+            yield (
+                f"{setting} is {address}, which the proxy cannot reach on {', '.join(others)}:"
+                f" listen on 0.0.0.0:{port} there, and let the firewall admit the proxy alone"
+            )
+
+
+def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
+    if len(nodes) != settings.nodes:
+        many = "1 node is named" if len(nodes) == 1 else f"{len(nodes)} nodes are named"
+        yield (
+            f"nodes is {settings.nodes}, but {many} here: set nodes to the number of gateways, and"
+            " name each with --node NAME=HOST"
+        )
+    names = [node.name for node in nodes]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{name} is the name of several nodes: give each a name of its own"
+    if len(nodes) > 1:
+        if settings.limiter.get_secret_value() == "memory:":
+            yield (
+                "limiter is memory:, so each node would admit the whole limit: set a limiter that"
+                " the nodes share, such as redis://127.0.0.1:6379"
+            )
+        if settings.store is None or settings.store.get_secret_value().startswith("sqlite"):
+            yield (
+                "store is a file on one machine, so each node would have keys and bookings of its"
+                " own: set a database that the nodes share, such as"
+                " postgresql://user:password@host/database"
+            )
+
+
+def site_obstacles(site: Site) -> Iterator[str]:
+    """Why the proxy could not listen there."""
+    for node in site.nodes:
+        # the proxy may listen on another address of the same machine
+        is_other = not is_anywhere(site.host) and site.host != node.host
+        if is_loopback(node.host) and site.port == node.port and not is_other:
+            yield (
+                f"port {site.port} is already used by {node.name} on the same machine: choose"
+                " another port with --listen, or change listen of the gateway"
+            )
+
+
+def warnings(settings: Settings, site: Site) -> Iterator[str]:
+    """What works but should be changed."""
+    if not site.certificate and not is_loopback(urlsplit(site.public_url).hostname or ""):
+        yield (
+            f"public_url is {site.public_url}: partners' keys would cross the network in the clear;"
+            " let it begin with https://"
+        )
+    if len(site.nodes) > 1 and settings.shutdown_delay < NOTICED:
+        yield (
+            f"shutdown_delay is {settings.shutdown_delay:g}, shorter than the proxy takes to notice"
+            f" that a node is ending: set it to {NOTICED:g} or more"
+        )

@@ -4,9 +4,10 @@ import asyncio
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from adapters.documents.problems import DocumentErrors
@@ -67,11 +68,11 @@ async def find_entries(
     if wanted.is_narrow and rest:
         progress = await Index(store, folder).progress()
         if await first_loss(store, [file for file, _ in rest], progress) is None:
-            known = _Known(progress, await known_days(store))
+            known = partial(_worth, store, wanted, progress, await known_days(store))
     while True:
         some, rest = _parted(rest, wanted)
         if known is not None and some:
-            some = await known.worth(store, wanted, some)
+            some = await known(some)
 
         def run(some: Sequence[_Spanned] = some) -> bool:
             search.add(file for file, _ in some)
@@ -115,33 +116,28 @@ def _parted(
     return some, files[len(some) :]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What the index has of the files, where it has lost nothing."""
+async def _worth(
+    store: Store,
+    wanted: EntryFilter,
+    progress: Mapping[str, IndexProgress],
+    days: Sequence[date],
+    files: Sequence[_Spanned],
+) -> Sequence[_Spanned]:
+    """Returns the files that may have such an entry, or that the index does not know whole."""
+    first, last = min(since for _, since in files), max(file.day for file, _ in files)
+    found = sorted(await days_with(store, wanted, [day for day in days if first <= day <= last]))
 
-    progress: Mapping[str, IndexProgress]
-    days: Sequence[date]
-
-    async def worth(
-        self, store: Store, wanted: EntryFilter, files: Sequence[_Spanned]
-    ) -> Sequence[_Spanned]:
-        """Returns the files that may have such an entry, or that the index does not know whole."""
-        first, last = min(since for _, since in files), max(file.day for file, _ in files)
-        found = sorted(await days_with(store, wanted, [d for d in self.days if first <= d <= last]))
-        return [
-            (file, since)
-            for file, since in files
-            if bisect_left(found, since) < bisect_right(found, file.day) or not self._has(file)
-        ]
-
-    def _has(self, file: DayFile) -> bool:
-        at = self.progress.get(file.chain)
-        if at is None or at.day != str(file.day):
-            return at is not None and at.day > str(file.day)
-        try:
-            return at.bytes >= file.path.stat().st_size
-        except FileNotFoundError:
+    def is_worth(file: DayFile, since: date) -> bool:
+        at = progress.get(file.chain)
+        if bisect_left(found, since) < bisect_right(found, file.day) or at is None:
             return True
+        if at.day != str(file.day):
+            return at.day < str(file.day)
+        with suppress(FileNotFoundError):
+            return at.bytes < file.path.stat().st_size
+        return False
+
+    return [(file, since) for file, since in files if is_worth(file, since)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

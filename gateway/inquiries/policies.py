@@ -63,12 +63,11 @@ async def policy_named(name: str, store: Store | None) -> Named:
     if store is not None:
         versions = Versions(store)
         version = await (versions.last() if name == RUNNING else versions.find(name))
-    if version is None and name == RUNNING:
-        raise StartRefused(
-            "no policy has run so far with this configuration: name a file in place of running"
-        )
     if version is None:
-        raise StartRefused(f"no policy that ran here has a hash that begins with {name}")
+        text = f"no policy that ran here has a hash that begins with {name}"
+        if name == RUNNING:
+            text = "no policy has run so far with this configuration: name a file in its place"
+        raise StartRefused(text)
     short = version.hash[:12]
     try:
         rules = read_version(version)
@@ -103,18 +102,10 @@ def deciding_lines(content: bytes) -> Spots:
         return Spots({}, {}, {})
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """The changes of a policy that take effect at once, and those that wait."""
-
-    at_once: Sequence[PolicyChange]
-    waits: Sequence[PolicyChange]
-
-
-def outlook(running: Rules, new: Rules) -> Outlook:
-    """Returns what comes of new rules whose cases fail, where the others run."""
+def outlook(running: Rules, new: Rules) -> tuple[Sequence[PolicyChange], Sequence[PolicyChange]]:
+    """Returns what of new rules whose cases fail takes effect at once, and what waits."""
     first = new if no_wider(new, running) else narrowed(running, new) or running
-    return Outlook(changes(running, first), changes(first, new))
+    return changes(running, first), changes(first, new)
 
 
 @dataclass(frozen=True, slots=True)

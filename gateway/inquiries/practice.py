@@ -1,7 +1,7 @@
 """What the configured practice system tells: what an examination finds, and its public ids."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 
 from adapters.base import Adapter, Query, Record, Report, Trouble
@@ -39,12 +39,9 @@ async def bare_adapter(settings: Settings, store: Store, report: Report) -> Asyn
     """The configured adapter with nothing around it, which would hide what it does."""
     check_configured(settings)
     secret = await sealing_secret(settings, store)
-    adapter = bare_adapter_of(settings, secret, report, store)
-    try:
+    async with aclosing(bare_adapter_of(settings, secret, report, store)) as adapter:
         check_serves(adapter, settings)
         yield adapter
-    finally:
-        await adapter.aclose()
 
 
 async def first(adapter: Adapter, resource: str, most: int, now: datetime) -> list[Record]:

@@ -255,11 +255,7 @@ class Settings(Group):
 
 
 GROUPS: Mapping[str, type[BaseModel]] = {
-    "backend": BackendSettings,
-    "booking": BookingSettings,
-    "cache": CacheSettings,
-    "tracing": TracingSettings,
-    "audit": AuditSettings,
+    name: type(value) for name, value in Settings() if isinstance(value, Group)
 }
 GroupT = TypeVar("GroupT", bound=Group)
 

@@ -419,8 +419,9 @@ def deeds_named(call: ast.Call, file: Path) -> list[str]:
     verb = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     if verb not in {"deed", "note"} or not call.args:
         return []
-    names_who = verb == "note" or ast.unparse(called) == "self.panel.deeds.deed"
-    first = call.args[1 if names_who else 0]
+    # before the name stands who it is, or the store
+    is_second = verb == "note" or ast.unparse(called) in {"self.panel.deeds.deed", "run.deed"}
+    first = call.args[1 if is_second else 0]
     if isinstance(first, ast.Constant):
         return [str(first.value)]
     if isinstance(first, ast.JoinedStr):

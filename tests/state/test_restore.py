@@ -331,7 +331,7 @@ def test_what_was_done_to_keys_since_is_told_by_the_audit_that_is_left(place: Pl
 
     async def revoke() -> None:
         run = Run(place.config, as_json=False)
-        async with run.changes() as (store, deed), deed("key revoked", made["id"]):
+        async with run.store() as store, run.deed(store, "key revoked", made["id"]):
             await KeyStore(store).revoke(made["id"], datetime.now(UTC))
 
     asyncio.run(revoke())

@@ -52,8 +52,7 @@ async def check(
     if against_backend and checked.policy is not None:
         checked = await _against_backend(run, checked, checked.policy)
     if checked.policy is not None:
-        errors = (*checked.errors, *verify(checked.policy, path))
-        checked = replace(checked, errors=errors)
+        checked = replace(checked, errors=(*checked.errors, *verify(checked.policy, path)))
     if run.as_json:
         say_json(as_data(checked), indent=2)
         say(*map(str, checked.errors), err=True)  # for who watches a program's log

@@ -151,13 +151,13 @@ async def outlook_lines(run: Run, policy: Policy) -> Sequence[str]:
     def listed(changes: Sequence[PolicyChange]) -> Sequence[str]:
         return [f"  {change.sentence}" for change in changes] or ["  nothing"]
 
-    found = outlook(last.rules, policy.rules)
+    at_once, waits = outlook(last.rules, policy.rules)
     approved = " and somebody approves it" if run.settings.policy_widening == "approve" else ""
     return [
         f"Compared with the policy that ran last ({last.hash[:12]}), takes effect at once:",
-        *listed(found.at_once),
+        *listed(at_once),
         f"Waits until its cases pass{approved}:",
-        *listed(found.waits),
+        *listed(waits),
     ]
 
 

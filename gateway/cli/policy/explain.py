@@ -1,6 +1,7 @@
 """`clinic-gateway policy explain`: why a key sees what it sees, now or in a past answer."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ from gateway.state import opened_if_begun
 _BY_ID = {operation.id: operation for operation in OPERATIONS}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What one key sees of one operation's answers.
 
@@ -98,22 +99,15 @@ async def _of_key(run: Run, key_id: str, operation: Operation, policy: str) -> E
                 raise
             # none has run yet
             named = await policy_named(str(run.settings.policy), store)
-    resource = operation.returns
-    if not resource.governed:
-        decided = f"{resource.name} are always whole"
-    elif resource.name in key.scopes:
-        decided = f"the key's scope {resource.name}={key.scopes[resource.name]}"
-    else:
-        decided = f"the key's level; it has no scope for {resource.name}"
-    may_ask = operation.permission in key.permissions
-    return Explanation(
-        operation=operation,
-        key=key,
-        level=key.level_for(resource.name),
-        decided=decided,
-        policy=named,
-        refused="" if may_ask else f"the key lacks {operation.permission}: every call is 403",
-    )
+    name, level, lacks = operation.returns.name, key.level_for(operation.returns.name), ""
+    decided = f"the key's level; it has no scope for {name}"
+    if not operation.returns.governed:
+        decided = f"{name} are always whole"
+    elif name in key.scopes:
+        decided = f"the key's scope {name}={level}"
+    if operation.permission not in key.permissions:
+        lacks = f"the key lacks {operation.permission}: every call is 403"
+    return Explanation(operation, key, level, decided, named, refused=lacks)
 
 
 async def _of_answer(run: Run, request: str) -> Explanation:
@@ -131,20 +125,13 @@ async def _of_answer(run: Run, request: str) -> Explanation:
     operation = _BY_ID.get(entry["operation"])
     if operation is None or entry["level"] is None or entry["policy"] is None:
         fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
+    key = None
     async with opened_if_begun(run.settings) as store:
         named = await policy_named(entry["policy"], store)
-        try:
-            key = None if store is None else await KeyStore(store).get(entry["keyId"])
-        except (UnknownKey, OddKey):
-            key = None
-    return Explanation(
-        operation=operation,
-        key=key,
-        level=AccessLevel(entry["level"]),
-        decided="the level that was applied, as the audit has it",
-        policy=named,
-        past=ended,
-    )
+        with suppress(UnknownKey, OddKey):
+            key = await KeyStore(store).get(entry["keyId"]) if store else None
+    decided = "the level that was applied, as the audit has it"
+    return Explanation(operation, key, AccessLevel(entry["level"]), decided, named, past=ended)
 
 
 def _lines(found: Explanation, why: Sequence[Reason]) -> Iterator[str]:

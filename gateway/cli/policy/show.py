@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.markup import escape
+from rich.text import Text
 
 from adapters.base import Trouble
 from gateway.cli.options import (
@@ -83,12 +83,11 @@ _WRITERS: Mapping[str | None, Callable[[Policy], str]] = {
 
 def _show_data(policy: Policy) -> dict[str, Any]:
     """For each field of each resource, whether each level sees it whole; masks; conditions."""
-    resources: dict[str, dict[str, dict[str, bool]]] = {}
+    resources: dict[str, dict[str, dict[str, bool]]] = {name: {} for name in policy.rules}
     masks: dict[str, dict[str, dict[str, str]]] = {}
     for name, rules in policy.rules.items():
-        resources[name] = {}
         for path, sights in rules.fields.items():
-            seen = dict(zip((level.value for level in LEVELS), sights, strict=True))
+            seen = dict(zip(map(str, LEVELS), sights, strict=True))
             resources[name][path] = {level: sight is WHOLE for level, sight in seen.items()}
             masked = {level: str(sight) for level, sight in seen.items() if isinstance(sight, Mask)}
             if masked:
@@ -107,19 +106,12 @@ def _print_tables(policy: Policy) -> None:
     say(f"{policy.file}, hash {policy.short_hash}")
     columns: dict[str, dict[str, Any]] = {"field": {"no_wrap": True}}
     columns |= {level.value: {"justify": "center", "no_wrap": True} for level in LEVELS}
-    sections = [
-        [
-            [f"[bold]{escape(name)}[/bold]"],
-            *(
-                [
-                    f"  {escape(path)}",
-                    *(_IN_TEXT.get(sight) or escape(str(sight)) for sight in sights),
-                ]
-                for path, sights in rules.fields.items()
-            ),
-        ]
-        for name, rules in policy.rules.items()
-    ]
+    sections: list[list[list[str | Text]]] = []
+    for name, rules in policy.rules.items():
+        rows: list[list[str | Text]] = [[Text(name, "bold")]]
+        for path, sights in rules.fields.items():
+            rows.append([f"  {path}", *(_IN_TEXT.get(sight) or str(sight) for sight in sights)])
+        sections.append(rows)
     print_table(columns, sections, WIDTH)
     for mask in masks_of(policy.rules.values()):
         _print_wrapped(f"{mask}: {mask_in_words(mask)}", indent="    ")
@@ -197,11 +189,9 @@ def _in_words(trouble: Trouble) -> str:
 
 def _about_key(resource: Resource, viewer: Viewer) -> Iterator[str]:
     """Why the key may see nothing at all, whatever the policy says."""
-    if viewer.key is None:
-        return
-    if not viewer.key.active(now()):
+    if viewer.key and not viewer.key.active(now()):
         yield "this key is revoked or expired: it is shown nothing any more"
-    if needed := lacking(resource, viewer.key):
+    if viewer.key and (needed := lacking(resource, viewer.key)):
         yield f"this key lacks {' or '.join(needed)}: no call shows it {resource.name}"
 
 
@@ -249,8 +239,7 @@ def _print_preview(
     fold: dict[str, Any] = {"overflow": "fold"}
     columns = {"field": {"no_wrap": True}, "whole": fold, f"seen at {level}": fold}
     rows = ((field.path, _spelt(field.whole), _shown(field)) for field in seen.fields)
-    cells = [[escape(legible(cell)) for cell in row] for row in rows]
-    print_table(columns, [cells], WIDTH)
+    print_table(columns, [rows], WIDTH)
 
 
 def _shown(field: SeenField) -> str:

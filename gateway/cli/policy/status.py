@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, starmap
 from os.path import realpath
 from pathlib import Path
 from socket import gethostname
@@ -12,19 +13,18 @@ import click
 
 from gateway.cli.options import ONE_LINE, CommandT, TextValue, shared_options
 from gateway.cli.output import fail, say
-from gateway.cli.run import Run, actor, now, recording
+from gateway.cli.run import Run, actor, now
 from gateway.contract.fields import write_instant
 from gateway.inquiries.policies import Reload, declined, looked, waiting
 from gateway.policy.running.keeper import CASES, CURRENT
 from gateway.policy.running.versions import APPROVED, DECLINED, Event, Process, Versions
 
 NOBODY = "no gateway is running on this store"
-_is_whole = re.compile("[0-9a-f]{64}").fullmatch
 
 
 def _digest(text: str) -> str:
     """A hash, whole: who writes policies can make two files whose hashes begin alike."""
-    if _is_whole(text.lower()) is None:
+    if not re.fullmatch("[0-9a-f]{64}", text.lower()):
         raise ValueError(
             "write all 64 digits of the waiting policy's hash: others may begin like it"
         )
@@ -37,20 +37,19 @@ def _remark(text: str) -> str:
     return str(ONE_LINE.read(text)).strip()
 
 
-def decision_options(why: str) -> Callable[[CommandT], CommandT]:
-    """`HASH`, `--by` and `--reason`; `why` is the help of the last."""
-    who = (
-        "Who asked for it: a remark beside the reason. The audit and the history name the"
-        " system account that runs this."
-    )
+_LINE = TextValue("TEXT", _remark)
+hash_argument = click.argument("digest", metavar="HASH", type=TextValue("HASH", _digest))
+by_option = click.option(
+    "--by",
+    metavar="NAME",
+    type=_LINE,
+    help="Who asked for it: a remark beside the reason. The audit and the history name the system"
+    " account that runs this.",
+)
 
-    def with_options(command: CommandT) -> CommandT:
-        line = TextValue("TEXT", _remark)
-        command = click.option("--reason", required=True, help=why, type=line)(command)
-        command = click.option("--by", metavar="NAME", help=who, type=line)(command)
-        return click.argument("digest", metavar="HASH", type=TextValue("HASH", _digest))(command)
 
-    return with_options
+def reason_option(why: str) -> Callable[[CommandT], CommandT]:
+    return click.option("--reason", required=True, help=why, type=_LINE)
 
 
 @click.command()
@@ -89,7 +88,9 @@ async def reload(run: Run) -> None:
 
 
 @click.command()
-@decision_options("Why it may show more.")
+@hash_argument
+@by_option
+@reason_option("Why it may show more.")
 @shared_options
 async def approve(run: Run, digest: str, by: str | None, reason: str) -> None:
     """Let the policy run that a gateway holds back, as it shows more than the one that runs.
@@ -102,7 +103,9 @@ async def approve(run: Run, digest: str, by: str | None, reason: str) -> None:
 
 
 @click.command()
-@decision_options("Why it may not show more.")
+@hash_argument
+@by_option
+@reason_option("Why it may not show more.")
 @shared_options
 async def decline(run: Run, digest: str, by: str | None, reason: str) -> None:
     """Decline the policy that a gateway holds back.
@@ -117,10 +120,7 @@ async def decline(run: Run, digest: str, by: str | None, reason: str) -> None:
 
 
 async def _decided(run: Run, decision: str, digest: str, by: str | None, reason: str) -> Reload:
-    """The running gateways once they have looked; APPROVED or DECLINED.
-
-    The end of the command where that policy does not wait.
-    """
+    """The running gateways once they have looked; the end where that policy does not wait."""
     async with run.store(NOBODY) as store:
         versions = Versions(store)
         running = await versions.running(now())
@@ -134,13 +134,9 @@ async def _decided(run: Run, decision: str, digest: str, by: str | None, reason:
             if decidable:
                 fail(f"the policy {digest} does not wait: {', '.join(decidable)} does")
             fail("no policy waits for an approval: there is nothing to decide")
-        remark, why = {"by": by}, f"{reason} (asked by {by})"
-        if by is None:
-            remark, why = {}, reason
-        async with (
-            recording(run.settings, store) as deed,
-            deed(f"policy {decision}", digest, reason=reason, **remark),
-        ):
+        told = {"reason": reason} | ({"by": by} if by else {})
+        why = f"{reason} (asked by {by})" if by else reason
+        async with run.deed(store, f"policy {decision}", digest, **told):
             event = Event(at=now(), event=decision, hash=digest, who=actor(), reason=why)
             return await looked(versions, now, event)
 
@@ -152,8 +148,8 @@ def _print(run: Run, asked: Reload, refusals: Mapping[str, Event] = MappingProxy
     the policies that wait, by their hashes.
     """
     found = [(process, refusals.get(process.state["waiting"])) for process in asked.running]
-    lines = (line for process, refusal in found for line in _lines(process, refusal))
-    run.say({"processes": [_data(process, refusal) for process, refusal in found]}, lines)
+    lines = chain.from_iterable(starmap(_lines, found))
+    run.say({"processes": list(starmap(_data, found))}, lines)
     if not found:
         fail(NOBODY)
     for process in asked.late:
@@ -163,17 +159,13 @@ def _print(run: Run, asked: Reload, refusals: Mapping[str, Event] = MappingProxy
 
 
 def _data(process: Process, refusal: Event | None) -> dict[str, Any]:
-    members = {
-        "host": process.host,
-        "pid": process.pid,
-        "startedAt": write_instant(process.started_at),
-        "seenAt": write_instant(process.seen_at),
-        **process.state,
-    }
+    begun, seen = write_instant(process.started_at), write_instant(process.seen_at)
+    data = {"host": process.host, "pid": process.pid, "startedAt": begun, "seenAt": seen}
+    data |= process.state
     if refusal:
         at = write_instant(refusal.at)
-        members["declined"] = {"at": at, "by": refusal.who, "reason": refusal.reason}
-    return members
+        data["declined"] = {"at": at, "by": refusal.who, "reason": refusal.reason}
+    return data
 
 
 def _lines(process: Process, refusal: Event | None) -> Iterator[str]:
