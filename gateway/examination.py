@@ -6,7 +6,6 @@ The operations of the contract are run on real rows, whatever adapter is behind 
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence, Sized
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -107,16 +106,15 @@ def problems(found: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> Ite
     """What is wrong with a file, as findings."""
     for problem in found:
         place = str(problem).removesuffix(f": {problem.text}")
-        yield replace(_finding("mapping", "file", verdict, problem.text), place=place)
+        yield _finding("mapping", "file", verdict, problem.text, place=place)
 
 
 def _finding(
-    check: str, subject: str, verdict: Verdict, text: str, ids: Sequence[str] = ()
+    check: str, subject: str, verdict: Verdict, text: str, ids: Sequence[str] = (), **more: Any
 ) -> Finding:
     """A finding, with the first of the ids."""
-    return Finding(
-        check=check, subject=subject, verdict=verdict, text=text, ids=tuple(ids[:MOST_IDS])
-    )
+    few = tuple(ids[:MOST_IDS])
+    return Finding(check=check, subject=subject, verdict=verdict, text=text, ids=few, **more)
 
 
 def _words(error: Exception) -> str:
@@ -161,7 +159,7 @@ class Rounds:
             self._doubts.append(f"slow: backend.timeout is {self._patience:g} s")
         verdict = Verdict.WARNING if self._doubts else Verdict.OK
         text = "; ".join(filter(None, (text, *self._doubts)))
-        return replace(_finding(check, subject, verdict, text), seconds=self._slowest)
+        return _finding(check, subject, verdict, text, seconds=self._slowest)
 
     async def ping(self) -> str:
         await self._timed(self._adapter.ping())

@@ -28,7 +28,7 @@ from gateway.cli.options import (
     config_option,
     shared_options,
 )
-from gateway.cli.output import counted, fail, reason_of, say
+from gateway.cli.output import counted, fail, plain, reason_of, say
 from gateway.cli.run import Run
 from gateway.contract.fields import Resource, write_instant
 from gateway.identity import identity_of
@@ -244,20 +244,9 @@ async def deeds(run: Run, who: str, limit: int) -> None:
         about = {"at": at, "who": deed.who, "deed": deed.deed, "subject": subject}
         data.append(about | {"outcome": deed.outcome, "details": deed.details})
         what = deed.deed if deed.outcome == DONE else f"{deed.outcome}: {deed.deed}"
-        details = ", ".join(f"{name} {_plain(value)}" for name, value in deed.details.items())
+        details = ", ".join(f"{name} {plain(value)}" for name, value in deed.details.items())
         lines.append("  ".join(filter(None, (at, deed.who, what, subject, details))))
     run.say(data, lines or [f"no deeds{f' of {who}' if who else ''} so far"])
-
-
-def _plain(value: Any) -> str:
-    """A detail in words; "none" of one that is empty, such as a bound that was taken away."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        value = [f"{name}={member}" for name, member in value.items()]
-    if isinstance(value, list):
-        value = " ".join(map(str, value))
-    return "none" if value in (None, "") else str(value)
 
 
 @audit.command()
@@ -405,17 +394,15 @@ async def store_of(run: Run) -> AsyncIterator[Store]:
     Before it the folder is looked at: without it nothing here can be answered.
     """
     folder = audit_folder(run.own_settings)
+    with reading(run.settings):
+        day_files(folder)
     async with AsyncExitStack() as stack:
-        with reading(run.settings):
-            day_files(folder)
         try:
-            store = await stack.enter_async_context(opened_if_begun(run.settings))
+            store = await stack.enter_async_context(run.store(_unbegun(run.settings), UNREAD))
         except StoreError as error:
-            if not isinstance(error.__cause__, OSError):
-                raise
-            fail(unread(folder, error.__cause__), UNREAD)
-        if store is None:
-            fail(_unbegun(run.settings), UNREAD)
+            if isinstance(error.__cause__, OSError):
+                fail(unread(folder, error.__cause__), UNREAD)
+            raise
         yield store
 
 

@@ -17,7 +17,7 @@ from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, read_network
 # A text that begins with a day.
 _day = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})").match
 _overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _NUMBER = click.IntRange(1, 1_000_000_000)
 # What is left of a setting that its flag takes away, by its field.
 _NOTHING: dict[str, Any] = {"scopes": {}, "networks": (), "bookings_per_day": None}
@@ -28,7 +28,7 @@ def read_overlap(text: str) -> timedelta:
     found = _overlap(text)
     if found is None:
         raise ValueError("write a number and s, m, h or d, such as 24h")
-    overlap = timedelta(**{_UNITS[found[2]]: int(found[1])})
+    overlap = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
     if overlap > timedelta(days=90):
         raise ValueError("an overlap is at most 90 days")
     return overlap
@@ -36,10 +36,8 @@ def read_overlap(text: str) -> timedelta:
 
 def write_overlap(overlap: timedelta) -> str:
     """The duration in the largest unit that it is whole in."""
-    for letter, unit in reversed(_UNITS.items()):
-        if overlap % timedelta(**{unit: 1}) == timedelta():
-            return f"{overlap // timedelta(**{unit: 1})}{letter}"
-    raise ValueError(overlap)
+    seconds = int(overlap.total_seconds())
+    return next(f"{seconds // unit}{word}" for word, unit in _SECONDS.items() if not seconds % unit)
 
 
 def _read_end(remedy: str, text: str) -> datetime | str:

@@ -17,7 +17,7 @@ from gateway.cli.key_options import (
     write_overlap,
 )
 from gateway.cli.options import CommandGroup, TextValue, config_option, shared_options, typed
-from gateway.cli.output import fail, legible, say, say_json
+from gateway.cli.output import fail, legible, plain, say, say_json
 from gateway.cli.run import Run, now
 from gateway.contract.fields import write_instant
 from gateway.inquiries.keys import changes_told, settings_told
@@ -261,19 +261,16 @@ def _print_key(
     if run.as_json:
         say_json({"id": key.id, "key": secret} | data if secret else data)
         return
-    texts = {name: value for name, value in data.items() if value not in (None, {}, [])}
-    texts["permissions"] = ", ".join(data["permissions"])
-    if key.scopes:
-        texts["scopes"] = ", ".join(f"{name}={level}" for name, level in key.scopes.items())
-    if key.networks:
-        texts["networks"] = ", ".join(key.networks)
+    texts = {
+        name: plain(value, ", ") for name, value in data.items() if value not in (None, {}, [])
+    }
     if hints:
         texts["secrets"] = ", ".join(
             f"{hint.hint}..." + (f" until {_when(hint.expires_at)}" if hint.expires_at else "")
             for hint in hints
         )
-    width = max(map(len, data))
-    say(*(f"{name:{width}}  {text}" for name, text in (texts | {"state": _state(key, at)}).items()))
+    texts["state"], width = _state(key, at), max(map(len, data))
+    say(*(f"{name:{width}}  {text}" for name, text in texts.items()))
     if secret:
         say("", secret, "", SHOWN_ONCE)
 

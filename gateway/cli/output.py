@@ -76,6 +76,17 @@ def print_table(
     Console(highlight=False, width=width).print(table)
 
 
+def plain(value: Any, between: str = " ") -> str:
+    """A JSON value in words; "none" of one that is empty, such as a bound that was taken away."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        value = [f"{name}={member}" for name, member in value.items()]
+    if isinstance(value, list):
+        value = between.join(map(str, value))
+    return "none" if value in (None, "") else str(value)
+
+
 def counted(number: int, noun: str) -> str:
     """The number with its noun: 1 file, 2 files."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

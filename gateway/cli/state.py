@@ -289,15 +289,15 @@ def _say_verified(
     run: Run, verified: StateCheck, data: dict[str, Any], lines: Iterable[str]
 ) -> None:
     """Prints these, and what the audit is like; then ends the command where something is wrong."""
-    data["audit"], audit = None, "not checked"  # what holds it is damaged
+    members, line = None, "not checked"  # what holds it is damaged
     if not verified.problems:
         count = sum(verdict.lines for verdict in verified.audit)
         chains, broken = len(verified.audit), verified.broken
-        data["audit"] = {"chains": chains, "lines": count, "broken": broken}
-        audit = (
+        members = {"chains": chains, "lines": count, "broken": broken}
+        line = (
             f"{counted(chains, 'chain')}, {counted(count, 'line')}, {len(broken) or 'none'} broken"
         )
-    run.say(data, [*lines, f"  audit: {audit}"])
+    run.say(data | {"audit": members}, [*lines, f"  audit: {line}"])
     _end_if_wrong(verified)
 
 
