@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import event
 
 from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, Query
 from adapters.doctor.sql import examine
 from adapters.examination import Examination, Verdict
+from adapters.sql.session import SqlSession
 from adapters.values.times import instant_text
 from tests.adapters.ids.test_ids import GIVEN
 from tests.adapters.shelf import Shelf
@@ -268,12 +270,19 @@ async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_p
             "{from: client, key: id", "{from: client, key: {source: id, as: native id}"
         )
         adapter = made.open(tmp_path, mapping)
-        reader, speech = adapter.readers["clients"], adapter.driver.engine.speech
-        for statement in (reader._one, reader._exists):
-            bound = reader._bound(reader.key_of(OWNER))
-            explain = partial(speech.explain, statement=statement, parameters=bound)
-            steps = await adapter.driver.engine.read(explain)
-            assert [each.scans for each in steps] == [False]
+        speech = adapter.driver.engine.speech
+
+        async def looked_for(session: SqlSession) -> list[list[bool]]:
+            heard: list[Any] = []
+            note = lambda _, statement, __, bound, ___: heard.append((statement, dict(bound)))  # noqa: E731
+            event.listen(session.connection, "before_execute", note)
+            await session.one("clients", OWNER)
+            await session.exists("clients", OWNER)
+            event.remove(session.connection, "before_execute", note)
+            plans = [speech.explain(session.connection, *each) for each in heard]
+            return [[step.scans for step in plan] for plan in plans]
+
+        assert await adapter.driver.read(looked_for) == [[False], [False]]
         await adapter.aclose()
 
 
