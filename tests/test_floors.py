@@ -137,8 +137,6 @@ ROOMS_OF = {
     "opentelemetry": ("gateway.observe.otlp",),
     "aiocache": ("adapters.wrappers.redis",),
     "cachebox": ("adapters.wrappers.memory", "adapters.ids"),
-    "purgatory": ("adapters.wrappers.admission",),
-    "stamina": ("adapters.wrappers.guarded",),
     "pytest": ("adapters.conformance",),
     "watchfiles": ("gateway.policy.running.follower",),
     "redis": ("gateway.limits.redis", "adapters.wrappers.redis"),

@@ -1,6 +1,7 @@
 """An adapter around an adapter: a deadline, at most so many calls at once, a retry, a breaker."""
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,9 +9,6 @@ from datetime import datetime
 from math import ceil
 from time import perf_counter
 from typing import Any, TypeVar
-
-import stamina
-from stamina.instrumentation import set_on_retry_hooks
 
 from adapters.asking import ASKING, waiting
 from adapters.base import (
@@ -28,15 +26,13 @@ from adapters.base import (
     Watched,
 )
 from adapters.wrappers import Around
-from adapters.wrappers.admission import Breaker, CallLimiter, CallSpan, Deadline
+from adapters.wrappers.admission import Breaker, CallLimiter, Deadline
 
 T = TypeVar("T")
 Called = Callable[[str, str, str, float | None], None]
 
-# Seconds before the retry, and at most as many again.
-PAUSE = 0.01
-# it would write a line with the error's text for each retry, and count it where nobody looks
-set_on_retry_hooks(())
+# Seconds before the retry: those who met a crowd are not to meet again.
+PAUSE = (0.01, 0.02)
 
 # What says that the practice system is down or does not answer. Whatever else an adapter raises
 # was made of an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
@@ -146,18 +142,35 @@ class Guarded(Around):
         await super().aclose()
 
     async def _book(self, kind: "CallKind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
-        try:
-            # what cannot go through must not wait for room
-            await self._check()
-            with waiting():
-                await self._bookings.enter()
-        except BackendUnavailable:
-            self._called(kind.verb, "appointments", "not asked", None)
-            raise
+        await self._wait_for(self._bookings, kind, "appointments")
         try:
             return await self._ask(kind, "appointments", ask, *given)
         finally:
             self._bookings.leave()
+
+    async def _wait_for(self, room: CallLimiter, kind: "CallKind", resource: str) -> None:
+        """Come in; BackendUnavailable, at once, where the call can't go through.
+
+        While one call tries the practice system, its end is waited for a moment.
+        """
+        try:
+            with waiting():
+                await self._breaker.probed(self._patience)
+                self._breaker.check()
+                await room.enter()
+        except BackendUnavailable:
+            self._called(kind.verb, resource, "not asked", None)
+            raise
+
+    async def _admit(self, kind: "CallKind", resource: str) -> int:
+        """The call's turn, once there is room; as `_wait_for` where it can't go through."""
+        await self._wait_for(self.room, kind, resource)
+        try:
+            return self._breaker.enter(kind.deadline.seconds)
+        except BackendUnavailable:
+            self.room.leave()
+            self._called(kind.verb, resource, "not asked", None)
+            raise
 
     # one function, and long: each more that is awaited would cost every call
     async def _ask(
@@ -171,16 +184,18 @@ class Guarded(Around):
             with kind.deadline.span() as span:
                 try:
                     answer = await ask(*given)
-                except BackendUnavailable as error:
-                    if not self._worth_another(kind, span):
+                except BackendUnavailable:
+                    left = span.until - asyncio.get_running_loop().time()
+                    # one that took long met a crowd, which a second try would only make larger;
+                    # and of a half-open breaker there is one probe
+                    worth_another = left >= kind.deadline.seconds / 2 and self._breaker.closed
+                    if not (kind.retried and worth_another):
                         raise
-                    answer = await _second_try(lambda: ask(*given), error)
+                    await asyncio.sleep(random.uniform(*PAUSE))  # noqa: S311  # nosec B311
+                    answer = await ask(*given)
         except Exception as error:
-            known = (
-                kind.late(f"the adapter did not end {kind.verb} in time")
-                if isinstance(error, TimeoutError) and span.late
-                else error
-            )
+            was_late = isinstance(error, TimeoutError) and span.late
+            known = kind.late(f"the adapter did not end {kind.verb} in time") if was_late else error
             self._learn(kind, turn, known)
             outcome = type(known).__name__ if isinstance(known, AdapterError) else "fault"
             if known is error:
@@ -201,42 +216,10 @@ class Guarded(Around):
             if begun is not None:
                 asking.end(begun, outcome)
 
-    async def _admit(self, kind: "CallKind", resource: str) -> int:
-        """The call's turn, once there is room; BackendUnavailable where it can't go through."""
-        try:
-            await self._check()
-            with waiting():
-                await self.room.enter()
-            try:
-                return self._breaker.enter(kind.deadline.seconds)
-            except BackendUnavailable:
-                self.room.leave()
-                raise
-        except BackendUnavailable:
-            self._called(kind.verb, resource, "not asked", None)
-            raise
-
-    async def _check(self) -> None:
-        """LeftAlone where no call goes through; while one tries, its end is waited for a moment."""
-        with waiting():
-            await self._breaker.probed(self._patience)
-        self._breaker.check()
-
-    def _worth_another(self, kind: "CallKind", span: CallSpan) -> bool:
-        """Whether a read is tried once more.
-
-        One that took long met a crowd, which a second try would only make larger; and of a
-        half-open breaker there is one probe.
-        """
-        left = span.until - asyncio.get_running_loop().time()
-        return kind.retried and left >= kind.deadline.seconds / 2 and self._breaker.closed
-
     def _learn(self, kind: "CallKind", turn: int, error: Exception) -> None:
         if isinstance(error, kind.counted):
-            self._breaker.failed(turn, error)
-        elif isinstance(error, FAILURES):
-            self._breaker.left(turn)
-        elif isinstance(error, AdapterError):
+            self._breaker.failed(turn)
+        elif isinstance(error, AdapterError) and not isinstance(error, FAILURES):
             self._breaker.answered(turn)
         else:
             self._breaker.left(turn)
@@ -256,21 +239,3 @@ class CallKind:
     late: type[AdapterError] = BackendTimeout
     retried: bool = True
     counted: tuple[type[AdapterError], ...] = FAILURES
-
-
-async def _second_try(ask: Callable[[], Awaitable[T]], first: BackendUnavailable) -> T:
-    """The second try, after a moment; `first` is what became of the first."""
-    tries = stamina.retry_context(
-        on=BackendUnavailable,
-        attempts=2,
-        timeout=None,
-        wait_initial=PAUSE,
-        wait_max=2 * PAUSE,
-        wait_jitter=PAUSE,
-    )
-    async for attempt in tries:
-        with attempt:
-            if attempt.num == 1:
-                raise first
-            return await ask()
-    raise first

@@ -139,8 +139,8 @@ class RedisMemory:
         try:
             await asyncio.wait((task,), timeout=PATIENCE)
             answer = task.result() if task.done() else None
-        except (RedisError, OSError) as error:
-            self._breaker.failed(turn, error)
+        except (RedisError, OSError):
+            self._breaker.failed(turn)
             return None
         except BaseException:
             self._breaker.left(turn)
@@ -148,7 +148,7 @@ class RedisMemory:
         if task.done():
             self._breaker.answered(turn)
         else:
-            self._breaker.failed(turn, TimeoutError())
+            self._breaker.failed(turn)
         return answer
 
     def _over(self, task: asyncio.Task[Any]) -> None:
