@@ -9,28 +9,23 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
+import msgspec
 import orjson
 
 from adapters.asking import joining
-from adapters.base import (
-    Adapter,
-    Condition,
-    Draft,
-    Filter,
-    Page,
-    Query,
-    Record,
-)
+from adapters.base import Adapter, Draft, Filter, Page, Query, Record
 from adapters.wrappers import Around
-from adapters.wrappers.memory import Memory, Remembered
+from adapters.wrappers.memory import Memory
+
+Ask = Callable[[Query], Awaitable[Page]]
 
 # A free time may be taken at the practice's own desk at any moment: so long at most is it told.
 SLOTS_AT_MOST = 5.0
 # The mark under which all appointments are remembered; free times have one of their vet.
 APPOINTMENTS = "appointments"
+NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +56,6 @@ class Cached(Around):
         self._kinds: dict[tuple[str, bool], list[CacheRule]] = {}
         for each in sorted(kept, key=lambda kind: -len(kind.only)):
             self._kinds.setdefault((each.resource, each.many), []).append(each)
-        for kind, found in list(self._kinds.items()):
-            if not any(each.seconds for each in found):
-                del self._kinds[kind]
         self._drops = 0
         # of what may be remembered: told from memory, told with another's answer, asked
         self.outcomes = {"hit": 0, "joined": 0, "miss": 0}
@@ -127,9 +119,7 @@ class Cached(Around):
         self._drops += 1
         await self._memory.drop([_vet(vet), APPOINTMENTS])
 
-    async def _remembered(
-        self, query: Query, seconds: float, ask: Callable[[Query], Awaitable[Page]], *, many: bool
-    ) -> Page:
+    async def _remembered(self, query: Query, seconds: float, ask: Ask, *, many: bool) -> Page:
         key = _key(query, many)
         if key is None:
             return await ask(query)
@@ -147,10 +137,7 @@ class Cached(Around):
         else:
             self.outcomes["miss"] += 1
 
-            async def keep(data: bytes) -> None:
-                await self._memory.keep(key, _mark(query), Remembered(version, data), seconds)
-
-            read = asyncio.create_task(_read(lambda: ask(query), keep))
+            read = asyncio.create_task(self._read(query, ask, key, version, seconds))
             self._reads[turn] = read
             read.add_done_callback(lambda done: self._reads.pop(turn))
             kept = await asyncio.shield(read)
@@ -160,18 +147,18 @@ class Cached(Around):
         records, after, skipped = orjson.loads(kept)
         return Page(records=records, after=after, skipped=skipped)
 
-
-async def _read(
-    ask: Callable[[], Awaitable[Page]], keep: Callable[[bytes], Awaitable[None]]
-) -> bytes | Page:
-    """The answer as bytes, remembered; as it is where it holds what JSON does not have."""
-    page = await ask()
-    try:
-        data = orjson.dumps([page.records, page.after, page.skipped])
-    except TypeError:
-        return page
-    await keep(data)
-    return data
+    async def _read(
+        self, query: Query, ask: Ask, key: str, version: bytes | None, seconds: float
+    ) -> bytes | Page:
+        """The answer as bytes, remembered; as it is where it holds what JSON does not have."""
+        page = await ask(query)
+        try:
+            data = orjson.dumps([page.records, page.after, page.skipped])
+        except TypeError:
+            return page
+        if version is not None:
+            await self._memory.keep(key, version, data, seconds)
+        return data
 
 
 def _mark(query: Query) -> str:
@@ -191,28 +178,11 @@ def _key(query: Query, many: bool) -> str | None:
     `now` is no part of it: of what is remembered only free times look at it.
     """
     try:
-        filters = sorted(map(orjson.dumps, query.filters))
-        parts = [
-            many,
-            query.resource,
-            query.id,
-            [each.decode() for each in filters],
-            [list(map(_spelt, only)) for only in (query.only, query.within_only)],
-            query.within,
-            query.values,
-            query.limit,
-            query.after,
-        ]
-        return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:
+        filters = tuple(sorted(query.filters, key=msgspec.json.encode))
+        timeless = msgspec.structs.replace(query, now=NEVER, filters=filters)
+        return msgspec.json.encode([many, timeless], order="sorted").decode()
+    except (TypeError, ValueError):
         return None
-
-
-def _spelt(condition: Condition) -> tuple[str, str, Any]:
-    """JSON has no decimals; no other value is one, so a text may stand for it."""
-    value = condition.value
-    bound = str(value) if isinstance(value, Decimal) else value
-    return condition.field, condition.test, bound
 
 
 def _has_begun(slot: Record, now: str) -> bool:

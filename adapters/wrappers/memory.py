@@ -4,16 +4,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from cachebox import VTTLCache
-
-
-class Remembered(NamedTuple):
-    """What is remembered, and which it is of all that was dropped: None where nothing is kept."""
-
-    version: bytes | None
-    data: bytes | None
 
 
 class Memory(Protocol):
@@ -23,10 +16,10 @@ class Memory(Protocol):
     is kept after it is not found either, as it is kept with the version from before.
     """
 
-    async def look(self, key: str, mark: str) -> Remembered:
-        """What is remembered under the key, and the version of the mark that it stands under."""
+    async def look(self, key: str, mark: str) -> tuple[bytes | None, bytes | None]:
+        """The mark's version, None where nothing can be kept, and what is remembered as of it."""
 
-    async def keep(self, key: str, mark: str, found: Remembered, seconds: float) -> None:
+    async def keep(self, key: str, version: bytes, data: bytes, seconds: float) -> None:
         """Remember the data for so long, as of that version."""
 
     async def drop(self, marks: Sequence[str]) -> None:
@@ -69,22 +62,20 @@ class LocalMemory:
         """Bytes that they take."""
         return self.kept.current_size()
 
-    async def look(self, key: str, mark: str) -> Remembered:
+    async def look(self, key: str, mark: str) -> tuple[bytes | None, bytes | None]:
         version = b"%d" % (self._drops[hash(mark) % COUNTERS] if mark else 0)
         end, data = self.kept.get(_name(key, version), _NOTHING)
-        return Remembered(version, data if self._clock() < end else None)
+        return version, data if self._clock() < end else None
 
-    async def keep(self, key: str, mark: str, found: Remembered, seconds: float) -> None:
-        if found.version is None or found.data is None:
-            return
-        name = _name(key, found.version)
+    async def keep(self, key: str, version: bytes, data: bytes, seconds: float) -> None:
+        name = _name(key, version)
         self.kept.pop(name, None)
         if len(self.kept) >= self._entries:
             self.kept.expire()
         if len(self.kept) >= self._entries:
             self.kept.popitem()
         with suppress(OverflowError):
-            self.kept.insert(name, (self._clock() + seconds, found.data), ttl=seconds)
+            self.kept.insert(name, (self._clock() + seconds, data), ttl=seconds)
 
     async def drop(self, marks: Sequence[str]) -> None:
         for mark in marks:

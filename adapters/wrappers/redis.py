@@ -23,7 +23,6 @@ from redis.exceptions import RedisError
 
 from adapters.base import BackendUnavailable
 from adapters.wrappers.admission import Breaker
-from adapters.wrappers.memory import Remembered
 
 T = TypeVar("T")
 
@@ -59,22 +58,23 @@ class RedisMemory:
         self._paying: asyncio.Task[None] | None = None
         self._asked: set[asyncio.Task[Any]] = set()
 
-    async def look(self, key: str, mark: str) -> Remembered:
+    async def look(self, key: str, mark: str) -> tuple[bytes | None, bytes | None]:
         """In one message; nothing while a drop of the mark is owed."""
         if mark in self._owed:
-            return Remembered(None, None)
+            return None, None
         name, mark_name = self._name(key), self._name(mark)
         answer = await self._asking(self._cache.multi_get([mark_name, name]))
         if answer is None:
-            return Remembered(None, None)
-        version = (answer[0] or _NEVER_DROPPED) if mark else _NEVER_DROPPED
-        return Remembered(version, self._opened(name, version, answer[1]))
+            return None, None
+        version, sealed = (mark and answer[0]) or _NEVER_DROPPED, answer[1] or b""
+        nonce, rest = sealed[:_NONCE], sealed[_NONCE:]
+        with contextlib.suppress(InvalidTag, ValueError):
+            return version, self._cipher.decrypt(nonce, rest, name.encode() + version)
+        return version, None
 
-    async def keep(self, key: str, mark: str, found: Remembered, seconds: float) -> None:
-        if found.version is None or found.data is None:
-            return
+    async def keep(self, key: str, version: bytes, data: bytes, seconds: float) -> None:
         name, nonce = self._name(key), os.urandom(_NONCE)
-        sealed = self._cipher.encrypt(nonce, found.data, name.encode() + found.version)
+        sealed = self._cipher.encrypt(nonce, data, name.encode() + version)
         await self._asking(self._cache.set(name, nonce + sealed, ttl=float(seconds)))
 
     async def drop(self, marks: Sequence[str]) -> None:
@@ -107,15 +107,6 @@ class RedisMemory:
                     return
         # whatever was kept has ended by itself
         self._owed.clear()
-
-    def _opened(self, name: str, version: bytes, sealed: bytes | None) -> bytes | None:
-        """What was sealed under this name, as of this version."""
-        if sealed is None:
-            return None
-        nonce, rest = sealed[:_NONCE], sealed[_NONCE:]
-        with contextlib.suppress(InvalidTag, ValueError):
-            return self._cipher.decrypt(nonce, rest, name.encode() + version)
-        return None
 
     def _name(self, text: str) -> str:
         return f"{self._prefix}:{self._digest(text)}"

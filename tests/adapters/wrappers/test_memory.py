@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from adapters.wrappers.cached import Cached, CacheRule
-from adapters.wrappers.memory import LocalMemory, Memory, Remembered, open_shared
+from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from adapters.wrappers.redis import FAILURES, PREFIX
 from tests.adapters.stand_in import DRAFT, NOW, VETS, Door, Practice, client, clients, free, text
 from tests.redis_server import RedisServer, redis_server, shared_redis
@@ -64,35 +64,43 @@ async def nodes(url: str, practice: Practice, count: int = 2) -> AsyncIterator[l
 # What both promise
 
 
+async def version_of(memory: Memory, key: str = "a", mark: str = "") -> bytes:
+    version, data = await memory.look(key, mark)
+    assert version is not None
+    assert data is None
+    return version
+
+
+async def data_of(memory: Memory, key: str, mark: str) -> bytes | None:
+    _, data = await memory.look(key, mark)
+    return data
+
+
 async def test_what_is_kept_is_found_until_its_time_is_over(memory: Memory) -> None:
-    found = await memory.look("a", "")
-    assert found.data is None
-    await memory.keep("a", "", Remembered(found.version, b"\x00\xff"), 0.2)
-    assert (await memory.look("a", "")).data == b"\x00\xff"
-    assert (await memory.look("b", "")).data is None
+    await memory.keep("a", await version_of(memory), b"\x00\xff", 0.2)
+    assert await data_of(memory, "a", "") == b"\x00\xff"
+    assert await data_of(memory, "b", "") is None
     await asyncio.sleep(0.25)
-    assert (await memory.look("a", "")).data is None
+    assert await data_of(memory, "a", "") is None
 
 
 async def test_what_is_dropped_is_not_found_and_nothing_else_is_dropped(memory: Memory) -> None:
     for key, mark in (("a", "one"), ("b", "two"), ("c", "")):
-        found = await memory.look(key, mark)
-        await memory.keep(key, mark, Remembered(found.version, b"x"), 60)
+        await memory.keep(key, await version_of(memory, key, mark), b"x", 60)
     await memory.drop(["one", "three"])
-    assert (await memory.look("a", "one")).data is None
-    assert (await memory.look("b", "two")).data == b"x"
-    assert (await memory.look("c", "")).data == b"x"
+    assert await data_of(memory, "a", "one") is None
+    assert await data_of(memory, "b", "two") == b"x"
+    assert await data_of(memory, "c", "") == b"x"
 
 
 async def test_what_was_read_before_a_drop_is_not_found_after_it(memory: Memory) -> None:
     for _ in range(2):
-        before = await memory.look("a", "mark")
+        before = await version_of(memory, "a", "mark")
         await memory.drop(["mark"])
-        await memory.keep("a", "mark", Remembered(before.version, b"old"), 60)
-        assert (await memory.look("a", "mark")).data is None
-    now = await memory.look("a", "mark")
-    await memory.keep("a", "mark", Remembered(now.version, b"new"), 60)
-    assert (await memory.look("a", "mark")).data == b"new"
+        await memory.keep("a", before, b"old", 60)
+        assert await data_of(memory, "a", "mark") is None
+    await memory.keep("a", await version_of(memory, "a", "mark"), b"new", 60)
+    assert await data_of(memory, "a", "mark") == b"new"
 
 
 # Several gateways
@@ -141,10 +149,8 @@ async def test_those_with_another_secret_or_practice_share_nothing(server: Redis
         in_redis(server.url, b"a", bytes(32)),
     ]
     for number, each in enumerate(memories):
-        found = await each.look("k", "")
-        assert found.data is None
-        await each.keep("k", "", Remembered(found.version, b"%d" % number), 60)
-    found = [(await each.look("k", "")).data for each in memories]
+        await each.keep("k", await version_of(each, "k"), b"%d" % number, 60)
+    found = [await data_of(each, "k", "") for each in memories]
     for each in memories:
         await each.aclose()
     assert found == [b"0", b"1", b"2"]
