@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -35,15 +36,13 @@ class Columns:
         self.parts = tuple(map(sql, expressions))
         self.width = len(self.parts)
 
-    def take(self, row: Sequence[Any], offset: int) -> Any:
-        """The raw value, of a row in which the columns begin at the offset."""
-        return row[offset] if self.width == 1 else tuple(row[offset : offset + self.width])
-
     def getter(self, offset: int) -> Callable[[Sequence[Any]], Any]:
         """What takes the raw value of a row in which the columns begin at the offset."""
-        if self.width == 1:
-            return itemgetter(offset)
-        return lambda row: tuple(row[offset : offset + self.width])
+        return itemgetter(offset if self.width == 1 else slice(offset, offset + self.width))
+
+    def take(self, row: Sequence[Any], offset: int) -> Any:
+        """The raw value, of a row in which the columns begin at the offset."""
+        return self.getter(offset)(row)
 
     def labelled(self, name: str) -> list[Expression]:
         """To be selected, under names that clash with nothing."""
@@ -133,10 +132,8 @@ class KeyedRows(RowReader):
 
     def selected(self) -> list[Expression]:
         """The key and the fields, labelled, so that no two names can clash."""
-        found = self.key.labelled("row_key")
-        for number, column in enumerate(self.columns):
-            found += column.labelled(f"f{number}")
-        return found
+        labelled = (column.labelled(f"f{number}") for number, column in enumerate(self.columns))
+        return [*self.key.labelled("row_key"), *chain.from_iterable(labelled)]
 
     def public_id(self, key: Any) -> str | None:
         """The id of a raw key; None where it makes none."""

@@ -12,7 +12,7 @@ from sqlalchemy import and_, false, not_, or_
 from adapters.base import BackendNonsense, Condition, FieldShape, Filter, Only
 from adapters.ids import Id
 from adapters.mapping.narrowing import is_ordered
-from adapters.sql.columns import Columns, FieldColumn, KeyedRows, comparable
+from adapters.sql.columns import Columns, KeyedRows, comparable
 from adapters.sql.comparisons import COMPARED, ColumnComparison
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
 from adapters.values.convert import Converter, JoinedText, PartOfText, fold
@@ -24,7 +24,6 @@ class RowConditions:
 
     def __init__(self, table: KeyedRows, shapes: Mapping[str, FieldShape], speech: Speech) -> None:
         self._table, self._shapes, self._speech = table, shapes, speech
-        self._columns = {column.name: column for column in table.columns}
         self._places: dict[str, tuple[Columns, Converter]] = {
             column.name: (column, column.converter) for column in table.columns
         }
@@ -64,13 +63,13 @@ class RowConditions:
 
     def of_filter(self, wanted: Filter) -> Criterion:
         """What to add to a statement; BackendNonsense for what cannot be compared."""
-        columns = [self._columns[name] for name in wanted.fields]
+        columns = [self._places[name][0] for name in wanted.fields]
         if wanted.match == "search":
             return self._search(columns, wanted.value)
-        column = columns[0]
-        converter: Any = column.converter
+        name, column = wanted.fields[0], columns[0]
+        converter: Any = self._places[name][1]
         if not converter.compares:
-            raise BackendNonsense(f"{self._table.resource} cannot be compared by {column.name}")
+            raise BackendNonsense(f"{self._table.resource} cannot be compared by {name}")
         if wanted.match == "since":
             return column.beyond(converter.since(wanted.value), at_least=True)
         if wanted.match == "written since":
@@ -90,7 +89,7 @@ class RowConditions:
         conditions = [side == given(None, raw) for side, raw in sides]
         return or_(false(), *conditions, *([expression.is_(None)] if "" in raws else ()))
 
-    def _search(self, columns: Sequence[FieldColumn], words: str) -> Criterion:
+    def _search(self, columns: Sequence[Columns], words: str) -> Criterion:
         """Each word begins a word of the texts; letters and digits count, nothing else."""
         wanted = fold(words).split()
         if not wanted:

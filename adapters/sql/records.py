@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Condition, FieldShape, Filter, Only, Page, Record, Report, Trouble
-from adapters.ids import NativeIds, plain_uuid
+from adapters.ids import NativeIds
 from adapters.mapped.plan import RowPlan
 from adapters.mapped.records import Batch, ResourceReader
 from adapters.mapping.models import ListMap, ResourceMap
@@ -26,7 +26,7 @@ from adapters.sql.columns import (
 )
 from adapters.sql.conditions import RowConditions
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
-from adapters.values.convert import Unreadable, whole
+from adapters.values.convert import whole
 
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})
@@ -64,14 +64,15 @@ class SqlReader:
         """The rows without a key."""
         self.is_native = isinstance(self.table.ids, NativeIds)
         # as it may be spelt, not by a function of the column, so that its index serves
-        wanted = key.parts[0].in_(given("keys", expanding=True))
-        named = wanted if self.is_native else key.named("key")
+        named = key.named("key")
+        if self.is_native:
+            named = key.parts[0].in_(given("keys", expanding=True))
         self.by_key = self.every_row.where(named).limit(1)
         self.key_alone = rows_of(rows, *key.parts).where(named).limit(1)
 
-    def at(self, connection: Connection, key: Any = None) -> "SqlRecords":
-        """Reads on a connection; `key` is that of the one record, where it is known already."""
-        return SqlRecords(self, connection, key)
+    def at(self, connection: Connection, keys: Sequence[Any] = ()) -> "SqlRecords":
+        """Reads on a connection; `keys` are those of the one record, where it is one."""
+        return SqlRecords(self, connection, keys)
 
     def refusal(self, condition: Condition) -> str | None:
         """Why its lists cannot leave out what a condition does; None where they can."""
@@ -82,34 +83,19 @@ class SqlReader:
 
         A UUID that was not met yet may be kept in another case: `exists` tells.
         """
-        keys = self.table.ids.keys(public_id)
+        return self.keys_of(public_id)[0]
+
+    def keys_of(self, public_id: str) -> Sequence[Any]:
+        """The same, and of a UUID all the spellings in which a row may have it."""
+        keys = self.spellings(public_id)
         if not keys:
             raise self.table.missing()
-        return keys[0] if self.speech.loose_types or self.is_native else keys[-1]
+        return keys if self.is_native else keys[:1]
 
     def spellings(self, public_id: str) -> Sequence[Any]:
         """All raw keys that have that id, of those that the database can compare."""
         keys = self.table.ids.keys(public_id)
         return comparable(keys, loose_types=self.speech.loose_types)
-
-    def spelt_as(self, key: Any) -> list[Any]:
-        """A raw key, and of a UUID all the spellings in which a row may have it."""
-        public_id = self._uuid(key)
-        if public_id is None:
-            return [key]
-        return list(dict.fromkeys((str(key), *self.table.ids.keys(public_id))))
-
-    def value_of(self, key: Any) -> tuple[str, ...]:
-        """By what two raw keys name one row, however they are spelt."""
-        public_id = self._uuid(key)
-        return Columns.spelling(key) if public_id is None else (public_id,)
-
-    def _uuid(self, key: Any) -> str | None:
-        """The UUID that a key is, where such are the resource's ids."""
-        try:
-            return plain_uuid(key) if self.is_native else None
-        except Unreadable:
-            return None
 
 
 class SqlRecords(ResourceReader):
@@ -117,9 +103,9 @@ class SqlRecords(ResourceReader):
 
     most = MOST_ROWS
 
-    def __init__(self, reader: SqlReader, connection: Connection, key: Any) -> None:
+    def __init__(self, reader: SqlReader, connection: Connection, keys: Sequence[Any]) -> None:
         super().__init__(reader.name, reader.table)
-        self._reader, self._connection, self._key = reader, connection, key
+        self._reader, self._connection, self._asked = reader, connection, keys
         self._keys: dict[str, Any] = {}
 
     async def row(self, public_id: str, only: Only) -> Any:
@@ -136,18 +122,19 @@ class SqlRecords(ResourceReader):
 
     def _found(self, statement: Select[Any], public_id: str, only: Only) -> Any:
         reader = self._reader
-        key = reader.key_of(public_id) if self._key is None else self._key
+        keys = self._asked or reader.keys_of(public_id)
         if only:
             statement = statement.where(*reader.conditions.of(only))
-        spelt = {"keys": reader.spelt_as(key)} if reader.is_native else None
-        bound = spelt or reader.table.key.bound("key", key)
+        bound = reader.table.key.bound("key", keys[0])
+        if reader.is_native:
+            bound = {"keys": list(keys)}
         try:
             row = self._connection.execute(statement, bound).first()
         except DBAPIError as error:
             if reader.speech.code(error) not in MISFITS:
                 raise
             row = None  # a key that the column cannot hold names nothing
-        if row is None or not may_be(reader.table.key_in(row), key):
+        if row is None or not may_be(reader.table.key_in(row), keys[0]):
             raise self.rows.missing()
         return row
 

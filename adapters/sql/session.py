@@ -21,6 +21,7 @@ from adapters.mapped.session import (
 )
 from adapters.mapped.slots import Interval
 from adapters.sql.booking import BookingWrites, Undo
+from adapters.sql.columns import Columns
 from adapters.sql.diary import DiaryRows, SpanRows
 from adapters.sql.engines.base import Expression
 from adapters.sql.engines.engine import Engine
@@ -43,7 +44,7 @@ class SqlSession:
         self.progress = progress or BookingProgress()
         self._undo: Undo = []
         self._appointments = driver.readers["appointments"]
-        self._vets: dict[str, list[Any]] = {}
+        self._vets: dict[str, Sequence[Any]] = {}
 
     async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
         """One after the other: a connection does one thing at a time."""
@@ -78,11 +79,10 @@ class SqlSession:
     def keys(self, vet: str) -> Sequence[str]:
         return [str(each) for each in self._vet(vet)]
 
-    def _vet(self, vet: str) -> list[Any]:
+    def _vet(self, vet: str) -> Sequence[Any]:
         """A vet's raw key in all its spellings."""
         if vet not in self._vets:
-            reader = self._driver.readers["vets"]
-            self._vets[vet] = reader.spelt_as(reader.key_of(vet))
+            self._vets[vet] = self._driver.readers["vets"].keys_of(vet)
         return self._vets[vet]
 
     def appointment(self, key: Any) -> str | None:
@@ -122,9 +122,10 @@ class SqlSession:
         """
         name = f"schedule:{calendar.schedule}"
         if calendar.schedule is None:
-            reader = self._driver.readers["vets"]
-            parts = reader.value_of(self._vet(calendar.vet)[0])
-            name = "vet:" + ";".join(part.strip().casefold() for part in parts)
+            is_native = self._driver.readers["vets"].is_native
+            key = calendar.vet if is_native else self._vet(calendar.vet)[0]
+            parts = Columns.spelling(key, folded=True)
+            name = "vet:" + ";".join(map(str.strip, parts))
         self._driver.engine.speech.lock(self.connection, name)
 
     @asynccontextmanager
@@ -208,9 +209,9 @@ class SqlDriver:
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
         """By its statements alone: most calls are such reads."""
         reader = self.readers[resource]
-        key = reader.key_of(public_id)
+        keys = reader.keys_of(public_id)
         return await self.engine.read(
-            lambda connection: complete(reader.at(connection, key).one(public_id, only))
+            lambda connection: complete(reader.at(connection, keys).one(public_id, only))
         )
 
     async def read(self, flow: Callable[[SqlSession], Awaitable[T]], *, reads: int = 1) -> T:

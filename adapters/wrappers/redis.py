@@ -128,18 +128,14 @@ class RedisMemory:
         self._asked.add(task)
         task.add_done_callback(self._over)
         try:
-            await asyncio.wait((task,), timeout=PATIENCE)
-            answer = task.result() if task.done() else None
-        except (RedisError, OSError):
+            answer = await asyncio.wait_for(asyncio.shield(task), PATIENCE)
+        except (RedisError, OSError):  # such as a TimeoutError
             self._breaker.failed(turn)
             return None
         except BaseException:
             self._breaker.left(turn)
             raise
-        if task.done():
-            self._breaker.answered(turn)
-        else:
-            self._breaker.failed(turn)
+        self._breaker.answered(turn)
         return answer
 
     def _over(self, task: asyncio.Task[Any]) -> None:
