@@ -3,14 +3,14 @@
 A step inserts or updates a row, moves a counter on, or draws a number of a sequence.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Connection,
+    Delete,
     Select,
     String,
     TableClause,
@@ -38,10 +38,8 @@ from adapters.sql.engines.base import HALF, Criterion, given
 from adapters.values.convert import Converter, Text
 
 Values = Mapping[str, Any]
-
-
-Undo = list[Callable[[], Any]]
-"""How to take back what no transaction undoes, in the order in which it was written."""
+Undo = list[Delete]
+"""What takes back what no transaction undoes, in the order in which it was written."""
 
 
 def named_table(name: str, columns: Iterable[str]) -> TableClause:
@@ -109,8 +107,8 @@ class BookingWrites:
                 if step.table in self._booking.without_transactions:
                     connection.info[HALF] = True
                     rows = named_table(step.table, keys)
-                    gone = delete(rows).where(*(rows.c[k] == given(None, keys[k]) for k in keys))
-                    undo.append(partial(connection.execute, gone))
+                    same = (rows.c[name] == given(None, key) for name, key in keys.items())
+                    undo.append(delete(rows).where(*same))
             else:
                 made = scope.changed(step, row)
             if step.name is not None:
@@ -121,9 +119,9 @@ class BookingWrites:
     def withdraw(self, connection: Connection, undo: Undo) -> None:
         """Delete again, last first, what no transaction would undo; as far as it goes."""
         failure: SQLAlchemyError | None = None
-        for taken_back in reversed(undo):
+        for gone in reversed(undo):
             try:
-                taken_back()
+                connection.execute(gone)
             except SQLAlchemyError as error:
                 failure = failure or error
         if failure is not None:
@@ -143,7 +141,7 @@ class _Scope:
     def taken(self, value: WrittenValue, converter: Converter | None) -> Any:
         """A column's value: of the draft, of an earlier step, of an expression, or a constant."""
         if value.draft is not None:
-            raw = _encoded(converter, self.values[value.draft], value.draft)
+            raw = self._encoded(value.draft, converter)
             return raw[value.part - 1] if isinstance(raw, tuple) and value.part else raw
         if value.made is not None:
             return self.made[value.made]
@@ -192,12 +190,21 @@ class _Scope:
         return self.connection.execute(select(number).where(which)).scalar_one()
 
     def _named(self, expression: str) -> dict[str, Any]:
+        made = self.made
         return {
-            name: self.made[name]
-            if name in self.made
-            else _encoded(self.drafts.get(name), self.values[name], name)
-            for name in NAMED(expression)
+            each: made[each] if each in made else self._encoded(each, self.drafts.get(each))
+            for each in NAMED(expression)
         }
+
+    def _encoded(self, name: str, converter: Converter | None) -> Any:
+        """A value of the draft as it is written."""
+        value = self.values[name]
+        if converter is None or value is None:
+            return value
+        raws = converter.encode(value)
+        if not raws:
+            raise BackendNonsense(f"the mapping has no way to write this {name}")
+        return raws[0]
 
     def _condition(self, step: StepMap) -> Criterion:
         expression = step.where or "1 = 1"
@@ -208,13 +215,3 @@ class _Scope:
 
 def _given(row: Values) -> dict[str, Any]:
     return {name: given(None, value) for name, value in row.items()}
-
-
-def _encoded(converter: Converter | None, value: Any, name: str) -> Any:
-    """A value of the draft as it is written."""
-    if converter is None or value is None:
-        return value
-    raws = converter.encode(value)
-    if not raws:
-        raise BackendNonsense(f"the mapping has no way to write this {name}")
-    return raws[0]

@@ -7,6 +7,7 @@ first; where that fails, every piece is looked at by itself, so that a problem h
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import starmap
 from typing import Any
 
@@ -47,9 +48,7 @@ _ONE: Expression = literal_column("1")
 AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference"})
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
 # What of rows is an expression, or several, beside their fields.
-_READ = (
-    *("parent", "key", "vet", "schedule", "weekday", "day", "start", "end", "minutes", "type"),
-)
+_READ = ["parent", "key", "vet", "schedule", "weekday", "day", "start", "end", "minutes", "type"]
 _PLAIN = re.compile(r"""(?:[^'"`\\#$\[/-]|-(?!-)|/(?!\*)|'[^'\\]*'|"[^"\\]*")*""").fullmatch
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
 _PARENTHESES = re.compile(r"[()]").findall
@@ -128,7 +127,7 @@ def mismatches_in(
 
 
 def _refusal(
-    connection: Connection, check: SqlCheck, speech: Speech, lost: set[Place]
+    connection: Connection, speech: Speech, lost: set[Place], check: SqlCheck
 ) -> DBAPIError | None:
     """What the database says against it; nothing of rows that cannot be had."""
     if any(check.rows[: len(place)] == place for place in lost):
@@ -144,12 +143,12 @@ def _unknown(
     connection: Connection, mapping: MappingFile, speech: Speech, lost: set[Place]
 ) -> Iterator[SchemaMismatch]:
     """What the database does not know; what cannot be had at all is added to `lost`."""
+    refusal = partial(_refusal, connection, speech, lost)
     for checks, together in _groups(mapping):
-        if together is not None and _refusal(connection, together, speech, lost) is None:
+        if together is not None and refusal(together) is None:
             continue
         for check in checks:
-            error = _refusal(connection, check, speech, lost)
-            if error is None:
+            if (error := refusal(check)) is None:
                 continue
             said = speech.complaint(error)
             if said is None:  # not about the statement
@@ -187,9 +186,8 @@ def checks_of(mapping: MappingFile) -> Iterator[SqlCheck]:
 def _sources(mapping: MappingFile) -> Iterator[tuple[Place, RowSource | ResourceMap | ListMap]]:
     for name, rows in mapping.resources.items():
         yield ("resources", name), rows
-        yield from (
-            (("resources", name, "lists", inner), each) for inner, each in rows.lists.items()
-        )
+        for inner, each in rows.lists.items():
+            yield ("resources", name, "lists", inner), each
     diary = mapping.diary
     for name in ("hours", "busy", "slots", "durations"):
         every = enumerate(getattr(diary, name))

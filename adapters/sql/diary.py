@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import Connection, and_, false, null, or_
 
 from adapters.mapped.diary import EARLIEST, BusySource, Diary, SlotsSource, TimesSource
-from adapters.mapped.session import HoursRow, TimeRow
+from adapters.mapped.session import TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapped.spans import LONGEST_OPEN, is_day
-from adapters.mapping.models import DurationsMap, HoursMap, Owned
+from adapters.mapping.models import DurationsMap, HoursMap, Owned, ValueSource
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.comparisons import on_day
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
@@ -28,48 +28,37 @@ class OwnedRows:
     """The rows of a vet, of a schedule, or all of them: a statement with the owner bound."""
 
     def __init__(self, owned: Owned, *columns: Expression) -> None:
-        self._owned = owned
+        self._by_vet = owned.schedule is None
         self._rows = rows_of(owned, *columns)
         if owned.owner is not None:
             owner = sql(owned.owner.text)
             self._rows = self._rows.where(owner.in_(given("owner", expanding=True)))
         self._statements = [self._rows]
 
-    def _found(
-        self, connection: Connection, vets: Sequence[Any], schedule: Any, bounds: dict[str, Any]
+    def found(
+        self, connection: Connection, vets: Sequence[Any], schedule: Any, **bounds: Any
     ) -> list[Any]:
-        if self._owned.owner is not None:
-            bounds["owner"] = list(vets) if self._owned.schedule is None else [schedule]
+        """The rows of a calendar."""
+        bounds["owner"] = list(vets) if self._by_vet else [schedule]
         return [row for each in self._statements for row in connection.execute(each, bounds)]
 
 
 class HoursRows(OwnedRows):
-    """Rows of working hours."""
+    """Rows of working hours, as a HoursRow has them."""
 
     def __init__(self, hours: HoursMap) -> None:
         when = hours.weekday or hours.day
-        columns = ("NULL" if when is None else when.text, hours.start, hours.end)
+        columns = (when and when.text, hours.start, hours.end)
         super().__init__(hours, *(sql(column or "NULL") for column in columns))
-
-    def read(self, connection: Connection, vets: Sequence[Any], schedule: Any) -> list[HoursRow]:
-        """The rows of a calendar."""
-        return [HoursRow(*row) for row in self._found(connection, vets, schedule, {})]
 
 
 class DurationRows(OwnedRows):
-    """How long types last in a schedule, or in all."""
+    """How long a type lasts in a schedule, or in all."""
 
     def __init__(self, durations: DurationsMap) -> None:
         super().__init__(durations, sql(durations.minutes))
-        self._type = Columns(durations.type.source)
-        self._statements = [self._rows.where(self._type.named("type"))]
-
-    def read(
-        self, connection: Connection, vets: Sequence[Any], schedule: Any, type_key: Any
-    ) -> Sequence[Any]:
-        """The raw durations of a type, by its raw key."""
-        bounds = self._type.bound("type", type_key)
-        return [row[0] for row in self._found(connection, vets, schedule, bounds)]
+        self.type = Columns(durations.type.source)
+        self._statements = [self._rows.where(self.type.named("type"))]
 
 
 class SpanRows(OwnedRows):
@@ -79,17 +68,15 @@ class SpanRows(OwnedRows):
     """
 
     def __init__(self, source: TimesSource) -> None:
-        rows = source.rows
-        named = (rows.start, rows.end, rows.key)
-        self._start, self._end, self._key = (Columns(each.source if each else ()) for each in named)
-        minutes = sql(rows.minutes) if rows.minutes else null()
-        super().__init__(
-            rows,
-            *self._start.labelled("starts"),
-            *self._end.labelled("ends"),
-            minutes.label("lasts"),
-            *self._key.labelled("row_key"),
-        )
+        rows, columns = source.rows, list[Expression]()
+        self._start, self._end = (_or_null(each) for each in (rows.start, rows.end))
+        lasts, key = Columns((rows.minutes or "NULL",)), _or_null(rows.key)
+        named = {"starts": self._start, "ends": self._end, "lasts": lasts, "row_key": key}
+        self._parts = []
+        for name, each in named.items():
+            self._parts.append(each.getter(len(columns)))
+            columns += each.labelled(name)
+        super().__init__(rows, *columns)
         self._bounds: dict[str, tuple[TimeConverter, Callable[[Interval], datetime]]] = {}
 
     def read(
@@ -97,17 +84,8 @@ class SpanRows(OwnedRows):
     ) -> list[TimeRow]:
         """The rows that may concern the window."""
         bounds = {name: _first(how, at(window)) for name, (how, at) in self._bounds.items()}
-        at = self._start.width
-        lasts = at + self._end.width
-        return [
-            TimeRow(
-                self._start.take(row, 0),
-                self._end.take(row, at) if self._end.width else None,
-                row[lasts],
-                self._key.take(row, lasts + 1) if self._key.width else None,
-            )
-            for row in self._found(connection, vets, schedule, bounds)
-        ]
+        found = self.found(connection, vets, schedule, **bounds)
+        return [TimeRow(*(part(row) for part in self._parts)) for row in found]
 
 
 class SlotRows(SpanRows):
@@ -140,7 +118,7 @@ class BusyRows(SpanRows):
         ends_after: Criterion = false()
         no_end: Criterion = null().is_(None)
         before_start: Criterion = false()
-        if self._end.width:
+        if source.rows.end is not None:
             end = self._end.parts[0]
             end = speech.trimmed(end) if self._until.as_text else end
             ends_after = end > given("since")
@@ -184,6 +162,10 @@ class BusyRows(SpanRows):
             return odd
         nowhere = or_(*(start.like(no_day) for no_day in NO_DAYS))
         return or_(odd, speech.undated(self._start.parts[0]), nowhere)
+
+
+def _or_null(source: ValueSource | None) -> Columns:
+    return Columns(source.source if source else ("NULL",))
 
 
 def _first(converter: TimeConverter, moment: datetime | str) -> Any:

@@ -94,7 +94,8 @@ class SqlSession:
         rows = self._driver.diary.hours[source]
         if rows is None:
             return []
-        return rows.read(self.connection, self._vet(calendar.vet), calendar.schedule)
+        found = rows.found(self.connection, self._vet(calendar.vet), calendar.schedule)
+        return [HoursRow(*row) for row in found]
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
         return self._times(self._driver.diary.busy[source], span)
@@ -109,7 +110,8 @@ class SqlSession:
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
         key = self._driver.readers["appointmentTypes"].key_of(type_id)
         rows, vets = self._driver.diary.durations[source], self._vet(calendar.vet)
-        return rows.read(self.connection, vets, calendar.schedule, key)
+        bounds = rows.type.bound("type", key)
+        return [row[0] for row in rows.found(self.connection, vets, calendar.schedule, **bounds)]
 
     def kept(self, draft: Draft) -> Draft:
         """Its encoding may lack letters of the reason."""

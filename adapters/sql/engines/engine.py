@@ -9,6 +9,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import Connection, text
@@ -209,37 +210,27 @@ class Engine:
     def __init__(self, driver: Driver, *, timeout: float, booking_timeout: float) -> None:
         self.speech, lane = driver.speech, driver.lane
         self.reader = lane(driver, driver.readers, timeout)
-        self.searcher = lane(driver, 1, timeout)
-        self.inspector = lane(driver, 1, max(timeout, driver.inspection))
+        searcher = lane(driver, 1, timeout)
+        inspector = lane(driver, 1, max(timeout, driver.inspection))
         self.booker = lane(driver, driver.bookers, booking_timeout, booking=True)
-        self.pinger = lane(driver, 1, min(timeout, PING_PATIENCE))
-        self._question = text(driver.question)
-
-    async def read(self, work: Work[T]) -> T:
+        pinger = lane(driver, 1, min(timeout, PING_PATIENCE))
+        self._lanes = (self.reader, searcher, inspector, pinger, self.booker)
+        self.read = self.reader.run
         """The work's result, in one snapshot that cannot write."""
-        return await self.reader.run(work)
-
-    async def inspect(self, work: Work[T]) -> T:
+        self.inspect = inspector.run
         """The same for work of many statements that no call waits for."""
-        return await self.inspector.run(work)
-
-    async def search(self, work: Work[T]) -> T:
+        self.search = searcher.run
         """The same for work that looks at every row of a table."""
-        return await self.searcher.run(work)
-
-    async def book(self, work: Work[T]) -> T:
+        self.book = self.booker.run
         """The same, writing: committed when the work returns, else undone.
 
         The work may be called again when the database undid it for a collision.
         """
-        return await self.booker.run(work)
-
-    async def ping(self) -> None:
+        question = text(driver.question)
+        self.ping = partial(pinger.run, lambda connection: connection.scalar(question))
         """Whether the database answers."""
-        await self.pinger.run(lambda connection: connection.scalar(self._question))
 
     async def aclose(self) -> None:
         """Wait for what runs, and let go of every connection."""
-        lanes = (self.reader, self.searcher, self.inspector, self.pinger, self.booker)
-        for lane in lanes:
+        for lane in self._lanes:
             await lane.aclose()
