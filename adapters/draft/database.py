@@ -32,8 +32,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import AdapterError, BackendUnavailable
-from adapters.sql.engines import open_engine
-from adapters.sql.engines.engine import Engine
+from adapters.sql.engines import Engine, open_engine
 from adapters.values.convert import bits
 from adapters.wrappers.unreachable import reason
 

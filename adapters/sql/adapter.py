@@ -1,21 +1,250 @@
-"""SqlAdapter: a practice system's database, through a mapping, as an Adapter."""
+"""A mapped database as an Adapter: each call is a session that answers at once, one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, TypeVar
 from zoneinfo import ZoneInfo
 
-from adapters.base import AdapterOptions
+from sqlalchemy import Connection
+
+from adapters.base import (
+    AdapterOptions,
+    BackendNonsense,
+    Draft,
+    Filter,
+    NotFound,
+    Only,
+    Page,
+    Record,
+)
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.mapped.booked import draft_values
 from adapters.mapped.plan import compile_resource
+from adapters.mapped.session import (
+    BookingProgress,
+    Calendar,
+    DiarySpan,
+    HoursRow,
+    Offer,
+    TimeRow,
+    complete,
+)
+from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
 from adapters.mapping.loading import load_mapping, loaded_beside
-from adapters.sql.booking import BookingWrites
+from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import found_in
-from adapters.sql.columns import sql
-from adapters.sql.diary import DiaryRows
-from adapters.sql.engines import open_engine, wrong_with
-from adapters.sql.records import SqlReader
-from adapters.sql.session import SqlDriver
+from adapters.sql.columns import Columns, sql
+from adapters.sql.diary import DiaryRows, SpanRows
+from adapters.sql.engines import Engine, open_engine, wrong_with
+from adapters.sql.engines.base import Expression
+from adapters.sql.records import SqlReader, SqlRecords
+from adapters.values.convert import Unreadable
+
+T = TypeVar("T")
+# So many appointments of one patient at one time with one vet are looked through at the most.
+MOST_ALIKE = 50
+
+
+class SqlSession:
+    """Answers by statements on one connection."""
+
+    def __init__(
+        self,
+        driver: "SqlDriver",
+        connection: Connection,
+        progress: BookingProgress | None = None,
+    ) -> None:
+        self._driver, self.connection = driver, connection
+        self.progress = progress or BookingProgress()
+        self._undo: Undo = []
+        self._appointments = driver.readers["appointments"]
+        self._vets: dict[str, Sequence[Any]] = {}
+
+    async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
+        """One after the other: a connection does one thing at a time."""
+        try:
+            return [await question for question in asked]
+        finally:
+            for question in asked:
+                question.close()
+
+    async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
+        return await self._records(resource).one(public_id, only)
+
+    async def exists(self, resource: str, public_id: str, only: Only = ()) -> None:
+        await self._records(resource).exists(public_id, only)
+
+    async def page(
+        self, resource: str, filters: Sequence[Filter], limit: int, after: str | None, only: Only
+    ) -> Page:
+        return await self._records(resource).page(filters, limit, after, only)
+
+    def _records(self, resource: str) -> SqlRecords:
+        return self._driver.readers[resource].at(self.connection)
+
+    async def pick(
+        self, resource: str, public_ids: Sequence[str], names: Sequence[str]
+    ) -> Mapping[str, Sequence[Any] | None]:
+        return await self._records(resource).pick(public_ids, names)
+
+    async def schedules(self, vet: str) -> Sequence[Any]:
+        return self._driver.diary.schedules(self.connection, self._vet(vet))
+
+    def keys(self, vet: str) -> Sequence[str]:
+        return [str(each) for each in self._vet(vet)]
+
+    def _vet(self, vet: str) -> Sequence[Any]:
+        """A vet's raw key in all its spellings."""
+        if vet not in self._vets:
+            self._vets[vet] = self._driver.readers["vets"].keys_of(vet)
+        return self._vets[vet]
+
+    def appointment(self, key: Any) -> str | None:
+        with suppress(Unreadable):
+            return self._appointments.table.ids.referred(key)
+        return None
+
+    async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
+        rows = self._driver.diary.hours[source]
+        if rows is None:
+            return []
+        found = rows.found(self.connection, self._vet(calendar.vet), calendar.schedule)
+        return [HoursRow(*row) for row in found]
+
+    async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
+        return self._times(self._driver.diary.busy[source], span)
+
+    async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
+        return self._times(self._driver.diary.slots[source], span)
+
+    def _times(self, rows: SpanRows, span: DiarySpan) -> list[TimeRow]:
+        vets, schedule = self._vet(span.calendar.vet), span.calendar.schedule
+        return rows.read(self.connection, vets, schedule, span.window)
+
+    async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
+        key = self._driver.readers["appointmentTypes"].key_of(type_id)
+        rows, vets = self._driver.diary.durations[source], self._vet(calendar.vet)
+        bounds = rows.type.bound("type", key)
+        return [row[0] for row in rows.found(self.connection, vets, calendar.schedule, **bounds)]
+
+    def kept(self, draft: Draft) -> Draft:
+        """Its encoding may lack letters of the reason."""
+        return self._driver.writes.kept(draft)
+
+    async def lock(self, calendar: Calendar) -> None:
+        """Held by the database until the transaction ends, whoever else asks for it.
+
+        A database may take two spellings of a key for one row: the lock takes them for one too.
+        """
+        name = f"schedule:{calendar.schedule}"
+        if calendar.schedule is None:
+            is_native = self._driver.readers["vets"].is_native
+            key = calendar.vet if is_native else self._vet(calendar.vet)[0]
+            parts = Columns.spelling(key, folded=True)
+            name = "vet:" + ";".join(map(str.strip, parts))
+        self._driver.engine.speech.lock(self.connection, name)
+
+    @asynccontextmanager
+    async def before_writing(self) -> AsyncIterator[None]:
+        """Nothing is written before."""
+        yield
+
+    async def write(self, draft: Draft, offer: Offer) -> str:
+        """Every row that is for such a time."""
+        values = draft_values(draft, offer.interval)
+        values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
+        async with self.after_writing():
+            key = self._driver.writes.write(self.connection, values, self.progress, self._undo)
+            public_id = self._appointments.table.public_id(key)
+            if public_id is None:
+                raise BackendNonsense("the new appointment has no usable id")
+        return public_id
+
+    @asynccontextmanager
+    async def after_writing(self) -> AsyncIterator[None]:
+        """Take back, when it fails, what no transaction would undo."""
+        try:
+            yield
+        except NotFound as error:
+            await self.withdraw()
+            raise BackendNonsense("the new appointment cannot be read back") from error
+        except Exception:
+            await self.withdraw()
+            raise
+
+    async def withdraw(self) -> None:
+        self._driver.writes.withdraw(self.connection, self._undo)
+
+    async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
+        if self._driver.reference is None:
+            return []
+        appointments = self._records("appointments")
+        return appointments.marked(self._driver.reference, draft.reference, MOST_ALIKE)
+
+    async def left_behind(
+        self, draft: Draft, interval: Interval, since: datetime
+    ) -> Sequence[Record]:
+        if self._driver.reference is not None and draft.reference:
+            return await self.carrying(draft, interval)
+        wanted = [
+            Filter("equals", ("vetId",), draft.vet_id),
+            Filter("around", ("scheduledAt",), draft.scheduled_at),
+            Filter("equals", ("patientId",), draft.patient_id),
+        ]
+        if "createdAt" in self._appointments.filterable:
+            wanted.append(Filter("written since", ("createdAt",), since))
+        return (await self._records("appointments").page(wanted, MOST_ALIKE, None)).records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlDriver:
+    """Runs what the core asks inside a database: a flow in one transaction of its own."""
+
+    engine: Engine
+    readers: Mapping[str, SqlReader]
+    diary: DiaryRows
+    writes: BookingWrites
+    reference: Expression | None
+    # bookings and look-ups wait for one another in the database itself
+    excludes: ClassVar[bool] = True
+
+    def _work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
+        """The flow as work for the engine."""
+
+        async def answered(connection: Connection) -> T:
+            return await flow(SqlSession(self, connection))
+
+        return lambda connection: complete(answered(connection))
+
+    async def one(self, resource: str, public_id: str, only: Only) -> Record:
+        """By its statements alone: most calls are such reads."""
+        reader = self.readers[resource]
+        keys = reader.keys_of(public_id)
+        return await self.engine.read(
+            lambda connection: complete(reader.at(connection, keys).one(public_id, only))
+        )
+
+    async def read(self, flow: Callable[[SqlSession], Awaitable[T]], *, reads: int = 1) -> T:
+        return await self.engine.read(self._work(flow))
+
+    async def search(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:
+        return await self.engine.search(self._work(flow))
+
+    async def book(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:
+        return await self.engine.book(self._work(flow))
+
+    async def find(self, flow: Callable[[SqlSession], Awaitable[T]], draft: Draft) -> T:
+        return await self.book(flow)
+
+    async def ping(self) -> None:
+        await self.engine.ping()
+
+    async def aclose(self) -> None:
+        await self.engine.aclose()
 
 
 class SqlAdapter(MappedAdapter):
@@ -34,7 +263,7 @@ class SqlAdapter(MappedAdapter):
         )
         limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
         engine = open_engine(options.url, **limits)
-        speech, report, shapes = engine.speech, options.report, options.shapes
+        speech = engine.speech
         self.converters = converters = Converters(
             ZoneInfo(mapping.zone),
             options.secret,
@@ -42,29 +271,17 @@ class SqlAdapter(MappedAdapter):
             table=options.ids,
             times_as_text=speech.times_as_text,
         )
-        self.readers = readers = {
-            name: SqlReader(
-                compile_resource(name, rows, shapes[name], converters),
-                rows,
-                shapes[name],
-                report,
-                speech,
-            )
-            for name, rows in mapping.resources.items()
-        }
+        self.readers: dict[str, SqlReader] = {}
+        for name, rows in mapping.resources.items():
+            plan = compile_resource(name, rows, options.shapes[name], converters)
+            self.readers[name] = SqlReader(plan, rows, options.shapes[name], options.report, speech)
         writes = BookingWrites(mapping, converters)
-        core = Core(
-            options,
-            mapping,
-            document,
-            converters,
-            readers,
-            shortens_slots=writes.shortens_slots,
-        )
+        shortens = writes.shortens_slots
+        core = Core(options, mapping, document, converters, self.readers, shortens_slots=shortens)
         reference = mapping.booking.reference
         self.driver = SqlDriver(
             engine=engine,
-            readers=readers,
+            readers=self.readers,
             diary=DiaryRows(core.diary, speech),
             writes=writes,
             reference=None if reference is None else sql(reference),

@@ -7,25 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    Delete,
-    Select,
-    String,
-    TableClause,
-    and_,
-    bindparam,
-    column,
-    delete,
-    insert,
-    literal_column,
-    select,
-    table,
-    text,
-    update,
-)
-from sqlalchemy import Sequence as SqlSequence
+import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 
@@ -38,20 +20,20 @@ from adapters.sql.engines.base import HALF, Criterion, given
 from adapters.values.convert import Converter, Text
 
 Values = Mapping[str, Any]
-Undo = list[Delete]
+Undo = list[sa.Delete]
 """What takes back what no transaction undoes, in the order in which it was written."""
 
 
-def named_table(name: str, columns: Iterable[str]) -> TableClause:
+def named_table(name: str, columns: Iterable[str]) -> sa.TableClause:
     """A table by the name that a mapping gives it, with its schema or without."""
     schema, _, bare = name.rpartition(".")
-    return table(bare, *(column(each, NullType()) for each in columns), schema=schema or None)
+    return sa.table(bare, *(sa.column(each, NullType()) for each in columns), schema=schema or None)
 
 
-def following(name: str) -> Select[Any]:
+def following(name: str) -> sa.Select[Any]:
     """The next value of a sequence by such a name."""
     schema, _, bare = name.rpartition(".")
-    return select(SqlSequence(bare, schema=schema or None).next_value())
+    return sa.select(sa.Sequence(bare, schema=schema or None).next_value())
 
 
 class BookingWrites:
@@ -85,7 +67,7 @@ class BookingWrites:
         return replace(draft, reason=self._reason.encode(draft.reason)[0])
 
     def write(
-        self, connection: Connection, values: Values, progress: BookingProgress, undo: Undo
+        self, connection: sa.Connection, values: Values, progress: BookingProgress, undo: Undo
     ) -> Any:
         """Write every row that is for such a time; the key of the appointment.
 
@@ -108,7 +90,7 @@ class BookingWrites:
                     connection.info[HALF] = True
                     rows = named_table(step.table, keys)
                     same = (rows.c[name] == given(None, key) for name, key in keys.items())
-                    undo.append(delete(rows).where(*same))
+                    undo.append(sa.delete(rows).where(*same))
             else:
                 made = scope.changed(step, row)
             if step.name is not None:
@@ -116,7 +98,7 @@ class BookingWrites:
             progress.tables += [step.table] if step.table else []
         return progress.made[self._booking.appointment]
 
-    def withdraw(self, connection: Connection, undo: Undo) -> None:
+    def withdraw(self, connection: sa.Connection, undo: Undo) -> None:
         """Delete again, last first, what no transaction would undo; as far as it goes."""
         failure: SQLAlchemyError | None = None
         for gone in reversed(undo):
@@ -133,7 +115,7 @@ class BookingWrites:
 class _Scope:
     """What `:name` stands for in SQL of the mapping: a value of the draft, or `made` by a step."""
 
-    connection: Connection
+    connection: sa.Connection
     values: Values
     made: Values
     drafts: Mapping[str, Converter]
@@ -149,16 +131,16 @@ class _Scope:
             return value.constant
         # values are given a type, as nothing else says theirs
         typed = [
-            bindparam(name, one, type_=BigInteger() if isinstance(one, int) else String())
+            sa.bindparam(name, one, type_=sa.BigInteger() if isinstance(one, int) else sa.String())
             for name, one in self._named(value.sql).items()
         ]
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        return self.connection.scalar(text(f"SELECT ({value.sql})").bindparams(*typed))
+        return self.connection.scalar(sa.text(f"SELECT ({value.sql})").bindparams(*typed))
 
     def insert(self, step: StepMap, row: dict[str, Any]) -> dict[str, Any]:
         """Insert the row; the columns of its key, with those that the database filled in."""
         rows = named_table(step.table, {*row, *step.keys})
-        statement = insert(rows).values(_given(row))
+        statement = sa.insert(rows).values(_given(row))
         filled = [name for name in step.keys if name not in row]
         if filled and self.connection.dialect.insert_returning:
             found = self.connection.execute(statement.returning(*(rows.c[name] for name in filled)))
@@ -174,7 +156,7 @@ class _Scope:
         if step.sequence is not None:
             return self.connection.execute(following(step.sequence)).scalar_one()
         if step.update is not None:
-            rows = update(named_table(step.table, row)).values(_given(row))
+            rows = sa.update(named_table(step.table, row)).values(_given(row))
             count = self.connection.execute(rows.where(self._condition(step))).rowcount
             if count == 0 and step.for_ == "slot":
                 raise SlotTaken("another program has taken the slot")
@@ -184,10 +166,10 @@ class _Scope:
         name = step.column or ""
         counter = named_table(step.table, [name])
         which, number = self._condition(step), counter.c[name]
-        moved = update(counter).where(which).values({number: number + literal_column("(1)")})
+        moved = sa.update(counter).where(which).values({number: number + sa.literal_column("(1)")})
         if self.connection.execute(moved).rowcount != 1:
             raise BackendNonsense("the mapping's counter is not exactly one row")
-        return self.connection.execute(select(number).where(which)).scalar_one()
+        return self.connection.execute(sa.select(number).where(which)).scalar_one()
 
     def _named(self, expression: str) -> dict[str, Any]:
         made = self.made
@@ -210,7 +192,7 @@ class _Scope:
         expression = step.where or "1 = 1"
         bound = [given(name, value) for name, value in self._named(expression).items()]
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        return and_(text(f"({expression})").bindparams(*bound))
+        return sa.and_(sa.text(f"({expression})").bindparams(*bound))
 
 
 def _given(row: Values) -> dict[str, Any]:

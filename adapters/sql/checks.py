@@ -11,18 +11,7 @@ from functools import partial
 from itertools import starmap
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Executable,
-    String,
-    bindparam,
-    insert,
-    literal_column,
-    null,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from adapters.documents.document import Document, Place
@@ -43,7 +32,7 @@ from adapters.sql.engines.base import ErrorKind, Expression, Speech
 from adapters.values.convert import Unreadable
 
 Ids = Callable[[str], PublicIds]
-_ONE: Expression = literal_column("1")
+_ONE: Expression = sa.literal_column("1")
 # What of a draft is a text in an expression, whatever column it is compared with.
 AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference"})
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
@@ -63,7 +52,7 @@ class SqlCheck:
 
     place: Place
     rows: Place
-    statement: Executable
+    statement: sa.Executable
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
@@ -85,7 +74,7 @@ class SchemaMismatch:
 
 
 def found_in(
-    connection: Connection, mapping: MappingFile, document: Document, speech: Speech, ids: Ids
+    connection: sa.Connection, mapping: MappingFile, document: Document, speech: Speech, ids: Ids
 ) -> Iterator[Found]:
     """What the database does not know of the mapping, each at its place in the file."""
     for mismatch in mismatches_in(connection, mapping, speech, ids):
@@ -109,7 +98,7 @@ def cut_short(document: Document, place: Place) -> str:
 
 
 def mismatches_in(
-    connection: Connection, mapping: MappingFile, speech: Speech, ids: Ids
+    connection: sa.Connection, mapping: MappingFile, speech: Speech, ids: Ids
 ) -> Iterator[SchemaMismatch]:
     """The same, by their places in the mapping."""
     lost: set[Place] = set()
@@ -121,13 +110,13 @@ def mismatches_in(
     unsafe = set(speech.transactional(connection, [step.table for step in steps if step.table]))
     for number, step in enumerate(steps):
         if step.table in unsafe - set(mapping.booking.without_transactions):
-            text = f"{step.table} has no transactions: what a booking writes there cannot be"
-            text += " undone; change its engine, or name it in booking.without_transactions"
-            yield SchemaMismatch(("booking", "steps", number), text)
+            said = f"{step.table} has no transactions: what a booking writes there cannot be"
+            said += " undone; change its engine, or name it in booking.without_transactions"
+            yield SchemaMismatch(("booking", "steps", number), said)
 
 
 def _refusal(
-    connection: Connection, speech: Speech, lost: set[Place], check: SqlCheck
+    connection: sa.Connection, speech: Speech, lost: set[Place], check: SqlCheck
 ) -> DBAPIError | None:
     """What the database says against it; nothing of rows that cannot be had."""
     if any(check.rows[: len(place)] == place for place in lost):
@@ -140,7 +129,7 @@ def _refusal(
 
 
 def _unknown(
-    connection: Connection, mapping: MappingFile, speech: Speech, lost: set[Place]
+    connection: sa.Connection, mapping: MappingFile, speech: Speech, lost: set[Place]
 ) -> Iterator[SchemaMismatch]:
     """What the database does not know; what cannot be had at all is added to `lost`."""
     refusal = partial(_refusal, connection, speech, lost)
@@ -159,7 +148,7 @@ def _unknown(
             yield SchemaMismatch(check.place, f"the database says: {said}", denied)
 
 
-def _wrong_key(connection: Connection, rows: ResourceMap, ids: PublicIds) -> str:
+def _wrong_key(connection: sa.Connection, rows: ResourceMap, ids: PublicIds) -> str:
     """Why no id can be made of the first row's key; "" where one can."""
     key = Columns(rows.key.source)
     try:
@@ -245,23 +234,23 @@ def _step(place: Place, step: StepMap) -> Iterator[_Group]:
         yield [SqlCheck((*place, "sequence"), place, following(step.sequence))], None
         return
     kind = next(each for each in ("insert", "update", "counter") if getattr(step, each))
-    bare = select(_ONE).select_from(named_table(step.table, ()))
+    bare = sa.select(_ONE).select_from(named_table(step.table, ()))
     checks = [SqlCheck((*place, kind), place, bare)]
     for name, column in [*(("key", key) for key in step.keys), ("column", step.column)]:
         if column is not None:
             # with its table's name: SQLite takes a lone "name" that is none for a text
-            statement = select(named_table(step.table, [column]).c[column])
+            statement = sa.select(named_table(step.table, [column]).c[column])
             checks.append(SqlCheck((*place, name), place, statement))
     if step.where is not None:
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        which = bare.where(text(f"({step.where})"))
+        which = bare.where(sa.text(f"({step.where})"))
         checks.append(SqlCheck((*place, "where"), place, which, dict.fromkeys(NAMED(step.where))))
     for name, value in step.values.items():
         if value.sql is not None:
             names = NAMED(value.sql)
-            typed = [bindparam(each, type_=String()) for each in names if each in AS_TEXT]
+            typed = [sa.bindparam(each, type_=sa.String()) for each in names if each in AS_TEXT]
             # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-            made = text(f"SELECT ({value.sql})").bindparams(*typed)
+            made = sa.text(f"SELECT ({value.sql})").bindparams(*typed)
             at = (*place, "values", name, "sql")
             checks.append(SqlCheck(at, place, made, dict.fromkeys(names)))
     yield checks, None
@@ -274,5 +263,5 @@ def _into(place: Place, rows: Place, step: StepMap, names: Sequence[str]) -> Sql
     """What writes these columns: each kind of step needs a right of its own."""
     written = named_table(step.table, names)
     if step.insert is not None:
-        return SqlCheck(place, rows, insert(written), dict.fromkeys(names))
-    return SqlCheck(place, rows, update(written).values(dict.fromkeys(names, null())))
+        return SqlCheck(place, rows, sa.insert(written), dict.fromkeys(names))
+    return SqlCheck(place, rows, sa.update(written).values(dict.fromkeys(names, sa.null())))

@@ -1,6 +1,5 @@
 """What a mapping reads of rows: expressions as SQL, values of several columns, keys and fields."""
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -8,13 +7,13 @@ from typing import Any
 
 from sqlalchemy import Select, and_, false, literal_column, or_, select, text
 
-from adapters.base import LONGEST_AFTER, BackendNonsense, Report
+from adapters.base import Report
 from adapters.ids import Id
 from adapters.mapped.plan import FieldPlan, RowPlan
 from adapters.mapped.records import RowReader, RowValue
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
-from adapters.values.convert import Unreadable, by_value, whole
+from adapters.values.convert import Unreadable, by_value
 
 
 def sql(expression: str) -> Expression:
@@ -143,39 +142,7 @@ class KeyedRows(RowReader):
             return None
 
 
-def bare(key: Any) -> Any:
-    """A key without what one kind of column adds to it and another lacks.
-
-    That is blanks behind a CHAR, and the places of a DECIMAL.
-    """
-    if isinstance(key, tuple):
-        return tuple(map(bare, key))
-    return key.rstrip() if isinstance(key, str) else by_value(key)
-
-
 def comparable(raws: Sequence[Any], *, loose_types: bool) -> Sequence[Any]:
     """Those spellings of keys that a database can compare with a column of either type."""
     texts = [] if loose_types else [raw for raw in raws if not isinstance(raw, int)]
     return texts or raws
-
-
-def may_be(found: Any, asked: Any) -> bool:
-    """Whether the row is the one that was asked for: MySQL finds 12 by the text `12;13` too."""
-    found = by_value(found)
-    number = isinstance(found, int) and not isinstance(asked, tuple)
-    return not number or whole(asked) == found
-
-
-def place_of(key: Any) -> str:
-    """Where a page ends. A key that makes no id has its place too, though no record."""
-    if any(isinstance(part, bytes) for part in _parts(key)):
-        raise BackendNonsense("a page ends with a key that is no number and no text")
-    place = json.dumps(bare(key), default=str)
-    if len(place) > LONGEST_AFTER:
-        raise BackendNonsense("a page ends with a key that is too long")
-    return place
-
-
-def key_at(place: str) -> Any:
-    key = json.loads(place)
-    return tuple(key) if isinstance(key, list) else key

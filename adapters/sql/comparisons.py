@@ -5,7 +5,6 @@ be: those are left out later, and may cost a page another statement.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -40,25 +39,17 @@ _Span = tuple[Any, Any]
 _Since = Callable[[Any], Criterion]
 
 
-@dataclass(frozen=True, slots=True)
 class ColumnComparison:
     """A condition on a column of such a database."""
 
-    column: Columns
-    condition: Condition
-    speech: Speech
+    def __init__(self, column: Columns, condition: Condition, speech: Speech) -> None:
+        self.column, self.condition, self.speech = column, condition, speech
+        self._kept = column.parts[0]
+        # whether the values are those to be, and not those to be left out
+        self._wants = condition.test == "in"
 
     def sql(self, converter: Any) -> Criterion:
         return _WAYS[type(converter)](self, converter)
-
-    @property
-    def _kept(self) -> Expression:
-        return self.column.parts[0]
-
-    @property
-    def _wants(self) -> bool:
-        """Whether the values are those to be, and not those to be left out."""
-        return self.condition.test == "in"
 
     @property
     def _filled(self) -> Criterion:

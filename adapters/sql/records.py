@@ -1,32 +1,40 @@
 """Reads one resource: its statements, built once from the mapping, and rows made into records.
 
-A record by id costs one statement and one more per list inside it; so does a whole page.
+A record by id costs one statement and one more per list inside it; so does a whole page. Filters,
+and the conditions under which records exist for who asks, are part of the statements: these let
+through every row that the conditions let be, and hardly another. What its engine takes for the
+same, and the shown value is not, is left out here, before more of it is read.
 """
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+import json
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, and_, false, func, not_, or_, select
 from sqlalchemy.exc import DBAPIError
 
-from adapters.base import Condition, FieldShape, Filter, Only, Page, Record, Report, Trouble
-from adapters.ids import NativeIds
+from adapters.base import (
+    LONGEST_AFTER,
+    BackendNonsense,
+    Condition,
+    FieldShape,
+    Filter,
+    Only,
+    Page,
+    Record,
+    Report,
+    Trouble,
+)
+from adapters.ids import Id, NativeIds
 from adapters.mapped.plan import RowPlan
 from adapters.mapped.records import Batch, ResourceReader
 from adapters.mapping.models import ListMap, ResourceMap
-from adapters.sql.columns import (
-    Columns,
-    KeyedRows,
-    bare,
-    comparable,
-    key_at,
-    may_be,
-    place_of,
-    rows_of,
-)
-from adapters.sql.conditions import RowConditions
+from adapters.mapping.narrowing import is_ordered
+from adapters.sql.columns import Columns, KeyedRows, comparable, rows_of
+from adapters.sql.comparisons import COMPARED, ColumnComparison
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
-from adapters.values.convert import whole
+from adapters.values.convert import Converter, JoinedText, PartOfText, by_value, fold, whole
+from adapters.values.times import ROOM
 
 # PostgreSQL's words for a value that is none of the column's kind, or too large for it.
 MISFITS = frozenset({"22P02", "22003"})
@@ -47,11 +55,18 @@ class SqlReader:
         report: Report,
         speech: Speech,
     ) -> None:
-        self.name, self.lists = plan.resource, plan.list_names
-        self.speech = speech
+        self.name, self.speech, self._shapes = plan.resource, speech, shapes
         self.table = self.rows = KeyedRows(plan, report)
-        self.conditions = RowConditions(self.table, shapes, speech)
-        self.filterable = self.conditions.filterable
+        self._places: dict[str, tuple[Columns, Converter]] = {
+            column.name: (column, column.converter) for column in self.table.columns
+        }
+        self._places["id"] = self.table.key, Id(self.table.ids, own=True)
+        self.filterable = frozenset(
+            column.name
+            for column in self.table.columns
+            # a text that cannot be compared may be searched all the same
+            if column.converter.compares or isinstance(column.converter, JoinedText | PartOfText)
+        )
         self.children = [
             Children(name, nested, KeyedRows(plan.lists[name], report), speech)
             for name, nested in rows.lists.items()
@@ -74,10 +89,6 @@ class SqlReader:
         """Reads on a connection; `keys` are those of the one record, where it is one."""
         return SqlRecords(self, connection, keys)
 
-    def refusal(self, condition: Condition) -> str | None:
-        """Why its lists cannot leave out what a condition does; None where they can."""
-        return self.conditions.refusal(condition)
-
     def key_of(self, public_id: str) -> Any:
         """The row's raw key; NotFound, without a query, for an id that was never made here.
 
@@ -96,6 +107,72 @@ class SqlReader:
         """All raw keys that have that id, of those that the database can compare."""
         keys = self.table.ids.keys(public_id)
         return comparable(keys, loose_types=self.speech.loose_types)
+
+    def conditions(self, only: Only) -> Iterator[Criterion]:
+        """What to add to a statement; of what comes then `exists` of its rows decides."""
+        for condition in only:
+            columns, converter = self._places[condition.field]
+            yield ColumnComparison(columns, condition, self.speech).sql(converter)
+
+    def refusal(self, condition: Condition) -> str | None:
+        """Why a statement cannot have that condition; None where it can."""
+        text = self.table.refusal(condition, self._shapes)
+        if text is not None:
+            return text
+        columns, converter = self._places[condition.field]
+        name = f"{self.name}.{condition.field}"
+        if columns.width > 1:
+            return (
+                f"{name} is kept in several columns: leave it out of `only`, or map it from one"
+                " column"
+            )
+        if type(converter) in COMPARED and converter.compares:
+            return None
+        does = "sort" if is_ordered(condition) else "compare"
+        return (
+            f"{name} is kept in a way that the database does not {does}: leave it out of `only`,"
+            f" or map it from a column that it does {does}"
+        )
+
+    def filtered(self, wanted: Filter) -> Criterion:
+        """What to add to a statement; BackendNonsense for what cannot be compared."""
+        columns = [self._places[name][0] for name in wanted.fields]
+        if wanted.match == "search":
+            return self._search(columns, wanted.value)
+        name, column = wanted.fields[0], columns[0]
+        converter: Any = self._places[name][1]
+        if not converter.compares:
+            raise BackendNonsense(f"{self.name} cannot be compared by {name}")
+        if wanted.match == "since":
+            return column.beyond(converter.since(wanted.value), at_least=True)
+        if wanted.match == "written since":
+            return column.beyond(converter.first_written(wanted.value), at_least=True)
+        if wanted.match == "around":
+            early, late = (converter.encode(wanted.value + each)[0] for each in (-ROOM, ROOM))
+            return and_(column.beyond(early, at_least=True), not_(column.beyond(late)))
+        raws = converter.encode(wanted.value)
+        if isinstance(converter, Id):
+            return column.among(comparable(raws, loose_types=self.speech.loose_types))
+        return self._is_one_of(column.parts[0], raws) if column.width == 1 else column.among(raws)
+
+    def _is_one_of(self, expression: Expression, raws: Sequence[Any]) -> Criterion:
+        """Blanks round a text count as little here as where it is read; "" is no value too."""
+        trimmed = self.speech.trimmed(expression)
+        sides = ((trimmed if isinstance(raw, str) else expression, raw) for raw in raws)
+        conditions = [side == given(None, raw) for side, raw in sides]
+        return or_(false(), *conditions, *([expression.is_(None)] if "" in raws else ()))
+
+    def _search(self, columns: Sequence[Columns], words: str) -> Criterion:
+        """Each word begins a word of the texts; letters and digits count, nothing else."""
+        wanted = fold(words).split()
+        if not wanted:
+            return false()
+        # two fields may be parts of one column
+        texts = {str(part): part for column in columns for part in column.parts}
+        joined, *others = (self.speech.searchable(text) for text in texts.values())
+        for text in others:
+            joined = joined.concat(text)
+        return and_(*(joined.like(given(None, f"% {word}%")) for word in wanted))
 
 
 class SqlRecords(ResourceReader):
@@ -124,7 +201,7 @@ class SqlRecords(ResourceReader):
         reader = self._reader
         keys = self._asked or reader.keys_of(public_id)
         if only:
-            statement = statement.where(*reader.conditions.of(only))
+            statement = statement.where(*reader.conditions(only))
         bound = reader.table.key.bound("key", keys[0])
         if reader.is_native:
             bound = {"keys": list(keys)}
@@ -134,7 +211,11 @@ class SqlRecords(ResourceReader):
             if reader.speech.code(error) not in MISFITS:
                 raise
             row = None  # a key that the column cannot hold names nothing
-        if row is None or not may_be(reader.table.key_in(row), keys[0]):
+        if row is None:
+            raise self.rows.missing()
+        number = by_value(reader.table.key_in(row))
+        # MySQL finds 12 by the text `12;13` too
+        if isinstance(number, int) and number != whole(keys[0]):
             raise self.rows.missing()
         return row
 
@@ -178,8 +259,8 @@ class SqlRecords(ResourceReader):
 
         Rows outside `only` are not among them, nor in what is skipped.
         """
-        conditions = [self._reader.conditions.of_filter(each) for each in filters]
-        conditions += self._reader.conditions.of(only)
+        conditions = [self._reader.filtered(each) for each in filters]
+        conditions += self._reader.conditions(only)
         batches = self._batches(conditions, limit, after, only)
         return await self.filled(batches, limit, only, at_once=limit)
 
@@ -193,16 +274,18 @@ class SqlRecords(ResourceReader):
             if after is None:
                 statement = statement.add_columns(self._blank_count(conditions))
             else:
-                statement = statement.where(key.beyond(key_at(after)))
+                begin = json.loads(after)
+                behind = tuple(begin) if isinstance(begin, list) else begin
+                statement = statement.where(key.beyond(behind))
             statement = statement.order_by(*key.parts).limit(asked + 1)
             rows = self._connection.execute(statement).all()
             if after is None:
                 keyless = self._blanks(conditions, rows, only)
             yield Batch(rows=rows, last=len(rows) <= asked, keyless=keyless)
-            after, asked = place_of(reader.table.key_in(rows[-1])), max(limit, AT_LEAST)
+            after, asked = _place_of(reader.table.key_in(rows[-1])), max(limit, AT_LEAST)
 
     def place(self, batch: Batch, number: int) -> str:
-        return place_of(self._reader.table.key_in(batch.rows[number]))
+        return _place_of(self._reader.table.key_in(batch.rows[number]))
 
     def _blank_count(self, conditions: list[Criterion]) -> Expression:
         """How many rows have no key at all: counted with the first page, up to MOST_BLANK."""
@@ -248,7 +331,7 @@ class Children:
         parents |= {spelt(key): record for key, record in records.items()}
         for record in records.values():
             record[self.name] = []
-        for row in self._rows(connection, [bare(key) for key in records]):
+        for row in self._rows(connection, [_bare(key) for key in records]):
             key = self._parent_in(row)
             spellings = (spelt(key), spelt(key, folded=True), spelt(whole(key)))
             parent = next((parents[each] for each in spellings if each in parents), None)
@@ -263,3 +346,23 @@ class Children:
         # a number against a text column would be compared as numbers, past its index
         parents = keys if self._loose else list(map(str, keys))
         return connection.execute(self._of_many, {"parents": parents})
+
+
+def _bare(key: Any) -> Any:
+    """A key without what one kind of column adds to it and another lacks.
+
+    That is blanks behind a CHAR, and the places of a DECIMAL.
+    """
+    if isinstance(key, tuple):
+        return tuple(map(_bare, key))
+    return key.rstrip() if isinstance(key, str) else by_value(key)
+
+
+def _place_of(key: Any) -> str:
+    """Where a page ends. A key that makes no id has its place too, though no record."""
+    if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
+        raise BackendNonsense("a page ends with a key that is no number and no text")
+    place = json.dumps(_bare(key), default=str)
+    if len(place) > LONGEST_AFTER:
+        raise BackendNonsense("a page ends with a key that is too long")
+    return place

@@ -22,9 +22,9 @@ from adapters.mapped.repeated import KnownTimes
 from adapters.mapped.session import BookingProgress, complete
 from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.models import NAMED, StepMap
+from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table
 from adapters.sql.engines.base import ErrorKind
-from adapters.sql.session import SqlSession
 from adapters.values.convert import Unreadable
 
 # Columns that are numbered by themselves (identity) need no right.
@@ -211,7 +211,7 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
     def work(connection: Connection) -> Any:
         nonlocal done, also
         done = BookingProgress()
-        session = case.adapter.driver.session(connection, done)
+        session = SqlSession(case.adapter.driver, connection, done)
         try:
             record = complete(case.core.bookings.book(session, draft, KnownTimes()))
         except BackendNonsense:

@@ -19,9 +19,9 @@ from adapters.documents.document import Place
 from adapters.examination import Verdict
 from adapters.mapped.repeated import KnownTimes
 from adapters.mapping.models import BusyMap
+from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table
 from adapters.sql.columns import sql
-from adapters.sql.session import SqlSession
 
 # Rows of a table that may be read for one call, and those from which on it fails a partner.
 BIG, HUGE = 5_000, 100_000

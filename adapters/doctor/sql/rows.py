@@ -15,12 +15,11 @@ from adapters.doctor.case import DoctorCase, Look, counted
 from adapters.doctor.tallies import FieldTally, RowTally
 from adapters.examination import SAMPLE
 from adapters.mapping.models import ListMap, ResourceMap
-from adapters.sql.adapter import SqlAdapter
+from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.columns import Columns, FieldColumn, KeyedRows, rows_of, sql
+from adapters.sql.engines import Engine
 from adapters.sql.engines.base import Speech
-from adapters.sql.engines.engine import Engine
 from adapters.sql.records import MOST_BLANK
-from adapters.sql.session import SqlSession
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from adapters.documents.document import Place
 from adapters.examination import Verdict
 from adapters.mapped.adapter import Core
 from adapters.mapping.models import ListMap, ResourceMap
+from adapters.sql.adapter import SqlSession
 from adapters.sql.checks import SchemaMismatch, checks_of, cut_short, mismatches_in
-from adapters.sql.session import SqlSession
 
 _IN_SQLITE = text(
     "SELECT m.name, p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p"

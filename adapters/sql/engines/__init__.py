@@ -1,17 +1,59 @@
-"""The databases that a practice system may keep its tables in: one engine each.
+"""The databases that a practice system may keep its tables in: one engine runs the work of each.
 
 The door of the family: `open_engine` knows them by the beginning of the address.
 """
 
 import importlib.util
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import NamedTuple
 
+from sqlalchemy import text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from adapters.sql.engines.engine import Engine
+from adapters.sql.engines.lanes import Driver
+
+# Seconds in which it should be told why the practice system does not answer.
+PING_PATIENCE = 1.5
+
+
+class Engine:
+    """Runs work on the practice's database; every verb raises AdapterErrors.
+
+    A deadline counts from the moment of the call. Searches look at every row: they wait for one
+    another, and no other read for them. A ping has a lane of its own, as behind many slow reads it
+    would say that nothing answers.
+    """
+
+    def __init__(self, driver: Driver, *, timeout: float, booking_timeout: float) -> None:
+        self.speech, lane = driver.speech, driver.lane
+        self.reader = lane(driver, driver.readers, timeout)
+        searcher = lane(driver, 1, timeout)
+        inspector = lane(driver, 1, max(timeout, driver.inspection))
+        self.booker = lane(driver, driver.bookers, booking_timeout, booking=True)
+        pinger = lane(driver, 1, min(timeout, PING_PATIENCE))
+        self._lanes = (self.reader, searcher, inspector, pinger, self.booker)
+        self.read = self.reader.run
+        """The work's result, in one snapshot that cannot write."""
+        self.inspect = inspector.run
+        """The same for work of many statements that no call waits for."""
+        self.search = searcher.run
+        """The same for work that looks at every row of a table."""
+        self.book = self.booker.run
+        """The same, writing: committed when the work returns, else undone.
+
+        The work may be called again when the database undid it for a collision.
+        """
+        question = text(driver.question)
+        self.ping = partial(pinger.run, lambda connection: connection.scalar(question))
+        """Whether the database answers."""
+
+    async def aclose(self) -> None:
+        """Wait for what runs, and let go of every connection."""
+        for lane in self._lanes:
+            await lane.aclose()
 
 
 class EngineKind(NamedTuple):

@@ -7,26 +7,14 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeVar
 
-import sqlalchemy
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    CursorResult,
-    Executable,
-    TextClause,
-    UpdateBase,
-    bindparam,
-    event,
-    literal_column,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
 
 T = TypeVar("T")
-Work = Callable[[Connection], T]
-Expression = ColumnElement[Any]
-Criterion = ColumnElement[bool]
+Work = Callable[[sa.Connection], T]
+Expression = sa.ColumnElement[Any]
+Criterion = sa.ColumnElement[bool]
 
 # What stands for a blank in old tables, beside the blank.
 BLANKS = " \t\n\v\f\r"
@@ -103,7 +91,7 @@ class Speech(Protocol):
 
     kinds: ClassVar[Mapping[str, ErrorKind]]
     binary: ClassVar[str]
-    now: ClassVar[TextClause]
+    now: ClassVar[sa.TextClause]
     loose_types: ClassVar[bool] = False
     times_as_text: ClassVar[bool] = False
     bits_are_letters: ClassVar[bool] = False
@@ -126,7 +114,7 @@ class Speech(Protocol):
         """Whether the text does not begin with YYYY-MM-DD."""
 
     def explain(
-        self, connection: Connection, statement: Executable, parameters: dict[str, Any]
+        self, connection: sa.Connection, statement: sa.Executable, parameters: dict[str, Any]
     ) -> tuple[TableAccess, ...]:
         """The plan of a statement that is not run.
 
@@ -152,42 +140,42 @@ class Speech(Protocol):
             return None
         return " ".join(str(self.sentence(error)).split())
 
-    def lock(self, connection: Connection, name: str) -> None:
+    def lock(self, connection: sa.Connection, name: str) -> None:
         """Inside a booking: hold the name until its end, alone among all who ask for it.
 
         BackendUnavailable when others hold it for too long.
         """
 
-    def clock(self, connection: Connection) -> ServerClock:
+    def clock(self, connection: sa.Connection) -> ServerClock:
         """What the server's clock shows."""
         return ServerClock(*connection.execute(self.now).one())
 
-    def rights(self, connection: Connection) -> Sequence[str]:
+    def rights(self, connection: sa.Connection) -> Sequence[str]:
         """What the account may do beyond its needs, as sentences."""
         return []
 
-    def transactional(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
+    def transactional(self, connection: sa.Connection, tables: Sequence[str]) -> Sequence[str]:
         """Those of the tables that have no transactions."""
         return []
 
 
 def given(
     name: str | None, value: Any = _NOTHING, *, expanding: bool = False
-) -> BindParameter[Any]:
+) -> sa.BindParameter[Any]:
     """A parameter whose type is the database's to find, from what it is compared with.
 
     So one name can be compared with one type only.
     """
     if value is _NOTHING:
-        return bindparam(name, type_=NullType(), expanding=expanding)
-    return bindparam(name, value, type_=NullType(), expanding=expanding)
+        return sa.bindparam(name, type_=NullType(), expanding=expanding)
+    return sa.bindparam(name, value, type_=NullType(), expanding=expanding)
 
 
 def quoted(value: str, prefix: str = "") -> Expression:
     """A constant of ours within a statement."""
     doubled = value.replace("'", "''")
     # nosemgrep: sql-is-never-put-together-as-text - constants of ours, quoted
-    return literal_column(f"{prefix}'{doubled}'")
+    return sa.literal_column(f"{prefix}'{doubled}'")
 
 
 def as_text(raw: bytes) -> str | bytes:
@@ -204,10 +192,10 @@ def plain_number(shown: str | bytes) -> int | Decimal:
     return int(text) if _WHOLE(text) else Decimal(text)
 
 
-def explaining(engine: sqlalchemy.Engine) -> None:
+def explaining(engine: sa.Engine) -> None:
     """From now on the engine's connections can explain."""
 
-    @event.listens_for(engine, "before_cursor_execute", retval=True)
+    @sa.event.listens_for(engine, "before_cursor_execute", retval=True)
     def prefixed(*call: Any) -> tuple[str, Any]:
         _, _, statement, parameters, context, _ = call
         words = context is not None and context.execution_options.get(_EXPLAIN)
@@ -215,10 +203,10 @@ def explaining(engine: sqlalchemy.Engine) -> None:
 
 
 def explain(
-    connection: Connection, words: str, statement: Executable, parameters: dict[str, Any]
-) -> CursorResult[Any, *tuple[Any, ...]]:
+    connection: sa.Connection, words: str, statement: sa.Executable, parameters: dict[str, Any]
+) -> sa.CursorResult[Any, *tuple[Any, ...]]:
     """What the database answers to the statement with words such as EXPLAIN before it."""
-    if not isinstance(statement, UpdateBase):
+    if not isinstance(statement, sa.UpdateBase):
         return connection.execute(statement, parameters, execution_options={_EXPLAIN: words})
     # by hand: its result would be taken for that of a write
     compiled = statement.compile(connection, column_keys=list(parameters) or None)

@@ -17,15 +17,8 @@ from functools import partial
 from math import ceil
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    Connection,
-    Executable,
-    create_engine,
-    func,
-    literal_column,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection, Executable, func, literal_column, text
 from sqlalchemy.dialects.mssql.base import MSDialect, MSSQLCompiler
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
@@ -42,7 +35,7 @@ from adapters.sql.engines.base import (
     TableAccess,
     quoted,
 )
-from adapters.sql.engines.threads import ThreadDriver
+from adapters.sql.engines.lanes import ThreadDriver
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # It knows letters with and without their accents, and in both cases, as the same.
@@ -164,7 +157,7 @@ class MssqlSpeech(Speech):
 class _Bare(MSSQLCompiler):
     """Numbers as they are, as TOP wants them, and NULL for every other parameter."""
 
-    def visit_bindparam(self, bindparam: BindParameter[Any], *_: Any, **__: Any) -> str:
+    def visit_bindparam(self, bindparam: sa.BindParameter[Any], *_: Any, **__: Any) -> str:
         value = bindparam.effective_value
         return str(value) if type(value) is int else "NULL"
 
@@ -190,7 +183,7 @@ class MssqlDriver(ThreadDriver):
 
     def __init__(self, address: URL) -> None:
         self.speech = MssqlSpeech()
-        self._engine = create_engine(
+        self._engine = sa.create_engine(
             address.set(drivername="mssql+mssqlpython"),
             isolation_level="AUTOCOMMIT",
             poolclass=NullPool,

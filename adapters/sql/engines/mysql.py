@@ -43,7 +43,7 @@ from adapters.sql.engines.base import (
     plain_number,
     quoted,
 )
-from adapters.sql.engines.pool import PoolDriver, connection_pool
+from adapters.sql.engines.lanes import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # In a connection's `info`: the names of the locks that it holds.

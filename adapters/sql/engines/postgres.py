@@ -16,18 +16,8 @@ from hashlib import blake2b
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]  # it comes without types
-from sqlalchemy import (
-    Connection,
-    Executable,
-    Numeric,
-    Text,
-    case,
-    cast,
-    event,
-    func,
-    literal_column,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection, Executable, case, cast, event, func, literal_column, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -46,7 +36,7 @@ from adapters.sql.engines.base import (
     plain_number,
     quoted,
 )
-from adapters.sql.engines.pool import PoolDriver, connection_pool
+from adapters.sql.engines.lanes import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, fold
 
 # By the beginning of the SQLSTATE; the longest that fits holds.
@@ -142,7 +132,7 @@ class PostgresSpeech(Speech):
     kinds, binary, now = KINDS, "C", _CLOCK
 
     def searchable(self, expression: Expression) -> Expression:
-        raw = func.left(func.coalesce(cast(expression, Text), quoted("")), LONGEST_FOLDED)
+        raw = func.left(func.coalesce(cast(expression, sa.Text), quoted("")), LONGEST_FOLDED)
         plain: Expression = func.translate(raw, quoted(ACCENTED), quoted(PLAIN))
         for letter, several in _SEVERAL.items():
             plain = func.replace(plain, quoted(letter), quoted(several))
@@ -151,16 +141,16 @@ class PostgresSpeech(Speech):
         return quoted(" ").op("||")(bare)
 
     def trimmed(self, expression: Expression) -> Expression:
-        return func.btrim(cast(expression, Text), literal_column(r"E' \t\n\r\f\x0b'"))
+        return func.btrim(cast(expression, sa.Text), literal_column(r"E' \t\n\r\f\x0b'"))
 
     def number(self, expression: Expression) -> Expression:
-        shown = cast(expression, Text)
+        shown = cast(expression, sa.Text)
         bare = func.regexp_replace(shown, quoted("[[:space:]']"), quoted(""), quoted("g"))
         plain = bare.op("~", is_comparison=True)(quoted(PLAIN_NUMBER))
-        return case((plain, cast(func.replace(bare, quoted(","), quoted(".")), Numeric)))
+        return case((plain, cast(func.replace(bare, quoted(","), quoted(".")), sa.Numeric)))
 
     def undated(self, expression: Expression) -> Criterion:
-        return cast(expression, Text).op("!~", is_comparison=True)(quoted(DATED))
+        return cast(expression, sa.Text).op("!~", is_comparison=True)(quoted(DATED))
 
     def explain(
         self, connection: Connection, statement: Executable, parameters: dict[str, Any]

@@ -32,7 +32,7 @@ from adapters.sql.engines.base import (
     explaining,
     quoted,
 )
-from adapters.sql.engines.threads import ThreadDriver
+from adapters.sql.engines.lanes import ThreadDriver
 from adapters.values.convert import Unreadable, fold
 from adapters.values.numbers import decimal
 

@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from adapters.base import BackendNonsense, OutcomeUnknown
-from adapters.sql.engines import open_engine
-from adapters.sql.engines.engine import Engine
+from adapters.sql.engines import Engine, open_engine
 from tests.adapters.servers import execute_async, postgres_database
 
 SETUP = (

@@ -14,9 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from adapters.base import BackendUnavailable
 from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
-from adapters.sql.engines import open_engine
+from adapters.sql.engines import Engine, open_engine
 from adapters.sql.engines.base import given
-from adapters.sql.engines.engine import Engine
 from adapters.sql.engines.mysql import MysqlSpeech
 from tests.adapters.servers import execute_async, mariadb_database, postgres_database
 

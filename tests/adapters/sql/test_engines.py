@@ -23,9 +23,9 @@ from adapters.base import (
 )
 from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
-from adapters.sql.engines import open_engine, wrong_with
+from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import ErrorKind, Speech, explain, given
-from adapters.sql.engines.engine import MOST_WAITING, READERS, Engine
+from adapters.sql.engines.lanes import MOST_WAITING, READERS
 from adapters.values.convert import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 from tests.waiting import until

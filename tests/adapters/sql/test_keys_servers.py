@@ -12,7 +12,7 @@ from sqlalchemy import event
 from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, Query
 from adapters.doctor.sql import examine
 from adapters.examination import Examination, Verdict
-from adapters.sql.session import SqlSession
+from adapters.sql.adapter import SqlSession
 from adapters.values.times import instant_text
 from tests.adapters.ids.test_ids import GIVEN
 from tests.adapters.shelf import Shelf

@@ -23,7 +23,7 @@ from adapters.base import (
 from adapters.documents.problems import DocumentErrors
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
-from adapters.sql.engines.engine import MOST_WAITING
+from adapters.sql.engines.lanes import MOST_WAITING
 from adapters.sql.engines.sqlite import READERS
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, everything, run

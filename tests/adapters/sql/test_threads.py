@@ -13,8 +13,8 @@ from sqlalchemy.exc import OperationalError
 
 from adapters.asking import ASKING, Asking
 from adapters.base import BackendNonsense, BackendUnavailable
+from adapters.sql.engines.lanes import ThreadLane
 from adapters.sql.engines.sqlite import SqliteDriver
-from adapters.sql.engines.threads import ThreadLane
 
 
 @pytest.fixture

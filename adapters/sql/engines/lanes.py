@@ -1,0 +1,420 @@
+"""How work is done on the practice's database: one transaction for each piece, in a lane.
+
+Work is a plain function of a SQLAlchemy connection. Each kind of work has a lane: behind an
+asynchronous driver a pool of connections, behind one that blocks a few threads that take work in
+turn. However an attempt ends, its connection is left clean, or is given up.
+"""
+
+import asyncio
+import errno
+import random
+import threading
+import time
+from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Protocol
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from adapters.base import (
+    AdapterError,
+    BackendNonsense,
+    BackendTimeout,
+    BackendUnavailable,
+    OutcomeUnknown,
+)
+from adapters.sql.engines.base import HALF, SAID, UNTIL, ErrorKind, Speech, T, Work, explaining
+from adapters.wrappers.admission import CallLimiter
+from adapters.wrappers.unreachable import reason
+
+READERS = 4
+BOOKERS = 4
+MOST_WAITING = 256
+# What a driver raises, besides what the work itself does.
+DRIVER_ERRORS = (SQLAlchemyError, OSError, UnicodeError, OverflowError)
+MOST_COLLISIONS = 3
+# A booking that finds its row there already looks again: then it sees who was quicker.
+COLLISIONS = (ErrorKind.AGAIN, ErrorKind.DUPLICATE)
+# Seconds, times the number of collisions: those who collided are not to meet again.
+JITTER = (0.01, 0.06)
+# Seconds past the deadline in which the server may stop a statement itself, and so keep the
+# connection; then the connection is given up.
+GRACE = 0.4
+# Seconds for the ROLLBACK of a connection that is to be kept.
+CLEANING = 2.0
+_UNDONE = (ErrorKind.DOWN, ErrorKind.TIMEOUT, ErrorKind.BUSY, ErrorKind.AGAIN)
+# In a connection's `info`: whether it had work before, and the limit of its statements.
+_USED, _LIMIT = "clinic_used", "clinic_limit"
+
+
+class Driver(Protocol):
+    """What one kind of database does in its own way.
+
+    `never_committed`: what an error of a COMMIT is about that proves that there is no booking.
+    `question`: what a ping asks. `inspection`: seconds for all statements of a mapping, as over a
+    slow line each takes its time.
+    """
+
+    speech: Speech
+    lane: ClassVar[type["Lane"]]
+    begin_read: ClassVar[str] = "BEGIN"
+    begin_booking: ClassVar[str] = "BEGIN"
+    end_read: ClassVar[str] = "COMMIT"
+    rollback: ClassVar[str] = "ROLLBACK"
+    never_committed: ClassVar[frozenset[ErrorKind]] = frozenset(
+        {ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED}
+    )
+    question: ClassVar[str] = "SELECT 1"
+    readers: ClassVar[int] = READERS
+    bookers: ClassVar[int] = BOOKERS
+    inspection: ClassVar[float] = 30.0
+
+    def limit(self, connection: Connection, tenths: int) -> None:
+        """From now on the server stops each statement that takes more tenths of a second."""
+
+    def before_commit(self, connection: Connection) -> None:
+        """AdapterError where a booking must not be committed after all."""
+        return
+
+    def settle(self, connection: Connection) -> None:
+        """Let go of what outlives a transaction, if anything does."""
+        return
+
+    def explained(self, kind: ErrorKind, code: str, error: Exception) -> str:
+        """What went wrong; never in the driver's words, which may quote values."""
+        why = reason(error) if kind is ErrorKind.DOWN else None
+        if why:
+            return f"the database can't be reached: {why}; see backend.url"
+        return f"{SAID.get(kind, 'a statement failed')} ({code})"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A piece of work in a transaction, to end by `until` (of time.monotonic), tried until it does.
+
+    `connected`: whether a connection was had for this try.
+    """
+
+    driver: Driver
+    booking: bool
+    until: float
+    collisions: int = 0
+    connected: bool = False
+    info: dict[Any, Any] = field(default_factory=dict)
+    reused: bool = False
+    begun: bool = False
+    committing: bool = False
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return max(0.0, self.until - time.monotonic())
+
+    def run(self, connection: Connection, work: Work[T]) -> T:
+        """The work's result, committed; one of DRIVER_ERRORS or the work's own."""
+        driver, self.info = self.driver, connection.info
+        self.reused = _USED in self.info
+        self.info[_USED] = True
+        self.info.pop(HALF, None)
+        self.info[UNTIL] = self.until
+        tenths = int(self.left * 10) + 1
+        if self.info.get(_LIMIT) != tenths:  # most calls have all of their time left
+            driver.limit(connection, tenths)
+            self.info[_LIMIT] = tenths
+        connection.exec_driver_sql(driver.begin_booking if self.booking else driver.begin_read)
+        self.begun = True
+        result = work(connection)
+        if self.booking:
+            driver.before_commit(connection)
+            self.committing = True
+        connection.exec_driver_sql("COMMIT" if self.booking else driver.end_read)
+        self.begun = self.committing = False
+        return result
+
+    def settle(self, connection: Connection) -> bool:
+        """Undo what is not committed; True, as the connection is clean then."""
+        if self.begun:
+            connection.exec_driver_sql(self.driver.rollback)
+        self.driver.settle(connection)
+        return True
+
+    def leaves_whole(self, error: BaseException) -> bool:
+        """Whether the connection is in a known state: an answer came to all that was asked."""
+        if isinstance(error, DBAPIError):
+            return self._kind(error) is not ErrorKind.DOWN
+        return isinstance(error, Exception) and not isinstance(error, OSError)
+
+    def pause_after(self, error: Exception) -> float:
+        """Seconds until another attempt where that does no harm; else raises the AdapterError."""
+        kind, half = self._kind(error), HALF in self.info
+        self.collisions += kind in COLLISIONS
+        # nobody gains by guessing it
+        pause = random.uniform(*JITTER) * self.collisions  # noqa: S311  # nosec B311
+        if kind in COLLISIONS:  # it left nothing
+            harmless = self.collisions < MOST_COLLISIONS
+            harmless = harmless and (self.booking or kind is ErrorKind.AGAIN)
+        else:  # a connection that was dead already got nothing of a booking
+            harmless = kind is ErrorKind.DOWN and self.reused
+            harmless = harmless and not (self.booking and self.begun)
+        if half or not harmless or self.left <= pause:
+            raise self._failure(kind, error, half=half) from error
+        self.connected = self.reused = self.begun = self.committing = False
+        return pause
+
+    def _kind(self, error: BaseException) -> ErrorKind:
+        if isinstance(error, DBAPIError):
+            down = error.connection_invalidated
+            return ErrorKind.DOWN if down else self.driver.speech.kind(error)
+        if isinstance(error, TimeoutError) and self.connected:
+            return ErrorKind.TIMEOUT
+        return ErrorKind.DOWN if isinstance(error, OSError) else ErrorKind.OTHER
+
+    def _failure(self, kind: ErrorKind, error: Exception, *, half: bool) -> AdapterError:
+        number = error.errno if isinstance(error, OSError) else None
+        code = errno.errorcode.get(number or 0, type(error).__name__)
+        if isinstance(error, DBAPIError):
+            code = self.driver.speech.code(error)
+        if half:
+            return OutcomeUnknown(f"a booking could not be taken back whole ({code})")
+        said = self.driver.explained(kind, code, error)
+        if self.committing and kind not in self.driver.never_committed:
+            return OutcomeUnknown(f"the booking's end is not known: {said}")
+        if kind is ErrorKind.TIMEOUT and not self.booking:
+            return BackendTimeout(said)
+        return BackendUnavailable(said) if kind in _UNDONE else BackendNonsense(said)
+
+
+class Lane(ABC):
+    """Does one kind of work, so many pieces at a time, each with `patience` seconds in all.
+
+    What waits too long for its turn, and what finds too much waiting, is BackendUnavailable.
+    """
+
+    def __init__(self, driver: Any, size: int, patience: float, *, booking: bool = False) -> None:
+        self._driver, self._booking, self._patience = driver, booking, patience
+        self._room = CallLimiter(size, MOST_WAITING, patience)
+
+    @abstractmethod
+    async def run(self, work: Work[T]) -> T:
+        """The work's result, or its AdapterError."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Wait for what runs, and let go of every connection."""
+
+
+class PoolLane(Lane):
+    """So many connections for one kind of work.
+
+    A dead connection costs another try, on a fresh one. A booking has a task of its own, which a
+    caller who leaves does not end.
+    """
+
+    def __init__(
+        self, driver: "PoolDriver", size: int, patience: float, *, booking: bool = False
+    ) -> None:
+        super().__init__(driver, size, patience, booking=booking)
+        self._engine = driver.pool(size, booking=booking)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def run(self, work: Work[T]) -> T:
+        attempt = Attempt(self._driver, self._booking, time.monotonic() + self._patience)
+        task = asyncio.create_task(self._in_turn(attempt, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not self._booking:
+                task.cancel()
+            raise
+
+    async def aclose(self) -> None:
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._engine.dispose()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # its caller may have left
+
+    async def _in_turn(self, attempt: Attempt, work: Work[T]) -> T:
+        if not self._room.take():
+            await self._room.enter()
+        try:
+            while True:
+                try:
+                    return await self._transaction(attempt, work)
+                except DRIVER_ERRORS as error:
+                    pause = attempt.pause_after(error)
+                await asyncio.sleep(pause)
+        finally:
+            self._room.leave()
+
+    async def _transaction(self, attempt: Attempt, work: Work[T]) -> T:
+        connection, keep = None, False
+        try:
+            async with asyncio.timeout(attempt.left + GRACE):
+                connection = await self._engine.connect()
+                attempt.connected = True
+                result = await connection.run_sync(attempt.run, work)
+            keep = True
+        except BaseException as error:
+            keep = attempt.leaves_whole(error)
+            raise
+        finally:
+            if connection is not None:
+                task = asyncio.ensure_future(self._give_back(connection, attempt, keep=keep))
+                try:
+                    await asyncio.shield(task)
+                except asyncio.CancelledError:
+                    await asyncio.wait([task])  # to its end all the same
+                    raise
+        return result
+
+    async def _give_back(
+        self, connection: AsyncConnection, attempt: Attempt, *, keep: bool
+    ) -> None:
+        if keep and not connection.invalidated:
+            with suppress(SQLAlchemyError, OSError):
+                async with asyncio.timeout(CLEANING):
+                    await connection.run_sync(attempt.settle)
+                    await connection.close()
+                    return
+        await self._driver.stop(attempt.info)
+        with suppress(SQLAlchemyError, OSError):
+            await connection.invalidate()
+            await connection.close()
+
+
+class PoolDriver(Driver, Protocol):
+    """A Driver of asynchronous connections."""
+
+    lane: ClassVar[type[Lane]] = PoolLane
+
+    def pool(self, size: int, *, booking: bool) -> AsyncEngine:
+        """A `connection_pool` of so many connections at the most."""
+
+    async def stop(self, info: dict[Any, Any]) -> None:
+        """See that nothing of a connection that is given up runs on; `info` is its own."""
+
+
+def connection_pool(address: Any, size: int, **arguments: Any) -> AsyncEngine:
+    """An engine in AUTOCOMMIT, as transactions are our own, that explains and resets nothing."""
+    engine = create_async_engine(
+        address,
+        isolation_level="AUTOCOMMIT",
+        pool_size=size,
+        max_overflow=0,
+        pool_reset_on_return=None,
+        connect_args=arguments,
+    )
+    explaining(engine.sync_engine)
+    return engine
+
+
+class ThreadLane(Lane):
+    """A few threads, each with a connection."""
+
+    def __init__(
+        self, driver: "ThreadDriver", size: int, patience: float, *, booking: bool = False
+    ) -> None:
+        super().__init__(driver, size, patience, booking=booking)
+        self._pool = ThreadPoolExecutor(size, thread_name_prefix="practice")
+        self._own = threading.local()
+        self._opened: set[Connection] = set()
+
+    async def run(self, work: Work[T]) -> T:
+        """The work's result.
+
+        Each piece is handed over once a thread is free for it: partners have turns so, and between
+        two pieces the event loop has one, which else would fight with the threads for the lock of
+        the interpreter.
+        """
+        attempt = Attempt(self._driver, self._booking, time.monotonic() + self._patience)
+        given_up = False
+
+        def begin() -> T:
+            if given_up or not attempt.left:
+                raise BackendUnavailable("the practice system was busy with other calls")
+            return self._done(attempt, work)
+
+        if not self._room.take():
+            await self._room.enter()
+        try:
+            running = self._pool.submit(begin)
+        except RuntimeError as error:  # it waits in the pool all the same, for another thread
+            given_up = True
+            self._room.leave()
+            raise BackendUnavailable("no thread can be had to ask the practice system") from error
+        try:
+            return await asyncio.wrap_future(running)
+        finally:
+            if running.done():
+                self._room.leave()
+            else:  # nobody waits for it any more, but its thread is not free yet
+                running.add_done_callback(partial(self._leave, asyncio.get_running_loop()))
+
+    def _leave(self, loop: asyncio.AbstractEventLoop, _: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended before
+            loop.call_soon_threadsafe(self._room.leave)
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._pool.shutdown)
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+
+    def _done(self, attempt: Attempt, work: Work[T]) -> T:
+        while True:
+            try:
+                return self._transaction(attempt, work)
+            except DRIVER_ERRORS as error:
+                time.sleep(attempt.pause_after(error))
+
+    def _transaction(self, attempt: Attempt, work: Work[T]) -> T:
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is not None and not self._driver.is_current(connection):
+            self._give_up(connection)
+            connection = None
+        if connection is None:
+            connection = self._own.connection = self._driver.connect(booking=self._booking)
+            self._opened.add(connection)
+        try:
+            return attempt.run(connection, work)
+        except BaseException as error:
+            try:
+                clean = attempt.leaves_whole(error) and attempt.settle(connection)
+            except SQLAlchemyError:
+                clean = False
+            if not clean:
+                self._give_up(connection)
+            raise
+
+    def _give_up(self, connection: Connection) -> None:
+        self._opened.discard(connection)
+        self._own.connection = None
+        with suppress(SQLAlchemyError):
+            connection.invalidate()
+            connection.close()
+
+
+class ThreadDriver(Driver, Protocol):
+    """A Driver of connections that block."""
+
+    lane: ClassVar[type[Lane]] = ThreadLane
+    # a thread is not to be left: who closes waits for it
+    inspection: ClassVar[float] = 10.0
+
+    def connect(self, *, booking: bool) -> Connection:
+        """A new connection."""
+
+    def is_current(self, connection: Connection) -> bool:
+        """Whether the connection still leads to the database; AdapterError where none is there."""
+        return True
