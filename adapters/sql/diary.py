@@ -24,7 +24,7 @@ from adapters.values.wall_clock import PATTERN, written
 NO_DAYS = ("____-00%", "_______-00%")
 
 
-class OwnedRows:
+class CalendarRows:
     """The rows of a vet, of a schedule, or all of them: a statement with the owner bound."""
 
     def __init__(self, owned: Owned, *columns: Expression) -> None:
@@ -43,7 +43,7 @@ class OwnedRows:
         return [row for each in self._statements for row in connection.execute(each, bounds)]
 
 
-class HoursRows(OwnedRows):
+class HoursRows(CalendarRows):
     """Rows of working hours, as a HoursRow has them."""
 
     def __init__(self, hours: HoursMap) -> None:
@@ -52,7 +52,7 @@ class HoursRows(OwnedRows):
         super().__init__(hours, *(sql(column or "NULL") for column in columns))
 
 
-class DurationRows(OwnedRows):
+class DurationRows(CalendarRows):
     """How long a type lasts in a schedule, or in all."""
 
     def __init__(self, durations: DurationsMap) -> None:
@@ -61,7 +61,7 @@ class DurationRows(OwnedRows):
         self._statements = [self._rows.where(self.type.named("type"))]
 
 
-class SpanRows(OwnedRows):
+class SpanRows(CalendarRows):
     """Rows that last from a start to an end.
 
     `bounds` are what the statements compare with: of a window a moment, as the converter writes it.

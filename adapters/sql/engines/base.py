@@ -1,6 +1,7 @@
 """How a database spells what the adapter needs, says what went wrong, and explains a statement."""
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -190,6 +191,12 @@ def plain_number(shown: str | bytes) -> int | Decimal:
     """A decimal: an int where it is whole and has no places, else with the places it has."""
     text = shown.decode() if isinstance(shown, bytes) else shown
     return int(text) if _WHOLE(text) else Decimal(text)
+
+
+def seconds_left(connection: sa.Connection) -> float:
+    """How long the work on the connection may still take."""
+    until: float = connection.info.get(UNTIL, 0.0)
+    return max(0.0, until - time.monotonic())
 
 
 def explaining(engine: sa.Engine) -> None:

@@ -11,7 +11,6 @@ a read is always rolled back.
 """
 
 import re
-import time
 from collections.abc import Sequence
 from functools import partial
 from math import ceil
@@ -25,16 +24,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import (
-    SAID,
-    UNTIL,
-    Criterion,
-    ErrorKind,
-    Expression,
-    Speech,
-    TableAccess,
-    quoted,
-)
+from adapters.sql.engines import base
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
 from adapters.sql.engines.lanes import ThreadDriver
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -142,10 +133,10 @@ class MssqlSpeech(Speech):
         return _SOURCES("", str(getattr(error.orig, "ddbc_error", "") or error.orig))
 
     def lock(self, connection: Connection, name: str) -> None:
-        left = max(0.0, connection.info.get(UNTIL, 0.0) - time.monotonic())
-        values = {"name": f"clinic-gateway:{name}"[:255], "wait": int(left * 1000)}
+        wait = int(base.seconds_left(connection) * 1000)
+        values = {"name": f"clinic-gateway:{name}"[:255], "wait": wait}
         if connection.execute(_LOCK, values).scalar_one() < 0:
-            raise BackendUnavailable(SAID[ErrorKind.BUSY])
+            raise BackendUnavailable(base.SAID[ErrorKind.BUSY])
 
     def rights(self, connection: Connection) -> Sequence[str]:
         roles = connection.execute(_ROLES).scalars().all()

@@ -11,7 +11,6 @@ Its own statements an account may always stop (KILL).
 import asyncio
 import json
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -29,20 +28,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import (
-    DATED,
-    PLAIN_NUMBER,
-    SAID,
-    UNTIL,
-    Criterion,
-    ErrorKind,
-    Expression,
-    Speech,
-    TableAccess,
-    explain,
-    plain_number,
-    quoted,
-)
+from adapters.sql.engines import base
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
 from adapters.sql.engines.lanes import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -97,8 +84,8 @@ _CONVERSIONS: dict[Any, Any] = {
     **{getattr(FIELD_TYPE, name): int for name in _WHOLE},
     FIELD_TYPE.FLOAT: float,
     FIELD_TYPE.DOUBLE: float,
-    FIELD_TYPE.DECIMAL: plain_number,
-    FIELD_TYPE.NEWDECIMAL: plain_number,
+    FIELD_TYPE.DECIMAL: base.plain_number,
+    FIELD_TYPE.NEWDECIMAL: base.plain_number,
 }
 _RELEASE = text("DO RELEASE_LOCK(:name)")
 
@@ -122,25 +109,25 @@ class MysqlSpeech(Speech):
 
     def number(self, expression: Expression) -> Expression:
         bare = func.regexp_replace(_text(expression), quoted("[[:space:]']"), quoted(""))
-        plain = bare.op("REGEXP", is_comparison=True)(quoted(PLAIN_NUMBER))
+        plain = bare.op("REGEXP", is_comparison=True)(quoted(base.PLAIN_NUMBER))
         pointed = func.replace(bare, quoted(","), quoted("."))
         return case((plain, cast(pointed, DECIMAL(40, 15))))
 
     def undated(self, expression: Expression) -> Criterion:
-        return _text(expression).op("NOT REGEXP", is_comparison=True)(quoted(DATED))
+        return _text(expression).op("NOT REGEXP", is_comparison=True)(quoted(base.DATED))
 
     def explain(
         self, connection: Connection, statement: Executable, parameters: dict[str, Any]
     ) -> tuple[TableAccess, ...]:
         try:
-            found = explain(connection, _EXPLAIN, statement, parameters)
+            found = base.explain(connection, _EXPLAIN, statement, parameters)
         except DBAPIError as error:
             if self.code(error) != _NO_WRITE_HERE:
                 raise
             # between two snapshots: in one that cannot write, what writes is not even explained
             connection.exec_driver_sql("COMMIT")
             try:
-                found = explain(connection, _EXPLAIN, statement, parameters)
+                found = base.explain(connection, _EXPLAIN, statement, parameters)
             finally:
                 connection.exec_driver_sql(BEGIN_READ)
         return tuple(_accesses(json.loads(found.scalar_one())))
@@ -156,10 +143,10 @@ class MysqlSpeech(Speech):
         """A lock of the whole server, not of one database: so its name has the database's in it."""
         database = connection.engine.url.database
         digest = blake2b(f"{database}:{name}".encode(), digest_size=16).hexdigest()
-        seconds = max(0, ceil(connection.info.get(UNTIL, 0.0) - time.monotonic()))
+        seconds = ceil(base.seconds_left(connection))
         full = f"clinic-gateway:{digest}"
         if connection.scalar(_LOCK, {"name": full, "seconds": seconds}) != 1:
-            raise BackendUnavailable(SAID[ErrorKind.BUSY])
+            raise BackendUnavailable(base.SAID[ErrorKind.BUSY])
         connection.info.setdefault(_LOCKS, []).append(full)
 
     def rights(self, connection: Connection) -> Sequence[str]:

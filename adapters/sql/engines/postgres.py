@@ -23,19 +23,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import (
-    DATED,
-    PLAIN_NUMBER,
-    Criterion,
-    ErrorKind,
-    Expression,
-    Speech,
-    TableAccess,
-    as_text,
-    explain,
-    plain_number,
-    quoted,
-)
+from adapters.sql.engines import base
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
 from adapters.sql.engines.lanes import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, fold
 
@@ -60,17 +49,12 @@ _CLOCK = text(
     " current_setting('TimeZone')"
 )
 _ROLE = text(
-    "SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,"
-    " has_database_privilege(current_database(), 'CREATE')"
-    " FROM pg_roles WHERE rolname = current_user"
-)
-_ROLE_SAYS = (
-    "the account is a superuser",
-    "the account may create other accounts",
-    "the account may create databases",
-    "the account may copy the whole database",
-    "the account passes by row level security",
-    "the account may create schemas",
+    "SELECT 'the account ' || said FROM pg_roles, LATERAL (VALUES (rolsuper, 'is a superuser'),"
+    " (rolcreaterole, 'may create other accounts'), (rolcreatedb, 'may create databases'),"
+    " (rolreplication, 'may copy the whole database'),"
+    " (rolbypassrls, 'passes by row level security'),"
+    " (has_database_privilege(current_database(), 'CREATE'), 'may create schemas'))"
+    " AS rights (has, said) WHERE rolname = current_user AND has"
 )
 _SCHEMAS = text(
     "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%'"
@@ -146,18 +130,18 @@ class PostgresSpeech(Speech):
     def number(self, expression: Expression) -> Expression:
         shown = cast(expression, sa.Text)
         bare = func.regexp_replace(shown, quoted("[[:space:]']"), quoted(""), quoted("g"))
-        plain = bare.op("~", is_comparison=True)(quoted(PLAIN_NUMBER))
+        plain = bare.op("~", is_comparison=True)(quoted(base.PLAIN_NUMBER))
         return case((plain, cast(func.replace(bare, quoted(","), quoted(".")), sa.Numeric)))
 
     def undated(self, expression: Expression) -> Criterion:
-        return cast(expression, sa.Text).op("!~", is_comparison=True)(quoted(DATED))
+        return cast(expression, sa.Text).op("!~", is_comparison=True)(quoted(base.DATED))
 
     def explain(
         self, connection: Connection, statement: Executable, parameters: dict[str, Any]
     ) -> tuple[TableAccess, ...]:
         with connection.begin_nested():  # an error would end the transaction
             words = "EXPLAIN (FORMAT JSON)"
-            plan = explain(connection, words, statement, parameters).scalar_one()
+            plan = base.explain(connection, words, statement, parameters).scalar_one()
         return tuple(_accesses(json.loads(plan)[0]["Plan"]))
 
     def code(self, error: DBAPIError) -> str:
@@ -174,9 +158,8 @@ class PostgresSpeech(Speech):
         connection.execute(_LOCK, {"number": int.from_bytes(digest, signed=True)})
 
     def rights(self, connection: Connection) -> Sequence[str]:
-        role = connection.execute(_ROLE).one()
-        said = [sentence for has, sentence in zip(role, _ROLE_SAYS, strict=True) if has]
-        if role[0]:  # and so everything else
+        said = list(connection.execute(_ROLE).scalars())
+        if "the account is a superuser" in said:  # and so everything else
             return said[:1]
         schemas = connection.execute(_SCHEMAS).scalars()
         said += [f"the account may create tables in the schema {schema}" for schema in schemas]
@@ -293,9 +276,9 @@ _CODECS_OF_TYPES: tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any], s
     ("bool", _as_boolean, lambda shown: shown == "t", "text"),
     ("int2 int4 int8 oid", _plain_text, int, "text"),
     ("float4 float8", _plain_text, float, "text"),
-    ("numeric", _plain_text, plain_number, "text"),
+    ("numeric", _plain_text, base.plain_number, "text"),
     ("date time timetz timestamp timestamptz interval", _plain_text, str, "text"),
     ("uuid json jsonb xml money inet cidr macaddr bit varbit", _plain_text, str, "text"),
     # as bytes: a database without an encoding holds texts in any
-    ("text varchar bpchar name", _as_bytes, as_text, "binary"),
+    ("text varchar bpchar name", _as_bytes, base.as_text, "binary"),
 )

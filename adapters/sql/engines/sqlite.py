@@ -18,20 +18,8 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from adapters.base import BackendUnavailable
-from adapters.sql.engines.base import (
-    BLANKS,
-    SAID,
-    UNTIL,
-    Criterion,
-    ErrorKind,
-    Expression,
-    Speech,
-    TableAccess,
-    as_text,
-    explain,
-    explaining,
-    quoted,
-)
+from adapters.sql.engines import base
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
 from adapters.sql.engines.lanes import ThreadDriver
 from adapters.values.convert import Unreadable, fold
 from adapters.values.numbers import decimal
@@ -82,7 +70,7 @@ class SqliteSpeech(Speech):
         return func.clinic_fold(cast(expression, LargeBinary))
 
     def trimmed(self, expression: Expression) -> Expression:
-        return func.trim(expression, BLANKS)
+        return func.trim(expression, base.BLANKS)
 
     def number(self, expression: Expression) -> Expression:
         is_number = func.typeof(expression).in_((quoted("integer"), quoted("real")))
@@ -97,7 +85,7 @@ class SqliteSpeech(Speech):
     ) -> tuple[TableAccess, ...]:
         """Both kinds of EXPLAIN: one shows the plan, the other a name taken for a text."""
         _refuse_names_as_texts(connection, statement, parameters)
-        plan = explain(connection, "EXPLAIN QUERY PLAN", statement, parameters)
+        plan = base.explain(connection, "EXPLAIN QUERY PLAN", statement, parameters)
         found = [_STEP(row[3]) for row in plan if "CONSTANT ROW" not in row[3]]
         return tuple(
             TableAccess(step[2], step[1] == "SCAN", step[3] or step[4] or "")
@@ -118,7 +106,7 @@ def _refuse_names_as_texts(connection: Connection, statement: Executable, parame
     names = _QUOTED(_LITERAL("", compiled))
     if not names:
         return
-    program = explain(connection, "EXPLAIN", statement, parameters)
+    program = base.explain(connection, "EXPLAIN", statement, parameters)
     texts = {row[5] for row in program if row[1] == "String8"}
     for name in names:
         if name in texts:
@@ -149,7 +137,7 @@ class SqliteDriver(ThreadDriver):
             check_same_thread=False,
         )
         self._engine = create_engine("sqlite://", creator=opened, poolclass=NullPool)
-        explaining(self._engine)
+        base.explaining(self._engine)
 
     def connect(self, *, booking: bool) -> Connection:
         file = self._file()
@@ -157,10 +145,12 @@ class SqliteDriver(ThreadDriver):
         info = connection.info
         info[_FILE] = file
         raw: Any = connection.connection.driver_connection
-        raw.text_factory = as_text
+        raw.text_factory = base.as_text
         raw.create_function("clinic_fold", 1, fold, deterministic=True)
         raw.create_function("clinic_number", 1, _number, deterministic=True)
-        raw.set_progress_handler(lambda: time.monotonic() >= info[UNTIL], OPCODES_BETWEEN_LOOKS)
+        raw.set_progress_handler(
+            lambda: time.monotonic() >= info[base.UNTIL], OPCODES_BETWEEN_LOOKS
+        )
         # nosemgrep: sql-is-never-put-together-as-text - a number of ours
         raw.execute(f"PRAGMA query_only = {int(not booking)}")
         return connection
@@ -181,7 +171,7 @@ class SqliteDriver(ThreadDriver):
 
     def explained(self, kind: ErrorKind, code: str, error: Exception) -> str:
         why = next((said for start, said in DOWN.items() if code.startswith(start)), None)
-        said = f" {why}" if why else f": {SAID.get(kind, 'a statement failed')}"
+        said = f" {why}" if why else f": {base.SAID.get(kind, 'a statement failed')}"
         return f"{self._path}{said} ({code})"
 
     def _file(self) -> tuple[int, int]:
