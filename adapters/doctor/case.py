@@ -9,16 +9,19 @@ from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 from adapters.base import AdapterError, Record, Trouble
-from adapters.doctor.tallies import MOST_IDS, RowTally
+from adapters.doctor.tallies import MOST_IDS, FieldTally, RowTaken, RowTally
 from adapters.documents.document import Document, Place, comments_in
 from adapters.examination import Examination, Finding, Verdict
 from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.mapped.records import RowReader
 from adapters.mapped.session import Session
+from adapters.mapping.models import ListMap, ResourceMap
 
 T = TypeVar("T")
 # Seconds; a clock that differs by more is wrong.
 APART = 60.0
 _TODO = re.compile(r"TODO\b").match
+_SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
 _IN_COMMENT = re.compile(r"\bTODO\b\W*(.*)").search
 MOST_COMMENTS = 20
 LONGEST_WORDS = 200
@@ -137,12 +140,12 @@ class DoctorCase(ABC):
         """The resources that can be looked at."""
 
     @abstractmethod
-    def tally(self, name: str) -> RowTally:
-        """A count of a resource's rows, or of those of a list inside it as invoices.lines."""
+    def rows(self, name: str) -> RowReader:
+        """What reads a resource's rows, or those of a list inside it as invoices.lines."""
 
     @abstractmethod
-    def batches(self, session: Any, name: str) -> Iterator[list[Any]]:
-        """The rows that the tally counts."""
+    def batches(self, session: Any, name: str) -> Iterator[list[RowTaken]]:
+        """The rows of a resource, or of a list inside it, as far as they are looked at."""
 
     @abstractmethod
     def has_rows(self, session: Any, resource: str) -> bool:
@@ -157,6 +160,21 @@ class DoctorCase(ABC):
     @abstractmethod
     def misfits(self, look: Look, session: Any, name: str) -> None:
         """Says what there is besides that is no row, or has no key."""
+
+    def mapped(self, name: str) -> ResourceMap | ListMap:
+        """What the mapping says of a resource, or of a list inside it."""
+        resource, _, inner = name.partition(".")
+        mapped = self.core.mapping.resources[resource]
+        return mapped.lists[inner] if inner else mapped
+
+    def tally(self, name: str) -> RowTally:
+        """A count, still empty, of such rows."""
+        mapped, rows = self.mapped(name), self.rows(name)
+        tallies = {}
+        for field_name, value in rows.by_name.items():
+            selected = mapped.from_ and any(map(_SUB_SELECT, mapped.fields[field_name].expressions))
+            tallies[field_name] = FieldTally(value, bool(selected))
+        return RowTally(rows.names, tallies)
 
     def records(self, session: Any, name: str) -> Iterator[Record]:
         return chain.from_iterable(self.pages(session, name))

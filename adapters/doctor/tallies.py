@@ -1,13 +1,14 @@
 """What values and rows came to, counted one by one, whichever way they were fetched."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.base import Record
-from adapters.values.convert import Converter, UnknownCode, Unreadable, plain
+from adapters.mapped.records import RowValue
+from adapters.values.convert import UnknownCode, Unreadable, plain
 from adapters.values.wall_clock import ZERO_DATES
 
 # By what name a record of a list has its parent, and what stands there where it has none.
@@ -36,15 +37,9 @@ NO_DATES = frozenset(
 
 @dataclass(slots=True)
 class FieldTally:
-    """What the values of one field came to.
+    """What the values of one field came to; `is_selected` is whether a sub-select makes it."""
 
-    `read` makes the value of a row, `raw` finds it there as it is kept. `is_selected` is whether a
-    sub-select makes it.
-    """
-
-    read: Callable[[Any], Any]
-    raw: Callable[[Any], Any]
-    converter: Converter
+    value: RowValue
     is_selected: bool = False
     present: int = 0
     unreadable: int = 0
@@ -58,7 +53,7 @@ class FieldTally:
 
     @property
     def is_time(self) -> bool:
-        return hasattr(self.converter, "zero")
+        return hasattr(self.value.converter, "zero")
 
     @property
     def unknown(self) -> int:
@@ -75,11 +70,11 @@ class FieldTally:
         `shown` is the public id to tell the row by.
         """
         try:
-            value = self.read(row)
+            value = self.value.read(row)
         except Unreadable as error:
             if shown and len(self.ids) < MOST_IDS:
                 self.ids.append(shown)
-            self._bad(error, row)
+            self._count_unread(error, row)
             return None
         if value is not None:
             self.first = value if self.first is None else self.first
@@ -91,10 +86,10 @@ class FieldTally:
             self.odd_days[value[:10]] += 1
         return value
 
-    def _bad(self, error: Unreadable, row: Any) -> None:
+    def _count_unread(self, error: Unreadable, row: Any) -> None:
         raw = None
         with suppress(Unreadable):  # what is no plain value has no code, and no day
-            raw = self.raw(row)
+            raw = self.value.plain(row)
         code = code_of(raw[0] if isinstance(raw, tuple) else raw)
         if not isinstance(error, UnknownCode):
             self.unreadable += 1
@@ -115,36 +110,44 @@ def code_of(raw: Any) -> str:
         return ""
 
 
+class RowTaken(NamedTuple):
+    """A row, the public id to tell it by, and what no two rows share.
+
+    `parent` is the public id of the record that a row of a list says it is of.
+    """
+
+    row: Any
+    shown: str | None
+    key: Any
+    parent: str | None = None
+
+
 @dataclass(slots=True)
 class RowTally:
     """What the rows of a resource, or of a list inside its records, came to.
 
-    `shown` is the public id to tell a row by, `key` what no two rows share, `parent` the public id
-    of the record that a row of a list says it is of. Of a key no more is kept than 64 bits.
+    Of a key no more is kept than 64 bits.
     """
 
     names: Iterable[str]
-    shown: Callable[[Any], str | None]
-    key: Callable[[Any], Any]
     fields: dict[str, FieldTally]
-    parent: Callable[[Any], str | None] | None = None
     count: int = 0
     nameless: int = 0
     known: set[int] = field(default_factory=set)
     doubled: dict[int, str | None] = field(default_factory=dict)
 
-    def take(self, rows: Iterable[Any]) -> list[Record]:
+    def take(self, rows: Iterable[RowTaken]) -> list[Record]:
         """Returns the rows as records, each value counted."""
         records = []
-        for row in rows:
-            shown, mark = self.shown(row), hash(self.key(row))
+        for row, shown, key, parent in rows:
+            mark = hash(key)
             if mark in self.known:
                 self.doubled[mark] = shown if len(self.doubled) < MOST_IDS else None
             self.known.add(mark)
             self.nameless += shown is None
             record: Record = dict.fromkeys(self.names) | {"id": shown}
-            if self.parent is not None:
-                record[PARENT] = self.parent(row) or NO_PARENT
+            if parent is not None:
+                record[PARENT] = parent
             for name, tally in self.fields.items():
                 record[name] = tally.take(row, shown)
             records.append(record)

@@ -206,8 +206,8 @@ def newest(case: DoctorCase) -> Iterator[Look]:
     """One look at each resource's newest times."""
     for resource in case.readable():
         for name in WRITTEN:
-            if (tally := case.tally(resource).fields.get(name)) is not None:
-                run = partial(_future, case, name, isinstance(tally.converter, UtcTime))
+            if (value := case.rows(resource).by_name.get(name)) is not None:
+                run = partial(_future, case, name, isinstance(value.converter, UtcTime))
                 place = ("resources", resource, "fields", name)
                 yield case.look("clock", f"{resource}.{name}", run, *place)
 

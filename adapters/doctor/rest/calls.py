@@ -11,13 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Draft, NotFound
 from adapters.doctor.case import DoctorCase, Look, clock_judged, counted, short
-from adapters.doctor.tallies import FieldTally, RowTally
+from adapters.doctor.tallies import RowTaken
 from adapters.examination import Verdict
 from adapters.mapping.checker import parts
 from adapters.mapping.models import CallMap, Login
 from adapters.rest.adapter import RestAdapter
 from adapters.rest.client import Client, Received, Request
 from adapters.rest.paging import NoArray, may_be_empty
+from adapters.rest.records import JsonRows
 from adapters.rest.resource import ResourceCalls
 from adapters.rest.session import RestSession
 from adapters.values.convert import Unreadable
@@ -103,56 +104,44 @@ class RestCase(DoctorCase):
         """The resources of which there are records."""
         return (self.adapter.readers[name] for name, raws in self.raws.items() if raws)
 
-    def tally(self, name: str) -> RowTally:
+    def rows(self, name: str) -> JsonRows:
         resource, _, inner = name.partition(".")
-        reader = self.adapter.readers[resource]
-        fields = next((own for each, _, own in reader.rows.lists if each == inner), None)
-        if fields is None:
-            fields = reader.rows
-        tallies = {
-            each: FieldTally(
-                lambda row, found=found: found.read(row[1]),  # type: ignore[misc]
-                lambda row, found=found: found.plain(row[1]),  # type: ignore[misc]
-                found.converter,
-            )
-            for each, found in fields.by_name.items()
-        }
-        return RowTally(fields.blank, lambda row: row[0], lambda row: row[0] or id(row[1]), tallies)
+        rows = self.adapter.readers[resource].rows
+        return next((own for each, _, own in rows.lists if each == inner), rows)
 
-    def batches(self, session: Any, name: str) -> Iterator[list[Any]]:
-        """Each row comes with the public id to tell it by: its own, or its record's."""
+    def batches(self, session: Any, name: str) -> Iterator[list[RowTaken]]:
+        """A row of a list is told by its record's public id."""
         resource, _, inner = name.partition(".")
-        reader = self.adapter.readers[resource]
-        raws = (raw for raw in self.raws[resource] if isinstance(raw, dict))
-        owned = [(reader.rows.id_of(raw), raw) for raw in raws if reader.rows.exists(raw)]
-        if inner:
-            owned = [
-                (shown, row)
-                for shown, raw in owned
-                if isinstance(rows := self._items(resource, inner, raw), list)
-                for row in rows
-            ]
-        yield owned
+        rows = self.adapter.readers[resource].rows
+        raws = [raw for raw in self.raws[resource] if isinstance(raw, dict) and rows.exists(raw)]
+        owned = [(rows.id_of(raw), self._inside(name, raw) if inner else [raw]) for raw in raws]
+        yield [
+            RowTaken(row, shown, shown or id(row))
+            for shown, own in owned
+            if isinstance(own, list)
+            for row in own
+        ]
 
-    def _items(self, resource: str, inner: str, raw: Any) -> Any:
+    def _inside(self, name: str, raw: Any) -> Any:
+        """What a record has where such a list should be; False where nobody can tell."""
+        resource, _, inner = name.partition(".")
         lists = self.adapter.readers[resource].rows.lists
-        items = next(items for name, items, _ in lists if name == inner)
         try:
-            return items(raw)
+            return next(items for each, items, _ in lists if each == inner)(raw)
         except Unreadable:
             return False
 
     def misfits(self, look: Look, session: Any, name: str) -> None:
         resource, _, inner = name.partition(".")
-        raws, text = self.raws[resource], "are no objects"
-        odd = sum(not isinstance(raw, dict) for raw in raws)
+        raws, text, place = self.raws[resource], "are no objects", ["list", "items"]
+        odd = [raw for raw in raws if not isinstance(raw, dict)]
         if inner:
-            arrays = [self._items(resource, inner, raw) for raw in raws if isinstance(raw, dict)]
-            odd = sum(not isinstance(rows, list | None) for rows in arrays)
-            text = "have something else than an array there"
+            arrays = [self._inside(name, raw) for raw in raws if isinstance(raw, dict)]
+            odd = [rows for rows in arrays if not isinstance(rows, list | None)]
+            text, place = "have something else than an array there", ["items"]
         if odd:
-            text = f"{counted(odd, 'record')} of {len(raws):,} {text}"
-            look.failed(text, *(() if inner else ("list",)), "items", check="rows")
+            text = f"{counted(len(odd), 'record')} of {len(raws):,} {text}"
+            look.failed(text, *place, check="rows")
 
     def has_rows(self, session: Any, resource: str) -> bool:
         return bool(self.raws[resource])

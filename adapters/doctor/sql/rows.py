@@ -3,8 +3,8 @@
 No more than a page of rows is held at a time, however large the table is.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Select, func, not_, select
 
 from adapters.doctor.case import DoctorCase, Look, counted
-from adapters.doctor.tallies import FieldTally, RowTally
+from adapters.doctor.tallies import NO_PARENT, RowTaken
 from adapters.examination import SAMPLE
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession
-from adapters.sql.columns import Columns, FieldColumn, KeyedRows, rows_of, sql
+from adapters.sql.columns import Columns, KeyedRows, rows_of, sql
 from adapters.sql.engines import Engine
 from adapters.sql.engines.base import Speech
 from adapters.sql.records import MOST_BLANK
@@ -26,7 +26,6 @@ T = TypeVar("T")
 PAGE = 2_000
 # So many ids at a time: in all their spellings they are no more than SQL Server's parameters.
 AT_ONCE = 400
-_SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,44 +58,32 @@ class SqlCase(DoctorCase):
     def readable(self) -> Iterator[str]:
         return (name for name in self.adapter.readers if not self.is_lost("resources", name))
 
-    def _source(self, name: str) -> tuple[ResourceMap | ListMap, KeyedRows]:
-        """What the mapping says of a resource or of a list inside it, and how its rows are read."""
+    def rows(self, name: str) -> KeyedRows:
         resource, _, inner = name.partition(".")
-        mapped, reader = self.core.mapping.resources[resource], self.adapter.readers[resource]
-        if not inner:
-            return mapped, reader.table
-        return mapped.lists[inner], next(c.table for c in reader.children if c.name == inner)
+        reader = self.adapter.readers[resource]
+        return next((own.table for own in reader.children if own.name == inner), reader.table)
 
-    def tally(self, name: str) -> RowTally:
-        mapped, table = self._source(name)
-        key, offset, tallies = table.key, table.key.width, dict[str, FieldTally]()
-        for column in table.columns:
-            expressions = mapped.fields[column.name].expressions
-            tallies[column.name] = _tally(column, offset, any(map(_SUB_SELECT, expressions)))
-            offset += column.width
-        tally = RowTally(
-            table.names,
-            lambda row: table.public_id(key.take(row, 0)),
-            lambda row: key.spelling(key.take(row, 0)),
-            tallies,
-        )
-        if isinstance(mapped, ListMap):
-            parent, of = Columns(mapped.parent or ()), self._source(name.partition(".")[0])[1]
-            tally.parent = lambda row: _referred(of, parent.take(row, offset))
-        return tally
-
-    def batches(self, session: Any, name: str) -> Iterator[list[Any]]:
+    def batches(self, session: Any, name: str) -> Iterator[list[RowTaken]]:
         """Behind the fields of a list's row stands the key of its parent."""
-        mapped, table = self._source(name)
+        mapped, table, of = self.mapped(name), self.rows(name), self.rows(name.partition(".")[0])
         selected, most, count = table.selected(), self.examination.rows, 0
-        if isinstance(mapped, ListMap):
-            selected += Columns(mapped.parent or ()).labelled("parent_key")
-        statement = rows_of(mapped, *selected)
-        if isinstance(mapped, ResourceMap):
-            statement = statement.where(table.key.present)
+        parent = Columns(mapped.parent or ()) if isinstance(mapped, ListMap) else None
+        if parent is None:
+            statement = rows_of(mapped, *selected).where(table.key.present)
+        else:
+            statement = rows_of(mapped, *selected, *parent.labelled("parent_key"))
+
+        def taken(row: Any) -> RowTaken:
+            owner = None
+            if parent is not None:
+                owner = NO_PARENT
+                with suppress(Unreadable):  # it may be spelt otherwise than the key
+                    owner = of.ids.referred(parent.take(row, table.width)) or NO_PARENT
+            return RowTaken(row, table.id_of(row), Columns.spelling(table.key_in(row)), owner)
+
         for found in pages(session.connection, statement, table, most=most):
             count += len(found)
-            yield found
+            yield list(map(taken, found))
         if most is None or count < most:
             self.whole.add(name)
 
@@ -133,24 +120,8 @@ class SqlCase(DoctorCase):
         for first in range(0, len(ids), AT_ONCE):
             keys = [raw for each in ids[first : first + AT_ONCE] for raw in reader.spellings(each)]
             for row in connection.execute(statement.where(key.among(keys))):
-                found.add(reader.table.public_id(key.take(row, 0)))
+                found.add(reader.table.id_of(row))
         return found
-
-
-def _tally(column: FieldColumn, offset: int, is_selected: bool) -> FieldTally:
-    def raw(row: Any) -> Any:
-        return column.take(row, offset)
-
-    converter = column.converter
-    return FieldTally(lambda row: converter.decode(raw(row)), raw, converter, is_selected)
-
-
-def _referred(table: KeyedRows, key: Any) -> str | None:
-    """The public id of a key in another table, where it may be spelt otherwise."""
-    try:
-        return table.ids.referred(key)
-    except Unreadable:
-        return None
 
 
 def pages(

@@ -12,6 +12,7 @@ from adapters.doctor.tallies import FieldTally
 from adapters.doctor.values import Leads, fields_judged, leads_judged
 from adapters.documents.document import Document, parse_document
 from adapters.examination import Verdict
+from adapters.mapped.records import RowValue
 from adapters.mapping.hours import Shift
 from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
 from adapters.values.convert import Converter, Text, Unreadable
@@ -153,7 +154,7 @@ def test_no_mapping_that_is_shipped_leaves_a_decision_open(file: Path) -> None:
 def test_a_value_is_told_to_be_alike_in_all_of_many_rows(
     values: list[str | None], *, is_told: bool
 ) -> None:
-    tally = FieldTally(lambda row: row, lambda row: row, Text(), is_selected=True)
+    tally = FieldTally(RowValue(lambda row: row, lambda raw: raw, Text()), is_selected=True)
     for each in values:
         tally.take(each, None)
     told = look("resources", "appointments")
@@ -170,7 +171,7 @@ def unreadable(row: object) -> object:
 def test_a_value_that_cannot_even_be_fetched_is_counted_as_unreadable(
     converter: Converter,
 ) -> None:
-    tally = FieldTally(unreadable, unreadable, converter)
+    tally = FieldTally(RowValue(unreadable, converter.decode, converter))
     assert tally.take({"time": {}}, "an id") is None
     told = look("resources", "appointments")
     fields_judged(told, {"reason": tally}, 1)
