@@ -7,10 +7,8 @@ beside it judge alike, whatever practice system is looked at, and make no calls.
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
 
 from adapters.base import Adapter
-from adapters.documents.document import Place
 from adapters.examination import Examinable, Examination, Finding, LeftOut, Survey, Surveyable
 from adapters.mapped.adapter import Core
 from adapters.mapped.plan import filled_fields
@@ -19,18 +17,16 @@ DOCTORS = {
     "adapters.sql.adapter": "adapters.doctor.sql",
     "adapters.rest.adapter": "adapters.doctor.rest",
 }
-Examiner = Callable[[Examination], AsyncIterator[Finding]]
-Surveyor = Callable[[], Awaitable[Survey]]
 
 
-def examiner_of(adapter: Adapter) -> Examiner | None:
+def examiner_of(adapter: Adapter) -> Callable[[Examination], AsyncIterator[Finding]] | None:
     """Returns what examines the adapter's practice system; None where nothing can."""
     if doctor := _doctor(adapter):
         return lambda examination: doctor.examine(adapter, examination)
     return adapter.examine if isinstance(adapter, Examinable) else None
 
 
-def surveyor_of(adapter: Adapter) -> Surveyor | None:
+def surveyor_of(adapter: Adapter) -> Callable[[], Awaitable[Survey]] | None:
     """Returns what tells what the adapter's mapping leaves out; None where nothing can."""
     if doctor := _doctor(adapter):
         return lambda: doctor.survey(adapter)
@@ -43,27 +39,19 @@ def _doctor(adapter: Adapter) -> ModuleType | None:
     return None if name is None else import_module(name)
 
 
-class Omission(NamedTuple):
-    """Names of a source of a resource of which no field is made, and where it is read."""
+def left_out(core: Core, source: str, names: Sequence[str], *place: str) -> LeftOut:
+    """Returns names of a source of which no field is made; the mapping reads it at `place`."""
+    at = core.document.problem(place, "", at_key=place[-1] != "from")
+    return LeftOut(
+        resource=place[1],
+        source=source,
+        names=tuple(names),
+        file=at.file,
+        line=at.line,
+        column=at.column,
+    )
 
-    source: str
-    names: Sequence[str]
-    place: Place
 
-
-def surveyed(core: Core, omissions: Iterable[Omission]) -> Survey:
+def surveyed(core: Core, found: Iterable[LeftOut]) -> Survey:
     """Returns what the mapping leaves out, and what it fills."""
-    found = []
-    for source, names, place in omissions:
-        at = core.document.problem(place, "", at_key=place[-1] != "from")
-        found.append(
-            LeftOut(
-                resource=str(place[1]),
-                source=source,
-                names=tuple(names),
-                file=at.file,
-                line=at.line,
-                column=at.column,
-            )
-        )
     return Survey(left_out=tuple(found), filled=filled_fields(core.mapping.resources))

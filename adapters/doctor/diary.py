@@ -3,10 +3,9 @@
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
-from typing import TypeVar
-from zoneinfo import ZoneInfo
+from typing import Any, TypeVar
 
 from adapters.base import AdapterError, Record
 from adapters.doctor.case import DoctorCase, Look, agreeing, counted, weighed
@@ -20,7 +19,6 @@ from adapters.mapping.models import Owned
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
-MINUTE = timedelta(minutes=1)
 # What does not block, or no longer.
 PAST = frozenset({"CANCELLED", "NO_SHOW", "COMPLETED", None})
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -48,42 +46,33 @@ _WEEKDAYS = (
     (-1, "a day earlier: weekday is 1 for Monday, and here one too low", "add 1 to weekday"),
     (1, "a day later: weekday is 1 for Monday, and here one too high", "take 1 from weekday"),
 )
-# Whose appointment, the wall clock's time of it, and of its end.
-Visit = tuple[str, datetime, datetime]
+# An appointment: the hours of its vet, the wall clock's time of it, and of its end.
+Visit = tuple[list[Shift], datetime, datetime]
 
 
 def diary(case: DoctorCase) -> Iterator[Look]:
     """Hours, vets, slot rows, what blocks, and the appointments there have been or will be."""
-    if not case.is_lost("resources", "vets") and not case.is_lost("diary"):
-        yield from _times_of_vets(case)
-        yield from _visits_of_vets(case)
-
-
-def _times_of_vets(case: DoctorCase) -> Iterator[Look]:
     own = case.core.diary
-    for hours in (source for source in own.hours if source.hours.is_rows):
-        run = partial(_hours, case, hours)
-        yield case.look("diary", "hours", run, "diary", "hours", hours.number)
+    if case.is_lost("resources", "vets") or case.is_lost("diary"):
+        return
+    yield from _of_each(case, "hours", [each for each in own.hours if each.hours.is_rows], _hours)
     if own.hours:
         yield case.look("diary", "vets", partial(_weeks, case), "diary", "hours")
-    everybodys = case.look("diary", "vet")
-    _everybodys(case, everybodys)
-    yield everybodys
-    for slots in own.free:
-        run = partial(_slots, case, slots)
-        yield case.look("diary", "slots", run, "diary", "slots", slots.number)
-
-
-def _visits_of_vets(case: DoctorCase) -> Iterator[Look]:
-    own = case.core.diary
+    yield _everybodys(case)
+    yield from _of_each(case, "slots", own.free, _slots)
     blocked: Blocks = {vet: [] for vet in case.vets()}
-    for busy in own.busy:
-        run = partial(_busy, case, busy, blocked)
-        yield case.look("diary", "busy", run, "diary", "busy", busy.number)
+    yield from _of_each(case, "busy", own.busy, partial(_busy, blocked))
     if own.busy and not case.is_lost("resources", "appointments"):
         yield case.look("diary", "busy", partial(_missed, case, blocked), "diary", "busy")
     if own.hours and blocked:
         yield case.look("clock", "appointments", partial(_fitting, case), "diary", "hours")
+
+
+def _of_each(
+    case: DoctorCase, kind: str, sources: Iterable[Any], run: Callable[..., Awaitable[None]]
+) -> Iterator[Look]:
+    for source in sources:
+        yield case.look("diary", kind, partial(run, case, source), "diary", kind, source.number)
 
 
 async def _read(
@@ -95,8 +84,10 @@ async def _read(
 ) -> dict[str, tuple[list[str], Sequence[T]]] | None:
     """The rows of a source by whose they are, each read once, and the vets that they are for.
 
-    "" where nobody says it; None where a question is refused, which is told.
+    "" where nobody says it; None where a question is refused, which is told. What is wrong with
+    some of the rows is in `troubles` then.
     """
+    case.troubles.clear()
     read: dict[str, tuple[list[str], Sequence[T]]] = {}
     for vet in case.vets():
         for calendar in await case.core.diary.calendars(session, vet):
@@ -113,24 +104,27 @@ async def _read(
     return read
 
 
-def _everybodys(case: DoctorCase, look: Look) -> None:
+def _span(case: DoctorCase, calendar: Calendar) -> DiarySpan:
+    now = case.examination.now
+    return DiarySpan(calendar, Interval(now, now + case.ahead), case.core.diary.default)
+
+
+def _everybodys(case: DoctorCase) -> Look:
     """Tells of the sources whose rows count for every vet, as they name none."""
-    if not _several(case):
-        return
-    mapped, remedy = case.core.mapping.diary, "name it, unless they are meant for everybody"
-    texts: dict[str, tuple[Sequence[Owned], str]] = {
-        "hours": (mapped.hours, "no `vet` here: each row opens every vet's day"),
-        "busy": (mapped.busy, "no `vet` here: each row blocks every vet"),
-    }
-    for name, (sources, text) in texts.items():
+    look, mapped = case.look("diary", "vet"), case.core.mapping.diary
+    for kind, what in (("hours", "opens every vet's day"), ("busy", "blocks every vet")):
+        sources: Sequence[Owned] = getattr(mapped, kind) if _several(case) else ()
         for number, source in enumerate(sources):
             if source.from_ is None or source.owner is not None:
                 continue
             # `where` may take the rows that have no vet, of which another source has the others
             where = " ".join((source.where or "").lower().split())
-            same = [other for other in sources if other.from_ == source.from_ and other.vet]
-            if not any(f"{one.vet.text.lower()} is null" in where for one in same if one.vet):
-                look.warning(text, "diary", name, number, subject=name, remedy=remedy)
+            vets = [one.vet.text for one in sources if one.from_ == source.from_ and one.vet]
+            if not any(f"{vet.lower()} is null" in where for vet in vets):
+                remedy = "name it, unless they are meant for everybody"
+                text = f"no `vet` here: each row {what}"
+                look.warning(text, "diary", kind, number, subject=kind, remedy=remedy)
+    return look
 
 
 def _several(case: DoctorCase) -> bool:
@@ -221,13 +215,7 @@ def _times(shifts: Iterable[Shift]) -> str:
     )
 
 
-def _span(case: DoctorCase, calendar: Calendar) -> DiarySpan:
-    now = case.examination.now
-    return DiarySpan(calendar, Interval(now, now + case.ahead), case.core.diary.default)
-
-
 async def _slots(case: DoctorCase, source: SlotsSource, look: Look, session: Session) -> None:
-    case.troubles.clear()
     read = await _read(
         case, look, session, source.rows, lambda at: source.read(session, _span(case, at))
     )
@@ -244,23 +232,23 @@ async def _slots(case: DoctorCase, source: SlotsSource, look: Look, session: Ses
 
 
 async def _busy(
-    case: DoctorCase, source: BusySource, blocked: Blocks, look: Look, session: Session
+    blocked: Blocks, case: DoctorCase, source: BusySource, look: Look, session: Session
 ) -> None:
-    case.troubles.clear()
     read = await _read(
-        case, look, session, source.busy, lambda at: source.read(session, _span(case, at))
+        case, look, session, source.rows, lambda at: source.read(session, _span(case, at))
     )
     if read is None:
         return
     count, over = 0, list[str]()
     for vets, rows in read.values():
-        blocks = [block for row in rows for block in row]
-        shown = [None if one.key is None else session.appointment(one.key) for one in blocks]
-        taken = [(one.interval, id_) for one, id_ in zip(blocks, shown, strict=True)]
+        taken, likely = list[Taken](), list[Taken]()
+        for block in chain.from_iterable(rows):
+            shown = None if block.key is None else session.appointment(block.key)
+            taken.append((block.interval, shown))
+            likely += taken[-1:] if block.is_likely else []
         count += len(taken)
         for vet in vets:
             blocked[vet] += taken
-        likely = [one for one, block in zip(taken, blocks, strict=True) if block.is_likely]
         over += _over(likely, case.examination.now)
     if case.troubles:
         text = f"{counted(len(case.troubles), 'row')} cannot be read,"
@@ -304,15 +292,10 @@ async def _missed(case: DoctorCase, blocked: Blocks, look: Look, session: Sessio
         if not now < begins < now + case.ahead:
             continue
         known += 1
-        beginning = Interval(begins, begins + MINUTE)
-        lost += (
-            []
-            if any(
-                taken.overlaps(beginning) and (not by_key or other == shown)
-                for taken, other in blocks
-            )
-            else [shown]
-        )
+        beginning = Interval(begins, begins + timedelta(minutes=1))
+        theirs = (taken for taken, other in blocks if not by_key or other == shown)
+        if not any(taken.overlaps(beginning) for taken in theirs):
+            lost.append(shown)
     if lost:
         text = f"{len(lost)} of {known} appointments to come block nothing: offered again"
         verdict = weighed(len(lost), known, most=TOLERABLE)
@@ -323,11 +306,10 @@ async def _missed(case: DoctorCase, blocked: Blocks, look: Look, session: Sessio
 
 async def _fitting(case: DoctorCase, look: Look, session: Session) -> None:
     """Tells how many appointments fit into the hours of their vets, and if more would elsewhen."""
-    own, now = case.core.diary, case.examination.now
+    own = case.core.diary
     shifts = {vet: await own.shifts(session, vet) for vet in case.vets()}
     records = case.records(session, "appointments")
-    own_visits = (one for one in records if shifts.get(one["vetId"]))
-    visits = [visit for one in own_visits for visit in _visit(one, now, own.zone)]
+    visits = [visit for one in records for visit in _visit(one, shifts, case)]
     if len(visits) < ENOUGH:
         return
 
@@ -335,14 +317,19 @@ async def _fitting(case: DoctorCase, look: Look, session: Session) -> None:
         def moved(wall: datetime) -> datetime:
             return wall + offsets * (wall.utcoffset() or timedelta()) + days * ONE_DAY
 
-        fits = (_within(shifts[vet], moved(begins), moved(ends)) for vet, begins, ends in visits)
+        fits = (_within(theirs, moved(begins), moved(ends)) for theirs, begins, ends in visits)
         return sum(fits) / len(visits)
 
     as_read, place = share(), ("resources", "appointments", "fields", "scheduledAt")
     readings: list[tuple[float, str, str, Place]] = [
         (share(offsets=sign), text, remedy, place) for sign, text, remedy in _OFFSETS
     ]
-    if weekday := _weekday(case):
+    weekdays: Iterator[Place] = (
+        ("diary", "hours", number, "weekday" if hours.is_rows else "days")
+        for number, hours in enumerate(case.core.mapping.diary.hours)
+        if not hours.is_rows or hours.weekday is not None
+    )
+    if weekday := next(weekdays, None):
         readings += [(share(days=sign), text, remedy, weekday) for sign, text, remedy in _WEEKDAYS]
     best, text, remedy, at = max(readings, key=itemgetter(0))
     percent = f"{as_read:.0%} of {len(visits):,} appointments lie within working hours"
@@ -354,22 +341,14 @@ async def _fitting(case: DoctorCase, look: Look, session: Session) -> None:
         look.ok(percent)
 
 
-def _visit(record: Record, now: datetime, zone: ZoneInfo) -> Iterator[Visit]:
-    """The appointment, if it took place within a year or is to."""
+def _visit(record: Record, shifts: Mapping[str, list[Shift]], case: DoctorCase) -> Iterator[Visit]:
+    """An appointment of a vet with hours, if it took place within a year or is to."""
     if record["scheduledAt"] and record["status"] not in ("CANCELLED", "NO_SHOW"):
-        begins = datetime.fromisoformat(record["scheduledAt"])
-        if now - AGO < begins < now + AHEAD:
+        begins, now = datetime.fromisoformat(record["scheduledAt"]), case.examination.now
+        if now - AGO < begins < now + AHEAD and (theirs := shifts.get(record["vetId"])):
             ends = datetime.fromisoformat(record["endTime"] or record["scheduledAt"])
-            wall = begins.astimezone(zone)
-            yield record["vetId"], wall, wall + max(ends - begins, timedelta())
-
-
-def _weekday(case: DoctorCase) -> Place:
-    """Where the mapping says on which weekday hours are; () where none repeat weekly."""
-    for number, hours in enumerate(case.core.mapping.diary.hours):
-        if not hours.is_rows or hours.weekday is not None:
-            return ("diary", "hours", number, "weekday" if hours.is_rows else "days")
-    return ()
+            wall = begins.astimezone(case.core.diary.zone)
+            yield theirs, wall, wall + max(ends - begins, timedelta())
 
 
 def _within(shifts: list[Shift], begins: datetime, ends: datetime) -> bool:

@@ -22,8 +22,7 @@ from adapters.doctor.rest.calls import (
     renewal,
     speed,
 )
-from adapters.doctor.rest.lists import filters, pages
-from adapters.doctor.rest.records import omissions, paths
+from adapters.doctor.rest.lists import filters, omissions, pages, paths
 from adapters.doctor.values import links, newest, values
 from adapters.examination import Examination, Finding, Survey
 from adapters.rest.adapter import RestAdapter

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from adapters.doctor import Omission
+from adapters.doctor import left_out
 from adapters.doctor.case import Look, clock_judged
 from adapters.doctor.sql.rows import SqlCase
 from adapters.documents.document import Place
-from adapters.examination import Verdict
+from adapters.examination import LeftOut, Verdict
 from adapters.mapped.adapter import Core
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlSession
@@ -164,7 +164,7 @@ def _now_in(data: Any) -> str:
     return next(filter(None, map(_now_in, members)), "")
 
 
-def omissions(connection: Connection, core: Core) -> Iterator[Omission]:
+def omissions(connection: Connection, core: Core) -> Iterator[LeftOut]:
     """The columns of the tables that resources name, of which no field is made."""
     resources = core.mapping.resources
     for name, columns in _columns(connection).items():
@@ -173,7 +173,7 @@ def omissions(connection: Connection, core: Core) -> Iterator[Omission]:
         used = {column for each in readers for column in _used(resources[each], table)}
         left = [column for column in columns if column.lower() not in used]
         if readers and left:
-            yield Omission(f"the table {name}", left, ("resources", readers[0], "from"))
+            yield left_out(core, f"the table {name}", left, "resources", readers[0], "from")
 
 
 def _parts(resource: ResourceMap) -> list[ResourceMap | ListMap]:
