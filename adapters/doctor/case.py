@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
@@ -117,11 +118,14 @@ class DoctorCase(ABC):
         self,
         check: str,
         subject: str,
-        run: Callable[[Look, Any], Awaitable[None]] | None = None,
+        run: Callable[[Any, Look, Any], Awaitable[None]] | None = None,
         *place: str | int,
     ) -> Look:
-        """A look at what stands at that place of the mapping; without `run` it only tells."""
-        return Look(self.document, check, subject, run, place)
+        """A look at what stands at that place of the mapping, by `run`, of this case.
+
+        Without `run` it only tells.
+        """
+        return Look(self.document, check, subject, run and partial(run, self), place)
 
     def is_lost(self, *place: str | int) -> bool:
         """Whether the practice system lacks something there."""

@@ -57,22 +57,22 @@ def diary(case: DoctorCase) -> Iterator[Look]:
         return
     yield from _of_each(case, "hours", [each for each in own.hours if each.hours.is_rows], _hours)
     if own.hours:
-        yield case.look("diary", "vets", partial(_weeks, case), "diary", "hours")
+        yield case.look("diary", "vets", _weeks, "diary", "hours")
     yield _everybodys(case)
     yield from _of_each(case, "slots", own.free, _slots)
     blocked: Blocks = {vet: [] for vet in case.vets()}
     yield from _of_each(case, "busy", own.busy, partial(_busy, blocked))
     if own.busy and not case.is_lost("resources", "appointments"):
-        yield case.look("diary", "busy", partial(_missed, case, blocked), "diary", "busy")
+        yield case.look("diary", "busy", partial(_missed, blocked), "diary", "busy")
     if own.hours and blocked:
-        yield case.look("clock", "appointments", partial(_fitting, case), "diary", "hours")
+        yield case.look("clock", "appointments", _fitting, "diary", "hours")
 
 
 def _of_each(
     case: DoctorCase, kind: str, sources: Iterable[Any], run: Callable[..., Awaitable[None]]
 ) -> Iterator[Look]:
     for source in sources:
-        yield case.look("diary", kind, partial(run, case, source), "diary", kind, source.number)
+        yield case.look("diary", kind, partial(run, source), "diary", kind, source.number)
 
 
 async def _read(
@@ -131,7 +131,7 @@ def _several(case: DoctorCase) -> bool:
     return len(case.samples.get("vets", [])) > 1
 
 
-async def _hours(case: DoctorCase, source: HoursSource, look: Look, session: Session) -> None:
+async def _hours(source: HoursSource, case: DoctorCase, look: Look, session: Session) -> None:
     ask = partial(session.hours, source.number)
     read = await _read(case, look, session, source.hours, ask)
     if read is None:
@@ -215,7 +215,7 @@ def _times(shifts: Iterable[Shift]) -> str:
     )
 
 
-async def _slots(case: DoctorCase, source: SlotsSource, look: Look, session: Session) -> None:
+async def _slots(source: SlotsSource, case: DoctorCase, look: Look, session: Session) -> None:
     read = await _read(
         case, look, session, source.rows, lambda at: source.read(session, _span(case, at))
     )
@@ -232,7 +232,7 @@ async def _slots(case: DoctorCase, source: SlotsSource, look: Look, session: Ses
 
 
 async def _busy(
-    blocked: Blocks, case: DoctorCase, source: BusySource, look: Look, session: Session
+    blocked: Blocks, source: BusySource, case: DoctorCase, look: Look, session: Session
 ) -> None:
     read = await _read(
         case, look, session, source.rows, lambda at: source.read(session, _span(case, at))
@@ -280,7 +280,7 @@ def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
             latest = taken, shown
 
 
-async def _missed(case: DoctorCase, blocked: Blocks, look: Look, session: Session) -> None:
+async def _missed(blocked: Blocks, case: DoctorCase, look: Look, session: Session) -> None:
     """Tells whether appointments to come block: what busy does not see is offered again."""
     now, by_key = case.examination.now, case.core.diary.knows_appointments
     known, lost = 0, list[str]()

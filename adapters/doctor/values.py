@@ -37,11 +37,10 @@ WRITTEN = ("createdAt", "updatedAt", "startedAt", "validatedAt")
 def values(case: DoctorCase) -> Iterator[Look]:
     """One look at each resource, and one at each list inside its records."""
     for name in case.readable():
-        yield case.look("values", name, partial(_rows, case), "resources", name)
+        yield case.look("values", name, _rows, "resources", name)
     for name in case.readable():
         for inner in case.core.mapping.resources[name].lists if case.samples.get(name) else ():
-            place = ("resources", name, "lists", inner)
-            yield case.look("values", f"{name}.{inner}", partial(_rows, case), *place)
+            yield case.look("values", f"{name}.{inner}", _rows, "resources", name, "lists", inner)
 
 
 async def _rows(case: DoctorCase, look: Look, session: Session) -> None:
@@ -146,14 +145,14 @@ def links(case: DoctorCase) -> Iterator[Look]:
         for inner, nested in mapped.lists.items():
             if nested.parent is not None and not case.is_lost("resources", name):
                 subject, place = f"{name}.{inner}", ("resources", name, "lists", inner, "parent")
-                run = partial(_links, case, subject, PARENT, name, ORPHANS)
+                run = partial(_links, subject, PARENT, name, ORPHANS)
                 yield case.look("links", subject, run, *place)
     for resource, shapes in case.adapter.options.shapes.items():
         for path, shape in shapes.items():
             if shape.refers is not None and not case.is_lost("resources", shape.refers):
                 owner, _, name = path.rpartition("[].")
                 sample = f"{resource}.{owner}" if owner else resource
-                run = partial(_links, case, sample, name, shape.refers, TOLERABLE_LEADS)
+                run = partial(_links, sample, name, shape.refers, TOLERABLE_LEADS)
                 place = ("resources", resource, *(("lists", owner) if owner else ()))
                 yield case.look("links", f"{sample}.{name}", run, *place, "fields", name)
 
@@ -169,7 +168,7 @@ class Leads:
 
 
 async def _links(
-    case: DoctorCase, sample: str, name: str, target: str, most: float, look: Look, session: Session
+    sample: str, name: str, target: str, most: float, case: DoctorCase, look: Look, session: Session
 ) -> None:
     leads = Leads()
     for page in case.pages(session, sample):
@@ -207,12 +206,12 @@ def newest(case: DoctorCase) -> Iterator[Look]:
     for resource in case.readable():
         for name in WRITTEN:
             if (value := case.rows(resource).by_name.get(name)) is not None:
-                run = partial(_future, case, name, isinstance(value.converter, UtcTime))
+                run = partial(_future, name, isinstance(value.converter, UtcTime))
                 place = ("resources", resource, "fields", name)
                 yield case.look("clock", f"{resource}.{name}", run, *place)
 
 
-async def _future(case: DoctorCase, name: str, is_utc: bool, look: Look, session: Session) -> None:
+async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look, session: Session) -> None:
     """Tells of times that should be past, and are not."""
     now, count, ahead, furthest = case.examination.now, 0, 0, timedelta()
     ids: list[str] = []

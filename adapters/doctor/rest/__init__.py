@@ -6,7 +6,6 @@ values, what leads where, pages, filters, the diary, clocks, and what a booking 
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from functools import partial
 
 from adapters.base import Trouble
 from adapters.doctor import surveyed
@@ -16,9 +15,11 @@ from adapters.doctor.rest.calls import (
     RestCase,
     WatchedClient,
     answers,
-    booking,
+    clash,
     clock,
     login,
+    lookup,
+    rehearsal,
     renewal,
     speed,
 )
@@ -51,16 +52,19 @@ async def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterat
 
 
 def _looks(case: RestCase) -> Iterator[Look]:
-    yield from login(case)
+    yield case.look("login", "token", login, "backend", "login")
     yield from answers(case)
-    yield case.look("mapping", "paths", partial(paths, case))
+    yield case.look("mapping", "paths", paths)
     for looks in (values, links, pages, filters, diary):
         yield from looks(case)
-    yield case.look("clock", "server", partial(clock, case))
+    yield case.look("clock", "server", clock)
     yield from newest(case)
-    yield from booking(case)
-    yield case.look("login", "renewal", partial(renewal, case))
-    yield case.look("calls", "speed", partial(speed, case))
+    yield case.look("booking", "clash", clash, "booking", "steps")
+    yield case.look("booking", "find", lookup, "booking", "find")
+    if case.examination.booking:
+        yield case.look("booking", "rehearsal", rehearsal)
+    yield case.look("login", "renewal", renewal)
+    yield case.look("calls", "speed", speed)
 
 
 async def survey(adapter: RestAdapter) -> Survey:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Draft, NotFound
@@ -14,7 +15,7 @@ from adapters.doctor.case import DoctorCase, Look, clock_judged, counted, short
 from adapters.doctor.tallies import RowTaken
 from adapters.examination import Verdict
 from adapters.mapping.checker import parts
-from adapters.mapping.models import CallMap, Login
+from adapters.mapping.models import CallMap
 from adapters.rest.adapter import RestAdapter
 from adapters.rest.client import Client, Received, Request
 from adapters.rest.paging import NoArray, may_be_empty
@@ -180,19 +181,16 @@ class RestCase(DoctorCase):
             say(short(error), "get", ids=ids)
 
 
-def login(case: RestCase) -> Iterator[Look]:
+async def login(case: RestCase, look: Look, _: RestSession) -> None:
     """The first call, where the mapping has one for it."""
-    if call := case.core.mapping.backend.login:
-        run = partial(_token, case, call)
-        yield case.look("login", "token", run, "backend", "login", call.method)
-
-
-async def _token(case: RestCase, call: Login, look: Look, _: RestSession) -> None:
+    call = case.core.mapping.backend.login
+    if call is None:
+        return
     try:
         lives = await case.adapter.parts.backend.log_in()
     except AdapterError as error:
         case.is_shut = True
-        look.failed(short(error))
+        look.failed(short(error), call.method)
     else:
         also = "" if call.seconds else ", as the mapping says"
         look.ok(f"it lets us in; a token is good for {lives:g} s{also}")
@@ -201,13 +199,12 @@ async def _token(case: RestCase, call: Login, look: Look, _: RestSession) -> Non
 def answers(case: RestCase) -> Iterator[Look]:
     """Whether each call that reads a resource answers, with the records for the other looks."""
     for name, reader in case.adapter.readers.items():
-        run = partial(_list, case, reader)
-        yield case.look("calls", name, run, "resources", name, "list")
+        yield case.look("calls", name, partial(_list, reader), "resources", name, "list")
 
 
-async def _list(case: RestCase, reader: ResourceCalls, look: Look, _: RestSession) -> None:
+async def _list(reader: ResourceCalls, case: RestCase, look: Look, _: RestSession) -> None:
     """Asks for the list, and for some of its records again by their ids."""
-    name, mapped = reader.name, case.core.mapping.resources[reader.name]
+    mapped = case.core.mapping.resources[reader.name]
     call, one = mapped.list_, mapped.one
     if call is None or reader.listing() is None:
         text, place = "no list without an id: its values were not looked at", look.place[:2]
@@ -216,13 +213,13 @@ async def _list(case: RestCase, reader: ResourceCalls, look: Look, _: RestSessio
     most = ALL if case.examination.rows is None else case.examination.rows
     most = min(most, DETAILED) if call.details else most
     try:
-        raws = case.raws[name] = await reader.sample(most)
+        raws = case.raws[reader.name] = await reader.sample(most)
     except AdapterError as error:
         case.refused(look, error)
         return
     text = f"{call.method.upper()} {call.path} answers: {counted(len(raws), 'record')}"
     if len(raws) < most:
-        case.whole.add(name)
+        case.whole.add(reader.name)
         look.ok(text)
     else:
         look.ok(f"{text}, the first ones")
@@ -247,39 +244,36 @@ async def clock(case: RestCase, look: Look, _: RestSession) -> None:
         look.ok("the backend does not say what time it has")
 
 
-def booking(case: RestCase) -> Iterator[Look]:
-    """What keeps two bookings from one time, the lookup, and why none is rehearsed."""
-    clash = case.look("booking", "clash", None, "booking", "steps")
-    _clash(case, clash)
-    yield clash
-    yield case.look("booking", "find", partial(_find, case), "booking", "find")
-    if case.examination.booking:
-        rehearsal = case.look("booking", "rehearsal")
-        text = "no booking was made: over HTTP there are no transactions, so none could be undone"
-        remedy = "make one through the gateway on a test account, and cancel it at the desk"
-        rehearsal.warning(text, remedy=remedy)
-        yield rehearsal
-
-
-def _clash(case: RestCase, look: Look) -> None:
-    mapped = case.core.mapping.booking
-    if mapped.cancel is None:
-        text = "a clash cannot be withdrawn: the mapping has no booking.cancel"
-        look.warning(text, subject="cancel")
-    if mapped.reference is None:
-        text = "no reference: after a lost answer a booking is known by its time and patient alone"
-        remedy = "send the draft's reference in a field that is kept, and name it: reference"
-        look.warning(text, subject="reference", remedy=remedy)
-    if all(rule.means != "slot taken" for rule in case.core.mapping.backend.errors):
-        text = "no answer of the backend's means that a time is taken:"
-        text += " a refusal says something else"
-        remedy = "write a rule under backend.errors that means slot taken"
-        look.warning(text, subject="taken", remedy=remedy)
+async def clash(case: RestCase, look: Look, _: RestSession) -> None:
+    """What keeps two bookings from one time, or shows that one was made."""
+    mapped, rules = case.core.mapping.booking, case.core.mapping.backend.errors
+    for subject, is_there, text, remedy in (
+        (
+            "cancel",
+            mapped.cancel is not None,
+            "a clash cannot be withdrawn: the mapping has no booking.cancel",
+            "",
+        ),
+        (
+            "reference",
+            mapped.reference is not None,
+            "no reference: after a lost answer a booking is known by its time and patient alone",
+            "send the draft's reference in a field that is kept, and name it: reference",
+        ),
+        (
+            "taken",
+            any(rule.means == "slot taken" for rule in rules),
+            "no answer of the backend's means that a time is taken: a refusal says something else",
+            "write a rule under backend.errors that means slot taken",
+        ),
+    ):
+        if not is_there:
+            look.warning(text, subject=subject, remedy=remedy)
     if not look.findings:
         look.ok("checked before and after; a clash is refused or withdrawn, a lost booking found")
 
 
-async def _find(case: RestCase, look: Look, session: RestSession) -> None:
+async def lookup(case: RestCase, look: Look, session: RestSession) -> None:
     """Looks for a booking like one of the appointments, with a reference that none has."""
     needed = ("patientId", "vetId", "scheduledAt")
     records = case.samples.get("appointments", ())
@@ -304,6 +298,13 @@ async def _find(case: RestCase, look: Look, session: RestSession) -> None:
         look.failed(short(error), "get")
     else:
         look.ok("the call that looks for a booking answers")
+
+
+async def rehearsal(_: RestCase, look: Look, __: RestSession) -> None:
+    """Why none is made."""
+    text = "no booking was made: over HTTP there are no transactions, so none could be undone"
+    remedy = "make one through the gateway on a test account, and cancel it at the desk"
+    look.warning(text, remedy=remedy)
 
 
 async def renewal(case: RestCase, look: Look, _: RestSession) -> None:
@@ -335,12 +336,13 @@ async def speed(case: RestCase, look: Look, _: RestSession) -> None:
         for place, call in parts(case.core.mapping)
         if isinstance(call, CallMap) and call.method
     }
-    for label, took in slowest.items():
+    calls = sorted(slowest.items(), key=itemgetter(1), reverse=True)
+    for label, took in calls:
         if took > case.patience / 2:
             verdict = Verdict.FAILED if took > case.patience else Verdict.WARNING
             text = f"{label} is slow: backend.timeout is {case.patience:g} s"
             look.judge(verdict, text, place=places.get(label, ()), seconds=took)
-    if slowest and not look.findings:
-        label, took = max(slowest.items(), key=lambda call: call[1])
+    if calls and not look.findings:
+        label, took = calls[0]
         text = f"{len(case.client.seen):,} calls, the slowest of them {label}"
         look.ok(text, seconds=took)

@@ -118,11 +118,11 @@ class PageGiven(NamedTuple):
 def pages(case: RestCase) -> Iterator[Look]:
     """One look at each list that was read."""
     for reader in case.looked_at():
-        run = partial(_list, case, reader)
+        run = partial(_list, reader)
         yield case.look("pages", reader.name, run, "resources", reader.name, "list")
 
 
-async def _list(case: RestCase, reader: ResourceCalls, look: Look, _: RestSession) -> None:
+async def _list(reader: ResourceCalls, case: RestCase, look: Look, _: RestSession) -> None:
     call, listing = case.core.mapping.resources[reader.name].list_, reader.listing()
     if call is None or listing is None:
         return
@@ -194,9 +194,9 @@ def filters(case: RestCase) -> Iterator[Look]:
         if call is None:
             continue
         for field, by in call.filters.items():
-            run = partial(_filter, case, reader, field, by)
-            place = ("resources", reader.name, "list", "filters", field)
-            yield case.look("filters", f"{reader.name}.{field}", run, *place)
+            run, subject = partial(_filter, reader, field, by), f"{reader.name}.{field}"
+            at = ("resources", reader.name, "list", "filters", field)
+            yield case.look("filters", subject, run, *at)
         if call.sift:
             look = case.look("filters", reader.name)
             look.ok(f"sifted by the gateway: {', '.join(call.sift)}")
@@ -204,10 +204,10 @@ def filters(case: RestCase) -> Iterator[Look]:
 
 
 async def _filter(
-    case: RestCase,
     reader: ResourceCalls,
     field: str,
     by: FilterParameter,
+    case: RestCase,
     look: Look,
     _: RestSession,
 ) -> None:

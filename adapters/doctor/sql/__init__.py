@@ -6,7 +6,6 @@ what leads where, the diary, clocks, plans, and a booking that is undone.
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from functools import partial
 
 from adapters.base import Trouble
 from adapters.doctor import surveyed
@@ -39,10 +38,10 @@ async def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterato
 
 
 def _looks(case: SqlCase) -> Iterator[Look]:
-    yield case.look("mapping", "names", partial(names, case))
+    yield case.look("mapping", "names", names)
     for looks in (account, values, links, diary):
         yield from looks(case)
-    yield case.look("clock", "server", partial(clock, case))
+    yield case.look("clock", "server", clock)
     yield from newest(case)
     yield from plans(case)
     if case.examination.booking:

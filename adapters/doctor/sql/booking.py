@@ -43,13 +43,13 @@ _FIELDS: Place = ("resources", "appointments", "fields")
 
 def account(case: SqlCase) -> Iterator[Look]:
     """One look at the rights, and one at each table that a booking writes."""
-    yield case.look("rights", "account", partial(_too_much, case))
+    yield case.look("rights", "account", _too_much)
     booking = case.core.mapping.booking
     for number, write in enumerate(booking.steps):
         place = ("booking", "steps", number)
         if case.is_lost(*place):
             continue
-        run = partial(_may_write if write.table else _may_count, case, write)
+        run = partial(_may_write if write.table else _may_count, write)
         yield case.look("rights", write.table or write.sequence or "", run, *place)
         if write.counter is not None and not NAMED(write.where or ""):
             yield case.look("booking", write.counter, partial(_one_counter, write), *place)
@@ -67,7 +67,7 @@ async def _too_much(case: SqlCase, look: Look, session: SqlSession) -> None:
         look.ok("it may do no more than it needs")
 
 
-async def _may_write(case: SqlCase, write: StepMap, look: Look, session: SqlSession) -> None:
+async def _may_write(write: StepMap, case: SqlCase, look: Look, session: SqlSession) -> None:
     """The whole statement is explained: some rights are only looked at for all its columns."""
     columns = list(write.values) or [write.column or ""]
     rows = named_table(write.table, columns)
@@ -89,7 +89,7 @@ async def _may_write(case: SqlCase, write: StepMap, look: Look, session: SqlSess
         look.ok(f"the account may {what} it", place=look.place)
 
 
-async def _may_count(case: SqlCase, write: StepMap, look: Look, session: SqlSession) -> None:
+async def _may_count(write: StepMap, case: SqlCase, look: Look, session: SqlSession) -> None:
     name, connection = look.subject, session.connection
     may = connection.dialect.name != "postgresql" or connection.scalar(
         select(func.has_sequence_privilege(quoted(connection, name), "USAGE"))
@@ -122,7 +122,7 @@ def _unnumbered(connection: Connection, write: StepMap) -> str:
     return ""
 
 
-async def _one_counter(write: StepMap, look: Look, session: SqlSession) -> None:
+async def _one_counter(write: StepMap, _: SqlCase, look: Look, session: SqlSession) -> None:
     rows = named_table(write.table, [write.column or ""])
     # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
     which = text(f"({write.where or '1 = 1'})")
@@ -143,7 +143,7 @@ class _Undone(Exception):
 
 def rehearsal(case: SqlCase) -> Look:
     """Tries each vet's next free time until one works; says what was written and undone."""
-    look = case.look("booking", "rehearsal", partial(_rehearsed, case))
+    look = case.look("booking", "rehearsal", _rehearsed)
     look.alone = True
     return look
 

@@ -55,11 +55,11 @@ class ExplainedCall:
 def plans(case: SqlCase) -> Iterator[Look]:
     """One look at each kind of call."""
     for call in (*_of_resources(case), *_filtered(case), *_of_diary(case), *_of_booking(case)):
-        yield case.look("plans", call.subject, partial(_plan, case, call), *call.places[0])
+        yield case.look("plans", call.subject, partial(_plan, call), *call.places[0])
     for number, busy in enumerate(case.core.mapping.diary.busy):
         place = ("diary", "busy", number)
         if busy.end is not None and busy.longest is None and not case.is_lost(*place):
-            yield case.look("plans", "busy", partial(_unbounded, case, busy), *place)
+            yield case.look("plans", "busy", partial(_unbounded, busy), *place)
 
 
 def _of_resources(case: SqlCase) -> Iterator[ExplainedCall]:
@@ -114,7 +114,7 @@ def _of_booking(case: SqlCase) -> Iterator[ExplainedCall]:
     yield ExplainedCall("a look for a reference", "booking", marked, places)
 
 
-async def _plan(case: SqlCase, call: ExplainedCall, look: Look, session: SqlSession) -> None:
+async def _plan(call: ExplainedCall, case: SqlCase, look: Look, session: SqlSession) -> None:
     with _heard(session.connection) as statements:
         await call.call(session)
     heard = list(statements)
@@ -196,7 +196,7 @@ def _count(connection: Connection, table: str) -> int:
         return 0
 
 
-async def _unbounded(case: SqlCase, busy: BusyMap, look: Look, session: SqlSession) -> None:
+async def _unbounded(busy: BusyMap, _: SqlCase, look: Look, session: SqlSession) -> None:
     count = _count(session.connection, (busy.from_ or "").split(maxsplit=1)[0])
     if count > BIG:
         rows = counted(min(count, HUGE), "row")
