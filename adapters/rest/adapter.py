@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 from adapters.base import AdapterOptions
-from adapters.documents.document import Document
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped.adapter import Core, MappedAdapter
 from adapters.mapping.loading import load_mapping, loaded_beside
-from adapters.mapping.models import MappingFile
 from adapters.rest.checks import found_in
 from adapters.rest.client import Client, address_problem
 from adapters.rest.resource import Components, ResourceCalls
@@ -21,7 +19,14 @@ class RestAdapter(MappedAdapter):
     """
 
     def __init__(self, options: AdapterOptions, client: Client | None = None) -> None:
-        mapping, document = _mapping(options)
+        path = options.mapping
+        if path is None:
+            raise ValueError("the rest adapter needs a mapping file: set backend.mapping")
+        text = address_problem(options.url)
+        mapping, document = loaded_beside(
+            [] if text is None else [Problem("backend.url", 0, 0, text)],
+            lambda: load_mapping(path, options.shapes, "rest", options.credentials),
+        )
         client = client or Client(options.url, timeout=options.timeout)
         self.parts = parts = Components(mapping, options, client)
         self.readers = readers = {
@@ -35,18 +40,3 @@ class RestAdapter(MappedAdapter):
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where a call fails; a path that leads to nothing is a warning."""
         return warnings_of([found async for found in found_in(self.core, self.driver)])
-
-
-def _mapping(options: AdapterOptions) -> tuple[MappingFile, Document]:
-    """The mapping, and where all of it stands.
-
-    DocumentErrors with all that is wrong with it and with the address.
-    """
-    path = options.mapping
-    if path is None:
-        raise ValueError("the rest adapter needs a mapping file: set backend.mapping")
-    text = address_problem(options.url)
-    problems = [] if text is None else [Problem("backend.url", 0, 0, text)]
-    return loaded_beside(
-        problems, lambda: load_mapping(path, options.shapes, "rest", options.credentials)
-    )

@@ -1,7 +1,6 @@
 """The calls of a booking: made in order, looked up, withdrawn."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -63,8 +62,10 @@ class BookingCalls:
             except OutcomeUnknown:
                 raise
             except AdapterError as error:
+                if wrote and self._appointment not in values.made:
+                    raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
                 if wrote:
-                    await self._undo(values, deadline, error)
+                    await self.withdraw(values, None, deadline)
                 if isinstance(error, BackendTimeout):  # of a read, or a login: nothing was done
                     raise BackendUnavailable(str(error)) from error
                 raise
@@ -72,20 +73,12 @@ class BookingCalls:
         return self._made(values)
 
     def _made(self, values: TemplateValues) -> str:
-        """The new appointment's public id."""
-        try:
-            made: str | None = self._reader.key.converter.decode(values.made[self._appointment])
-        except Unreadable as error:
-            raise OutcomeUnknown("the new appointment's id cannot be read") from error
+        made: str | None = None
+        with suppress(Unreadable):
+            made = self._reader.key.converter.decode(values.made[self._appointment])
         if made is None:
-            raise OutcomeUnknown("the new appointment has no id")
+            raise OutcomeUnknown("the new appointment has no id that can be read")
         return made
-
-    async def _undo(self, values: TemplateValues, deadline: float, error: AdapterError) -> None:
-        """After a booking that stopped halfway: what was made is withdrawn, if it is known."""
-        if self._appointment not in values.made:
-            raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
-        await self.withdraw(values, None, deadline)
 
     async def withdraw(
         self, values: TemplateValues, appointment: str | None, deadline: float
@@ -116,43 +109,33 @@ class BookingCalls:
 
         OutcomeUnknown where ours may be among what was not given.
         """
-        is_named = bool(draft.reference) and self._reference is not None
         found: list[Record] = []
-        is_none = True
-        async with aclosing(self._pages(values)) as pages:
-            async for rows in pages:
-                is_none = is_none and not rows
-                carrying = [row for row in rows if not is_named or self._carries(row, draft)]
-                # what has no usable id is an empty record
-                found += filter(None, (self._reader.record(row, ()) for row in carrying))
-                if is_named and found:  # a reference names one booking: no page behind has another
-                    return found
-        if is_named and not is_none:  # the parameter was ignored
-            raise OutcomeUnknown(f"{self._find.label}: the backend gives others than was asked for")
-        return found
+        reference = self._reference if draft.reference else None
 
-    async def _pages(self, values: TemplateValues) -> AsyncGenerator[Sequence[Any], None]:
-        """The rows of the lookup, page by page; OutcomeUnknown where there is no last one."""
-        ask = self._backend.pages(self._find, values)
+        def carries(row: Any) -> bool:
+            with suppress(Unreadable):  # what we wrote could be read
+                return reference is None or reference(row) == draft.reference
+            return False
+
+        looked_at, ask = 0, self._backend.pages(self._find, values)
         endless = f"{self._find.label}: there is no end of what it gives"
-        looked_at = 0
         try:
             async with aclosing(self._pager.batches(ask, None, MOST_ROWS)) as batches:
                 async for batch in batches:
-                    yield batch.rows
+                    # what has no usable id is an empty record
+                    made = (self._reader.record(row, ()) for row in filter(carries, batch.rows))
+                    found += filter(None, made)
                     looked_at += len(batch.rows)
-                    if batch.last:
-                        return
+                    # a reference names one booking: no page behind has another
+                    if batch.last or (reference is not None and found):
+                        break
                     if looked_at >= MOST_ROWS:
                         raise OutcomeUnknown(endless)
         except Endless as error:
             raise OutcomeUnknown(endless) from error
-
-    def _carries(self, row: Any, draft: Draft) -> bool:
-        """Whether a row has the reference of the draft; what we wrote could be read."""
-        with suppress(Unreadable):
-            return self._reference is not None and self._reference(row) == draft.reference
-        return False
+        if reference is not None and looked_at and not found:  # the parameter was ignored
+            raise OutcomeUnknown(f"{self._find.label}: the backend gives others than was asked for")
+        return found
 
 
 class _StepCall:

@@ -52,8 +52,8 @@ class OwnedRows:
         self._where = path(owned.where) if owned.where else None
         mark = raw_value(key) if key else path("@")
         self._pager = Pager(owned.page, path(owned.items), mark, self._endpoint.label)
-        self._vet = self.value(owned.vet, GIVEN["vet"])
-        self._schedule = self.value(owned.schedule, TEXT)
+        self._is_vets = owned.vet is not None
+        self._owner = self.value(owned.owner, GIVEN["vet"] if self._is_vets else TEXT)
 
     def value(self, source: ValueSource | None, shape: FieldShape) -> RowValue | None:
         return None if source is None else found_value(self._parts.converters, source, shape)
@@ -71,9 +71,10 @@ class OwnedRows:
         if len(answers) > 1:  # the same row may come with two days
             rows = list({orjson.dumps(row): row for answer in answers for row in answer}.values())
         found: list[T | None] = []
+        whose = calendar.vet if self._is_vets else str(calendar.schedule)
         for row in rows:
             try:
-                if self._is_of(row, calendar):
+                if self._owner is None or self._owner.read(row) == whose:
                     found.append(make(row))
             except Unreadable:
                 found.append(None)
@@ -86,12 +87,6 @@ class OwnedRows:
         if len(rows) > MOST_ROWS:
             raise BackendNonsense(f"{self._endpoint.label}: it gives too many rows")
         return [row for row in rows if self._counts(row)]
-
-    def _is_of(self, row: Any, calendar: Calendar) -> bool:
-        """Whether a row is the calendar's; Unreadable where nobody can tell."""
-        if self._vet is not None:
-            return bool(self._vet.read(row) == calendar.vet)
-        return self._schedule is None or self._schedule.read(row) == str(calendar.schedule)
 
     def _counts(self, row: Any) -> bool:
         try:
@@ -131,7 +126,8 @@ def times_reader(
     last = times.end or times.start
     ends = parts.converters.moment(last, columns=len(last.expressions))
     minutes_of = path(times.minutes) if times.minutes else nothing
-    by_day = asks_by_day(times)
+    sent = [getattr(tree.root, "given", None) for tree in times.query.values()]
+    by_day = "day" in times.names or "day" in sent
 
     def row_of(row: Any) -> TimeRow:
         ends_at = None if end is None else end.plain(row)
@@ -149,12 +145,6 @@ def times_reader(
         return await rows.read(span.calendar, row_of, *asked)
 
     return read
-
-
-def asks_by_day(times: TimesMap) -> bool:
-    """Whether a call is about one day."""
-    values = [tree.root for tree in times.query.values()]
-    return "day" in times.names or any(getattr(value, "given", None) == "day" for value in values)
 
 
 def durations_reader(

@@ -187,7 +187,8 @@ class RestDriver:
         booking = core.mapping.booking
         self.calls = BookingCalls(booking, readers["appointments"], parts)
         self._parts, self._patience = parts, patience
-        self._ping, self._settle = core.mapping.backend.ping, booking.settle
+        ping, self._settle = core.mapping.backend.ping, booking.settle
+        self._ping = None if ping is None else parts.templates.call(AnyCall(get=ping), {})
         self._attempts: dict[Attempt, float] = {}
         self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -239,8 +240,7 @@ class RestDriver:
             if self._ping is None:
                 await session.page("appointmentTypes", (), 1, None, ())
             else:
-                call = self._parts.templates.call(AnyCall(get=self._ping), {})
-                await self._parts.backend.read(call.request(TemplateValues()))
+                await self._parts.backend.read(self._ping.request(TemplateValues()))
 
         await self.read(ask)
 
