@@ -4,16 +4,16 @@ A path that leads to nothing in any sampled record is a warning: backends leave 
 have no value, so a sample never proves that a path is wrong.
 """
 
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from adapters.base import AdapterError, BackendTimeout, BackendUnavailable
+from adapters.base import AdapterError, BackendTimeout, BackendUnavailable, Record
 from adapters.documents.document import Document, Place
 from adapters.documents.problems import Found, did_you_mean
 from adapters.mapped.adapter import Core
-from adapters.mapped.session import Calendar, DiarySpan
+from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import Interval
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.mapping.paths import Steps, heads, path, plain_steps
@@ -51,9 +51,7 @@ async def _diary(core: Core, driver: RestDriver) -> AsyncIterator[Found]:
     vets = (await driver.readers["vets"].page((), MOST_VETS, None)).records
     for kind in ("hours", "slots", "busy"):
         for number, rows in enumerate(getattr(driver.diary, kind)):
-            if rows is None:
-                continue
-            errors = await _errors(core, driver, kind, number, [vet["id"] for vet in vets])
+            errors = [] if rows is None else await _errors(core, driver, kind, number, vets)
             if errors:
                 found = _unanswered(core.document, ("diary", kind, number), "get", errors[0])
                 certain = not found.only_sampled and len(errors) == len(vets)
@@ -68,18 +66,17 @@ def _unanswered(document: Document, place: Place, method: str, error: AdapterErr
 
 
 async def _errors(
-    core: Core, driver: RestDriver, kind: str, number: int, vets: list[str]
+    core: Core, driver: RestDriver, kind: str, number: int, vets: Sequence[Record]
 ) -> list[AdapterError]:
     """What a source of the diary says of the vets' time, up to the first for whom it answers."""
     now, lasts = datetime.now(UTC), timedelta(hours=1)
     errors: list[AdapterError] = []
     for vet in vets:
-        span = DiarySpan(Calendar(vet), Interval(now, now + lasts), lasts)
 
-        async def ask(session: RestSession, span: DiarySpan = span) -> None:
-            for calendar in await core.diary.calendars(session, span.calendar.vet):
-                question = calendar if kind == "hours" else replace(span, calendar=calendar)
-                await getattr(session, kind)(number, question)
+        async def ask(session: RestSession, vet: str = vet["id"]) -> None:
+            for calendar in await core.diary.calendars(session, vet):
+                span = DiarySpan(calendar, Interval(now, now + lasts), lasts)
+                await getattr(session, kind)(number, calendar if kind == "hours" else span)
 
         try:
             await driver.read(ask)
@@ -92,8 +89,7 @@ async def _errors(
     return errors
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPath:
+class WrittenPath(NamedTuple):
     """A path of the mapping: its place, what it is called, and the values it is asked of."""
 
     place: Place
@@ -103,41 +99,35 @@ class WrittenPath:
 
     def complaints(self) -> Iterator[str]:
         """What is said where no value has what the path names; an expression has several parts."""
-        steps = plain_steps(self.expression)
-        if steps is not None:
-            if text := _ends_early(steps, self.rows):
-                yield f"no record of the backend has {text}: {self.expression} leads to nothing"
-            return
+        is_plain = plain_steps(self.expression) is not None
+        which = self.expression if is_plain else "part of the expression"
         # an expression may do without what only some records have
-        for head in heads(self.expression):
-            if text := _ends_early(head, self.rows):
-                missing = f"no record of the backend has {text}"
-                yield f"{missing}: part of the expression leads to nothing"
+        for steps in heads(self.expression):
+            missing = [_missing(steps, row) for row in self.rows]
+            if missing and all(missing):
+                yield f"no record of the backend has {missing[0]}: {which} leads to nothing"
 
 
 def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator[WrittenPath]:
     """Each path of a resource, with the values that `raws`, its records, have for it."""
-    place = ("resources", name)
+    place: Place = ("resources", name)
     if resource.where:
         yield WrittenPath((*place, "where"), resource.where, f"{name}.where", raws)
-    yield from _of(place, name, resource, raws)
+    parts: list[tuple[Place, str, ResourceMap | ListMap, list[Any]]] = [
+        (place, name, resource, raws)
+    ]
     for inner, nested in resource.lists.items():
         at, subject, items = (*place, "lists", inner), f"{name}.{inner}", nested.items or "@"
         yield WrittenPath((*at, "items"), items, subject, raws)
-        rows = [row for raw in raws for row in _items(items, raw)]
-        yield from _of(at, subject, nested, rows)
-
-
-def _of(
-    place: Place, owner: str, part: ResourceMap | ListMap, rows: list[Any]
-) -> Iterator[WrittenPath]:
-    sources = {} if part.key is None else {(*place, "key"): part.key}
-    sources |= {(*place, "fields", name): source for name, source in part.fields.items()}
-    for at, source in sources.items():
-        subject = f"{owner}.{at[-1]}"
-        yield WrittenPath(at, source.text, subject, rows)
-        if source.plus is not None:
-            yield WrittenPath((*at, "plus"), source.plus, subject, rows)
+        parts.append((at, subject, nested, [row for raw in raws for row in _items(items, raw)]))
+    for at, owner, part, rows in parts:
+        key = {} if part.key is None else {(*at, "key"): part.key}
+        fields = {(*at, "fields", field): source for field, source in part.fields.items()}
+        for where, source in (key | fields).items():
+            subject = f"{owner}.{where[-1]}"
+            yield WrittenPath(where, source.text, subject, rows)
+            if source.plus is not None:
+                yield WrittenPath((*where, "plus"), source.plus, subject, rows)
 
 
 def _items(items: str, raw: Any) -> list[Any]:
@@ -146,12 +136,6 @@ def _items(items: str, raw: Any) -> list[Any]:
     except Unreadable:
         return []
     return rows if isinstance(rows, list) else []
-
-
-def _ends_early(steps: Steps, rows: list[Any]) -> str:
-    """The name that every row lacks on that way, with near ones; "" where some row has it."""
-    missing = [_missing(steps, row) for row in rows]
-    return missing[0] if missing and all(missing) else ""
 
 
 def _missing(steps: Steps, value: Any) -> str:

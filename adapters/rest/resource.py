@@ -85,11 +85,6 @@ class ResourceCalls(ResourceReader):
             items, label = path(call.items), self._endpoint.label
             self._pager = Pager(call.page, items, self._list_id.plain, label)
 
-    @property
-    def has_one(self) -> bool:
-        """Whether there is a call for one record by its id."""
-        return self._one is not None
-
     def refusal(self, condition: Condition) -> str | None:
         """Why its lists cannot leave out what a condition does; None where they can."""
         text = self.rows.refusal(condition, self._shapes)
@@ -212,44 +207,42 @@ class ResourceCalls(ResourceReader):
         rows = await listing[0].first(listing[1], most)
         if not self._has_details:  # else they are no whole records
             return rows
-        errors: list[AdapterError] = []
 
-        async def answer(public_id: str) -> list[Any]:
+        async def answer(public_id: str) -> Any:
             try:
-                return [await self.answer(public_id)]
+                return await self.answer(public_id)
             except (NotFound, BackendNonsense) as error:
-                errors.append(error)
-                return []
+                return error
 
         shown = map(self._list_id.shown, rows[:most])
-        answers = await for_each(answer, [public_id for public_id in shown if public_id])
-        found = [row for rows in answers for row in rows]
-        if errors and not found:
-            raise errors[0]
+        answers = await for_each(answer, filter(None, shown))
+        found = [each for each in answers if not isinstance(each, AdapterError)]
+        if answers and not found:
+            raise answers[0]
         return found
 
     async def made(self, rows: Sequence[Any], only: Only) -> Sequence[Record | None]:
         """Each by a call of its own, where the list has no whole records."""
         if self._has_details:
             return await for_each(lambda row: self._detailed(row, only), rows)
-        return [self._whole(row, only) for row in rows]
-
-    def _whole(self, row: Any, only: Only) -> Record | None:
-        try:
-            return self.record(row, only)
-        except BackendNonsense:  # one bad row fails no list
-            return self._unusable("unreadable" if isinstance(row, dict) else "no id")
+        found: list[Record | None] = []
+        for row in rows:
+            try:
+                found.append(self.record(row, only))
+            except BackendNonsense:  # one bad row fails no list
+                where = ("unreadable", "where") if isinstance(row, dict) else ("no id", "id")
+                found.append(self._unusable(*where))
+        return found
 
     async def _detailed(self, row: Any, only: Only) -> Record | None:
         public_id = self._list_id.shown(row)
         if public_id is None:  # with conditions it has no value to be judged by
-            return None if only else self._unusable("no id")
+            return None if only else self._unusable("no id", "id")
         try:
             return await self.one(public_id, only)
         except NotFound:  # gone since the list was made
             return None
 
-    def _unusable(self, kind: str) -> Record:
-        field = "id" if kind == "no id" else "where"
+    def _unusable(self, kind: str, field: str) -> Record:
         self.rows.report(Trouble(kind, self.name, field, ""))
         return UNUSABLE

@@ -163,7 +163,7 @@ class RestCase(DoctorCase):
         await self.adapter.learn(target, asked)
         for shown in asked:
             try:
-                if not reader.has_one:
+                if self.core.mapping.resources[target].one is None:
                     await reader.one(shown)
                 elif not reader.rows.exists(await reader.answer(shown)):
                     hidden.add(shown)

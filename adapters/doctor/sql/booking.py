@@ -3,7 +3,6 @@
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -134,11 +133,8 @@ async def _one_counter(write: StepMap, _: SqlCase, look: Look, session: SqlSessi
         look.failed(said, "where", remedy="see what its `where` finds")
 
 
-@dataclass(slots=True)
 class _Undone(Exception):
-    """Raised when the booking is made, so that the engine undoes it."""
-
-    record: Record = field(default_factory=dict)
+    """Raised when the booking is made, so that the engine undoes it; its argument is the record."""
 
 
 def rehearsal(case: SqlCase) -> Look:
@@ -232,7 +228,7 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
             place = place if _is_written(case, name) else ("booking", "steps")
         look.failed(said, *place)
     except _Undone as undone:
-        await _gone(case, look, undone.record, done, time.monotonic() - begun)
+        await _gone(case, look, undone.args[0], done, time.monotonic() - begun)
 
 
 def _is_written(case: SqlCase, name: str) -> bool:

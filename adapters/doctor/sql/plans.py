@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -115,12 +114,24 @@ def _of_booking(case: SqlCase) -> Iterator[ExplainedCall]:
 
 
 async def _plan(call: ExplainedCall, case: SqlCase, look: Look, session: SqlSession) -> None:
-    with _heard(session.connection) as statements:
+    connection, heard = session.connection, list[tuple[Executable, dict[str, Any]]]()
+
+    def hear(_: Connection, statement: Any, __: Any, parameters: Any, ___: Any) -> None:
+        heard.append((statement, dict(parameters)))
+
+    event.listen(connection, "before_execute", hear)
+    try:
         await call.call(session)
-    heard = list(statements)
+    finally:
+        event.remove(connection, "before_execute", hear)
     for number, (statement, parameters) in enumerate(heard):
         place = call.places[min(number, len(call.places) - 1)]
-        _scans(session.connection, case, call, replace(look, place=place), statement, parameters)
+        for step in case.speech.explain(connection, statement, parameters):
+            # a page that is read along an index ends with the page
+            in_order = place[0] == "resources" and not call.strict and step.index
+            if step.scans and not in_order:
+                table, alias = _real(step.table, str(statement))
+                _scan_told(connection, case, call, replace(look, place=place), table, alias)
     # two statements may say the same of one place
     look.findings[:] = {(one.text, one.place): one for one in look.findings}.values()
     if not look.findings:
@@ -128,50 +139,23 @@ async def _plan(call: ExplainedCall, case: SqlCase, look: Look, session: SqlSess
         look.ok(f"{call.what}: {many}, no big table is read whole")
 
 
-@contextmanager
-def _heard(connection: Connection) -> Iterator[list[tuple[Executable, dict[str, Any]]]]:
-    """The statements that are run meanwhile, with their parameters."""
-    heard: list[tuple[Executable, dict[str, Any]]] = []
-
-    def hear(_: Connection, statement: Any, __: Any, parameters: Any, ___: Any) -> None:
-        heard.append((statement, dict(parameters)))
-
-    event.listen(connection, "before_execute", hear)
-    try:
-        yield heard
-    finally:
-        event.remove(connection, "before_execute", hear)
-
-
-def _scans(
-    connection: Connection,
-    case: SqlCase,
-    call: ExplainedCall,
-    look: Look,
-    statement: Executable,
-    parameters: dict[str, Any],
+def _scan_told(
+    connection: Connection, case: SqlCase, call: ExplainedCall, look: Look, table: str, alias: str
 ) -> None:
-    place = look.place
-    for step in case.speech.explain(connection, statement, parameters):
-        # a page that is read along an index ends with the page
-        in_order = place[0] == "resources" and not call.strict and step.index
-        if not step.scans or in_order:
-            continue
-        table, alias = _real(step.table, str(statement))
-        count = _count(connection, table)
-        if count <= BIG:
-            continue
-        at, columns = _blamed(case, place, alias, table)
-        verdict = Verdict.FAILED if call.strict and count > HUGE else Verdict.WARNING
-        many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
-        text = f"{call.what} reads the whole of {table}, {many} rows"
-        remedy = "compare plain columns, which an index can serve"
-        if columns:
-            name = "_".join([table.rpartition(".")[2], *columns])
-            bare = re.sub(r"\W+", "_", name).strip("_").lower()
-            on = f"{quoted(connection, table)} ({', '.join(columns)})"
-            remedy = f"CREATE INDEX {bare} ON {on}"
-        look.judge(verdict, text, place=at, remedy=remedy)
+    """Tells of a table that is read whole, where it is big, and of the index for it."""
+    count = _count(connection, table)
+    if count <= BIG:
+        return
+    at, columns = _blamed(case, look.place, alias, table)
+    verdict = Verdict.FAILED if call.strict and count > HUGE else Verdict.WARNING
+    many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
+    remedy = "compare plain columns, which an index can serve"
+    if columns:
+        name = "_".join([table.rpartition(".")[2], *columns])
+        bare = re.sub(r"\W+", "_", name).strip("_").lower()
+        remedy = f"CREATE INDEX {bare} ON {quoted(connection, table)} ({', '.join(columns)})"
+    text = f"{call.what} reads the whole of {table}, {many} rows"
+    look.judge(verdict, text, place=at, remedy=remedy)
 
 
 def _real(name: str, written: str) -> tuple[str, str]:
@@ -212,12 +196,19 @@ def _blamed(case: SqlCase, place: Place, alias: str, table: str) -> tuple[Place,
         columns = [each[2] for each in matches if (each[1] or alias).lower() == alias.lower()]
         if columns:
             return at, columns
-    for at, written in _pieces(case, place):
+    if place[0] == "resources":
+        base = place[: 4 if "lists" in place else 2]
+        mapped: Any = case.mapped(".".join(map(str, base[1::2])))
+        pieces: dict[Place, str] = {
+            ("fields", name): " ".join(one.expressions) for name, one in mapped.fields.items()
+        }
         # what a piece of SQL compares with something else's
         either = rf"\b{re.escape(alias)}\.(\w+)\s*=|=\s*{re.escape(alias)}\.(\w+)\b"
-        found = [one or other for one, other in re.findall(either, written, re.IGNORECASE)]
-        if found:
-            return at, list(dict.fromkeys(found))[:2]
+        pieces |= {("from",): mapped.from_, ("where",): mapped.where or ""}
+        for inner, written in pieces.items():
+            found = [one or other for one, other in re.findall(either, written, re.IGNORECASE)]
+            if found:
+                return (*base, *inner), list(dict.fromkeys(found))[:2]
     return place, []
 
 
@@ -226,13 +217,12 @@ def _compared(case: SqlCase, place: Place, table: str) -> Iterator[tuple[Place, 
     mapping = case.core.mapping
     if place[0] == "diary":
         named = re.compile(rf"\b{re.escape(table.strip(chr(34)))}\b", re.IGNORECASE).search
-        for kind in ("busy", "slots", "hours"):
+        for kind, starts in (("busy", ["start"]), ("slots", ["start"]), ("hours", [])):
             for number, source in enumerate(getattr(mapping.diary, kind)):
                 if named(source.from_ or ""):
                     owner = [source.owner.text] if source.owner else []
-                    starts = kind != "hours"
-                    at = ("diary", kind, number, *(["start"] if starts else []))
-                    yield at, [*owner, *([source.start.text] if starts else [])]
+                    at: Place = ("diary", kind, number, *starts)
+                    yield at, [*owner, *(getattr(source, start).text for start in starts)]
     elif place[0] == "booking":
         yield place, [mapping.booking.reference or ""]
     else:
@@ -243,17 +233,3 @@ def _compared(case: SqlCase, place: Place, table: str) -> Iterator[tuple[Place, 
             yield (*place, "parent"), resource.lists[str(place[3])].parent or ()
         else:
             yield (*place, "key"), resource.key.source
-
-
-def _pieces(case: SqlCase, place: Place) -> Iterator[tuple[Place, str]]:
-    """The SQL of the mapping there, piece by piece."""
-    if place[0] != "resources":
-        return
-    mapped: Any = case.core.mapping.resources[str(place[1])]
-    base = place[:2]
-    if "lists" in place:
-        mapped, base = mapped.lists[str(place[3])], place[:4]
-    for name, field in mapped.fields.items():
-        yield (*base, "fields", name), " ".join(field.expressions)
-    yield (*base, "from"), mapped.from_
-    yield (*base, "where"), mapped.where or ""
