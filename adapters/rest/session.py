@@ -1,19 +1,21 @@
-"""One call to a mapped backend: a session whose questions are calls over HTTP."""
+"""One call to a mapped backend: a session whose questions and bookings are calls over HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from adapters.base import (
     AdapterError,
+    BackendNonsense,
     BackendTimeout,
     BackendUnavailable,
     Draft,
     Filter,
+    NotFound,
     Only,
     OutcomeUnknown,
     Page,
@@ -21,6 +23,7 @@ from adapters.base import (
 )
 from adapters.mapped.adapter import Core
 from adapters.mapped.booked import draft_values
+from adapters.mapped.records import Endless
 from adapters.mapped.session import (
     BookingProgress,
     Calendar,
@@ -30,17 +33,33 @@ from adapters.mapped.session import (
     TimeRow,
 )
 from adapters.mapped.slots import Interval
-from adapters.mapping.models import AnyCall
+from adapters.mapping.checker import DRAFT
+from adapters.mapping.conversion import DRAFT_FIELDS
+from adapters.mapping.models import AnyCall, RowSource, StepMap
+from adapters.mapping.paths import Path, path
 from adapters.rest.backend import together
-from adapters.rest.booking import BookingCalls
 from adapters.rest.diary import DiaryCalls
-from adapters.rest.requests import TemplateValues
+from adapters.rest.paging import MOST_ROWS, Pager
+from adapters.rest.records import raw_value
+from adapters.rest.requests import Endpoint, TemplateValues
 from adapters.rest.resource import Components, ResourceCalls
+from adapters.values.convert import Unreadable
 from adapters.values.times import instant_text
 
 T = TypeVar("T")
+# Seconds that must be left for a call that writes to be sent at all.
+LEAST_PATIENCE = 0.5
+CANCELLED = "CANCELLED"
 # What two attempts at one booking have in common: the vet, and when it begins.
 Attempt = tuple[str, str]
+
+
+class StepCall(NamedTuple):
+    """A step of a booking, its call, and what finds what is kept of the answer."""
+
+    map: StepMap
+    call: Endpoint
+    keep: Mapping[str, Path]
 
 
 class RestSession:
@@ -48,6 +67,7 @@ class RestSession:
 
     def __init__(self, driver: "RestDriver", stack: AsyncExitStack, deadline: float) -> None:
         self._driver, self._readers, self._diary = driver, driver.readers, driver.diary
+        self._backend = driver.parts.backend
         self._stack, self._deadline = stack, deadline
         self._values = TemplateValues()
         self._made: str | None = None
@@ -117,16 +137,62 @@ class RestSession:
             raise BackendUnavailable("no time was left to book in") from error
 
     async def write(self, draft: Draft, offer: Offer) -> str:
-        """Make the calls of the booking in their order."""
+        """Make the calls of the booking in their order; the appointment's public id.
+
+        OutcomeUnknown as soon as something was sent and it is not known what came of it.
+        """
         given = draft_values(draft, offer.interval)
         given |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
         self._values = TemplateValues(given, self.progress.made)
         self._attempt = attempt_of(draft)
         async with self._unsettled():
-            self._made = await self._driver.calls.make(
-                self._values, self._deadline, self.progress, of_slot=offer.slot is not None
-            )
+            await self._take_steps("time" if offer.slot is None else "slot")
+            with suppress(Unreadable):
+                key = self.progress.made[self._driver.appointment]
+                self._made = self._readers["appointments"].key.converter.decode(key)
+            if self._made is None:
+                raise OutcomeUnknown("the new appointment has no id that can be read")
         return self._made
+
+    async def _take_steps(self, kind: str) -> None:
+        """Make every call that is for such a time."""
+        wrote = False
+        for number, step in enumerate(self._driver.steps):
+            asked = step.map.if_ is None or self._values.given[step.map.if_] is not None
+            if not asked or step.map.for_ not in (None, kind):
+                continue
+            self.progress.place = ("booking", "steps", number)
+            try:
+                await self._take(step)
+            except OutcomeUnknown:
+                raise
+            except AdapterError as error:
+                if wrote and self._driver.appointment not in self.progress.made:
+                    raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
+                if wrote:
+                    await self.withdraw()
+                if isinstance(error, BackendTimeout):  # of a read, or a login: nothing was done
+                    raise BackendUnavailable(str(error)) from error
+                raise
+            wrote = wrote or step.map.get is None
+
+    async def _take(self, step: StepCall) -> None:
+        """Ask, and keep what later steps need."""
+        request, left = step.call.request(self._values), self._deadline - _now()
+        if left < LEAST_PATIENCE:
+            raise BackendUnavailable("there was no time left to book in")
+        if step.map.get is None:
+            data = await self._backend.write(request, left, bare=not step.keep)
+        else:
+            data = (await self._backend.read(request)).data
+        for name, find in step.keep.items():
+            value = None
+            with suppress(Unreadable):
+                value = find(data)
+            if value is None or isinstance(value, dict | list | bool):
+                text = f"{step.call.label}: the answer lacks what booking.steps keeps of it"
+                raise (OutcomeUnknown if step.map.get is None else BackendNonsense)(text)
+            self.progress.made[name] = value
 
     @asynccontextmanager
     async def after_writing(self) -> AsyncIterator[None]:
@@ -140,9 +206,27 @@ class RestSession:
                 raise OutcomeUnknown(text) from error
 
     async def withdraw(self) -> None:
-        """Take the appointment back by the mapping's call."""
+        """Take the appointment back by the mapping's call.
+
+        BackendNonsense where there is none; OutcomeUnknown where it may not be gone.
+        """
+        cancel, record = self._driver.cancel, None
+        if cancel is None:
+            raise BackendNonsense(
+                "an appointment that is not good stays: the mapping has no booking.cancel"
+            )
         async with self._unsettled():
-            await self._driver.calls.withdraw(self._values, self._made, self._deadline)
+            try:
+                request, left = cancel.request(self._values), self._deadline - _now()
+                await self._backend.write(request, max(LEAST_PATIENCE, left), bare=True)
+                if self._made is not None:
+                    record = await self.one("appointments", self._made)
+            except NotFound:
+                return
+            except AdapterError as error:
+                raise OutcomeUnknown(f"an appointment could not be withdrawn: {error}") from error
+            if record is not None and record["status"] != CANCELLED:
+                raise OutcomeUnknown("an appointment that was withdrawn still stands")
 
     @asynccontextmanager
     async def _unsettled(self) -> AsyncIterator[None]:
@@ -155,7 +239,37 @@ class RestSession:
             raise
 
     async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
-        return await self._driver.calls.find(draft, TemplateValues(draft_values(draft, interval)))
+        """The appointments that the lookup gives, which carry the reference where one is kept.
+
+        OutcomeUnknown where ours may be among what was not given.
+        """
+        find, reader, found = self._driver.find_call, self._readers["appointments"], list[Record]()
+        reference = self._driver.reference if draft.reference else None
+
+        def carries(row: Any) -> bool:
+            with suppress(Unreadable):  # what we wrote could be read
+                return reference is None or reference(row) == draft.reference
+            return False
+
+        looked_at, endless = 0, f"{find.label}: there is no end of what it gives"
+        ask = self._backend.pages(find, TemplateValues(draft_values(draft, interval)))
+        try:
+            async with aclosing(self._driver.found.batches(ask, None, MOST_ROWS)) as batches:
+                async for batch in batches:
+                    # what has no usable id is an empty record
+                    made = (reader.record(row, ()) for row in filter(carries, batch.rows))
+                    found += filter(None, made)
+                    looked_at += len(batch.rows)
+                    # a reference names one booking: no page behind has another
+                    if batch.last or (reference is not None and found):
+                        break
+                    if looked_at >= MOST_ROWS:
+                        raise OutcomeUnknown(endless)
+        except Endless as error:
+            raise OutcomeUnknown(endless) from error
+        if reference is not None and looked_at and not found:  # the parameter was ignored
+            raise OutcomeUnknown(f"{find.label}: the backend gives others than was asked for")
+        return found
 
     async def left_behind(
         self, draft: Draft, interval: Interval, since: datetime
@@ -182,13 +296,21 @@ class RestDriver:
         parts: Components,
         patience: float,
     ) -> None:
-        self.readers = readers
+        self.readers, self.parts, self._patience = readers, parts, patience
         self.diary = DiaryCalls(core.diary, parts)
-        booking = core.mapping.booking
-        self.calls = BookingCalls(booking, readers["appointments"], parts)
-        self._parts, self._patience = parts, patience
-        ping, self._settle = core.mapping.backend.ping, booking.settle
-        self._ping = None if ping is None else parts.templates.call(AnyCall(get=ping), {})
+        booking, ping, call = core.mapping.booking, core.mapping.backend.ping, parts.templates.call
+        self.appointment, self._settle = booking.appointment, booking.settle
+        self.steps = [
+            StepCall(step, call(step, DRAFT), {n: raw_value(kept) for n, kept in step.keep.items()})
+            for step in booking.steps
+        ]
+        find = booking.find or RowSource(get="/")  # the checker knows that there is one
+        self.find_call = call(find, DRAFT_FIELDS)
+        key = readers["appointments"].key.plain
+        self.found = Pager(find.page, path(find.items), key, self.find_call.label)
+        self.reference = path(booking.reference) if booking.reference else None
+        self.cancel = None if booking.cancel is None else call(booking.cancel, DRAFT_FIELDS)
+        self._ping = None if ping is None else call(AnyCall(get=ping), {})
         self._attempts: dict[Attempt, float] = {}
         self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -197,7 +319,7 @@ class RestDriver:
 
     async def read(self, flow: Callable[[RestSession], Awaitable[T]], *, reads: int = 1) -> T:
         """BackendTimeout where the calls of so many reads take too long together."""
-        patience = self._parts.timeout * reads
+        patience = self.parts.timeout * reads
         try:
             async with asyncio.timeout(patience):
                 return await self._run(flow, patience)
@@ -240,12 +362,12 @@ class RestDriver:
             if self._ping is None:
                 await session.page("appointmentTypes", (), 1, None, ())
             else:
-                await self._parts.backend.read(self._ping.request(TemplateValues()))
+                await self.parts.backend.read(self._ping.request(TemplateValues()))
 
         await self.read(ask)
 
     async def aclose(self) -> None:
-        await self._parts.backend.aclose()
+        await self.parts.backend.aclose()
 
 
 def _now() -> float:
