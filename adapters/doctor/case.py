@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Record, Trouble
-from adapters.doctor.tallies import MOST_IDS, FieldTally, RowTaken, RowTally
 from adapters.documents.document import Document, Place, comments_in
 from adapters.examination import Examination, Finding, Verdict
 from adapters.mapped.adapter import Core, MappedAdapter
@@ -19,10 +17,13 @@ from adapters.mapped.session import Session
 from adapters.mapping.models import ListMap, ResourceMap
 
 T = TypeVar("T")
+# By what name a record of a list has its parent, and what stands there where it has none.
+PARENT, NO_PARENT = "(parent)", "none"
+# Examples that a finding has.
+MOST_IDS = 3
 # Seconds; a clock that differs by more is wrong.
 APART = 60.0
 _TODO = re.compile(r"TODO\b").match
-_SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
 _IN_COMMENT = re.compile(r"\bTODO\b\W*(.*)").search
 MOST_COMMENTS = 20
 LONGEST_WORDS = 200
@@ -83,6 +84,18 @@ class Look:
         if self.run is not None:
             self.findings.clear()
             await self.run(self, session)
+
+
+class RowTaken(NamedTuple):
+    """A row, the public id to tell it by, and what no two rows share.
+
+    `parent` is the public id of the record that a row of a list says it is of.
+    """
+
+    row: Any
+    shown: str | None
+    key: Any
+    parent: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,27 +183,6 @@ class DoctorCase(ABC):
         resource, _, inner = name.partition(".")
         mapped = self.core.mapping.resources[resource]
         return mapped.lists[inner] if inner else mapped
-
-    def tally(self, name: str) -> RowTally:
-        """A count, still empty, of such rows."""
-        mapped, rows = self.mapped(name), self.rows(name)
-        tallies = {}
-        for field_name, value in rows.by_name.items():
-            selected = mapped.from_ and any(map(_SUB_SELECT, mapped.fields[field_name].expressions))
-            tallies[field_name] = FieldTally(value, bool(selected))
-        return RowTally(rows.names, tallies)
-
-    def records(self, session: Any, name: str) -> Iterator[Record]:
-        return chain.from_iterable(self.pages(session, name))
-
-    def pages(self, session: Any, name: str) -> Iterator[list[Record]]:
-        """The records that are looked at; where all are, they are read again, page by page."""
-        if self.examination.rows is not None:
-            yield self.samples.get(name, [])
-        elif name in self.samples:
-            tally = self.tally(name)
-            for batch in self.batches(session, name):
-                yield tally.take(batch)
 
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
         """Says what it means that a question was not answered."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from adapters.base import AdapterError, Record
 from adapters.doctor.case import DoctorCase, Look, agreeing, counted, weighed
-from adapters.doctor.values import ENOUGH, TOLERABLE
+from adapters.doctor.values import ENOUGH, TOLERABLE, pages
 from adapters.documents.document import Place
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, Session
@@ -284,7 +284,7 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look, session: Sessio
     """Tells whether appointments to come block: what busy does not see is offered again."""
     now, by_key = case.examination.now, case.core.diary.knows_appointments
     known, lost = 0, list[str]()
-    for record in case.records(session, "appointments"):
+    for record in chain.from_iterable(pages(case, session, "appointments")):
         shown, blocks = record["id"], blocked.get(record["vetId"])
         if blocks is None or not shown or not record["scheduledAt"] or record["status"] in PAST:
             continue
@@ -308,7 +308,7 @@ async def _fitting(case: DoctorCase, look: Look, session: Session) -> None:
     """Tells how many appointments fit into the hours of their vets, and if more would elsewhen."""
     own = case.core.diary
     shifts = {vet: await own.shifts(session, vet) for vet in case.vets()}
-    records = case.records(session, "appointments")
+    records = chain.from_iterable(pages(case, session, "appointments"))
     visits = [visit for one in records for visit in _visit(one, shifts, case)]
     if len(visits) < ENOUGH:
         return

@@ -1,24 +1,35 @@
-"""What the values came to: unreadable ones, unknown codes, ids that lead nowhere, future times."""
+"""What values came to: unreadable ones, unknown codes, ids that lead nowhere, future times.
 
-from collections.abc import Iterator, Mapping
+They are counted one by one, whichever way they were fetched.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
+from typing import Any
 
 from adapters.base import Record
-from adapters.doctor.case import DoctorCase, Look, agreeing, counted, weighed
-from adapters.doctor.tallies import (
-    BEFORE,
-    MOST_CODES,
+from adapters.doctor.case import (
     MOST_IDS,
     PARENT,
-    PLACEHOLDERS,
-    FieldTally,
-    RowTally,
+    DoctorCase,
+    Look,
+    RowTaken,
+    agreeing,
+    counted,
+    weighed,
 )
 from adapters.examination import Verdict
+from adapters.mapped.records import RowValue
 from adapters.mapped.session import Session
+from adapters.values.convert import UnknownCode, Unreadable, plain
 from adapters.values.times import UtcTime
+from adapters.values.wall_clock import ZERO_DATES
 
 # A larger share of unreadable values is more than old sins.
 TOLERABLE = 0.01
@@ -32,6 +43,152 @@ ENOUGH = 20
 # What is written now may be a little ahead.
 ROOM = timedelta(minutes=2)
 WRITTEN = ("createdAt", "updatedAt", "startedAt", "validatedAt")
+MOST_CODES = 20
+BEFORE = "1902"
+# What old programs write for no date; the first three are none anyway.
+PLACEHOLDERS = ("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1901-01-01", "9999-12-31")
+_SPELLINGS = (
+    "{0}-{1}-{2}",
+    "{0}/{1}/{2}",
+    "{0}{1}{2}",
+    "{2}-{1}-{0}",
+    "{2}.{1}.{0}",
+    "{2}/{1}/{0}",
+    "{1}/{2}/{0}",
+)
+# How the days that mean none may be spelt.
+NO_DATES = frozenset(
+    spelling.format(*day.split("-"))
+    for day in (*ZERO_DATES, *PLACEHOLDERS)
+    for spelling in _SPELLINGS
+)
+_SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
+
+
+@dataclass(slots=True)
+class FieldTally:
+    """What the values of one field came to; `is_selected` is whether a sub-select makes it."""
+
+    value: RowValue
+    is_selected: bool = False
+    present: int = 0
+    unreadable: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    odd_days: Counter[str] = field(default_factory=Counter)
+    more_codes: int = 0
+    no_dates: Counter[str] = field(default_factory=Counter)
+    ids: list[str] = field(default_factory=list)
+    first: Any = None
+    is_alike: bool = True
+
+    @property
+    def is_time(self) -> bool:
+        return hasattr(self.value.converter, "zero")
+
+    @property
+    def unknown(self) -> int:
+        return self.codes.total() + self.more_codes
+
+    @property
+    def count(self) -> int:
+        """How many rows have a value, of whatever kind."""
+        return self.present + self.unreadable + self.unknown
+
+    def take(self, row: Any, shown: str | None) -> Any:
+        """Returns the row's value, counted; None where it cannot be read.
+
+        `shown` is the public id to tell the row by.
+        """
+        try:
+            value = self.value.read(row)
+        except Unreadable as error:
+            if shown and len(self.ids) < MOST_IDS:
+                self.ids.append(shown)
+            self._count_unread(error, row)
+            return None
+        if value is not None:
+            self.first = value if self.first is None else self.first
+            self.is_alike = self.is_alike and value == self.first
+            self.present += 1
+        if isinstance(value, str) and (
+            value[:10] in PLACEHOLDERS or (self.is_time and value[:4] < BEFORE)
+        ):
+            self.odd_days[value[:10]] += 1
+        return value
+
+    def _count_unread(self, error: Unreadable, row: Any) -> None:
+        raw = None
+        with suppress(Unreadable):  # what is no plain value has no code, and no day
+            raw = self.value.plain(row)
+        code = code_of(raw[0] if isinstance(raw, tuple) else raw)
+        if not isinstance(error, UnknownCode):
+            self.unreadable += 1
+            if self.is_time:
+                day = code.partition(" ")[0].partition("T")[0]
+                self.no_dates[day if day in NO_DATES else ""] += 1
+        # more different ones than could be told are no codes: they are only counted
+        elif code in self.codes or len(self.codes) <= MOST_CODES:
+            self.codes[code] += 1
+        else:
+            self.more_codes += 1
+
+
+def code_of(raw: Any) -> str:
+    try:
+        return plain(raw) or ""
+    except Unreadable:
+        return ""
+
+
+@dataclass(slots=True)
+class RowTally:
+    """What the rows of a resource, or of a list inside its records, came to.
+
+    Of a key no more is kept than 64 bits.
+    """
+
+    names: Iterable[str]
+    fields: dict[str, FieldTally]
+    count: int = 0
+    nameless: int = 0
+    known: set[int] = field(default_factory=set)
+    doubled: dict[int, str | None] = field(default_factory=dict)
+
+    def take(self, rows: Iterable[RowTaken]) -> list[Record]:
+        """Returns the rows as records, each value counted."""
+        records = []
+        for row, shown, key, parent in rows:
+            mark = hash(key)
+            if mark in self.known:
+                self.doubled[mark] = shown if len(self.doubled) < MOST_IDS else None
+            self.known.add(mark)
+            self.nameless += shown is None
+            record: Record = dict.fromkeys(self.names) | {"id": shown}
+            if parent is not None:
+                record[PARENT] = parent
+            for name, tally in self.fields.items():
+                record[name] = tally.take(row, shown)
+            records.append(record)
+        self.count += len(records)
+        return records
+
+
+def tally_of(case: DoctorCase, name: str) -> RowTally:
+    """Returns a count, still empty, of a resource's rows, or of those of a list inside it."""
+    mapped, rows = case.mapped(name), case.rows(name)
+    tallies = {}
+    for field_name, value in rows.by_name.items():
+        selected = mapped.from_ and any(map(_SUB_SELECT, mapped.fields[field_name].expressions))
+        tallies[field_name] = FieldTally(value, bool(selected))
+    return RowTally(rows.names, tallies)
+
+
+def pages(case: DoctorCase, session: Session, name: str) -> Iterator[list[Record]]:
+    """Yields the records that are looked at; where all are, they are read again, page by page."""
+    if case.examination.rows is not None:
+        yield case.samples.get(name, [])
+    elif name in case.samples:
+        yield from map(tally_of(case, name).take, case.batches(session, name))
 
 
 def values(case: DoctorCase) -> Iterator[Look]:
@@ -46,7 +203,7 @@ def values(case: DoctorCase) -> Iterator[Look]:
 async def _rows(case: DoctorCase, look: Look, session: Session) -> None:
     name = look.subject
     resource, _, inner = name.partition(".")
-    tally, sample = case.tally(name), list[Record]()
+    tally, sample = tally_of(case, name), list[Record]()
     for batch in case.batches(session, name):
         sample += tally.take(batch)
         del sample[case.kept : -case.kept]
@@ -171,7 +328,7 @@ async def _links(
     sample: str, name: str, target: str, most: float, case: DoctorCase, look: Look, session: Session
 ) -> None:
     leads = Leads()
-    for page in case.pages(session, sample):
+    for page in pages(case, session, sample):
         given = {record[name] for record in page if record.get(name)}
         looked_for, gone, hidden = await case.missing(session, target, given)
         records = [record for record in page if record.get(name) in looked_for]
@@ -215,7 +372,7 @@ async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look, session
     """Tells of times that should be past, and are not."""
     now, count, ahead, furthest = case.examination.now, 0, 0, timedelta()
     ids: list[str] = []
-    for record in case.records(session, str(look.place[1])):
+    for record in chain.from_iterable(pages(case, session, str(look.place[1]))):
         if not record[name]:
             continue
         count += 1

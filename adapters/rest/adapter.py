@@ -1,15 +1,38 @@
-"""RestAdapter: a practice system that speaks JSON over HTTP, through a mapping, as an Adapter."""
+"""RestAdapter: a practice system that speaks JSON over HTTP, through a mapping, as an Adapter.
 
-from collections.abc import Sequence
+Its check asks the calls of the mapping once: whether they answer, and whether paths lead anywhere.
+A path that leads to nothing in any sampled record is a warning: backends leave out members that
+have no value, so a sample never proves that a path is wrong.
+"""
 
-from adapters.base import AdapterOptions
-from adapters.documents.problems import Problem, warnings_of
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from adapters.base import (
+    AdapterError,
+    AdapterOptions,
+    BackendTimeout,
+    BackendUnavailable,
+    Record,
+)
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import Found, Problem, did_you_mean, warnings_of
 from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.mapped.session import DiarySpan
+from adapters.mapped.slots import Interval
 from adapters.mapping.loading import load_mapping, loaded_beside
-from adapters.rest.checks import found_in
+from adapters.mapping.models import ListMap, ResourceMap
+from adapters.mapping.paths import Steps, heads, path, plain_steps
 from adapters.rest.client import Client, address_problem
+from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.resource import Components, ResourceCalls
-from adapters.rest.session import RestDriver
+from adapters.rest.session import RestDriver, RestSession
+from adapters.values.convert import Unreadable
+
+# One that answers is enough; the calendar of another may be missing.
+MOST_VETS = 10
 
 
 class RestAdapter(MappedAdapter):
@@ -19,13 +42,13 @@ class RestAdapter(MappedAdapter):
     """
 
     def __init__(self, options: AdapterOptions, client: Client | None = None) -> None:
-        path = options.mapping
-        if path is None:
+        file = options.mapping
+        if file is None:
             raise ValueError("the rest adapter needs a mapping file: set backend.mapping")
         text = address_problem(options.url)
         mapping, document = loaded_beside(
             [] if text is None else [Problem("backend.url", 0, 0, text)],
-            lambda: load_mapping(path, options.shapes, "rest", options.credentials),
+            lambda: load_mapping(file, options.shapes, "rest", options.credentials),
         )
         client = client or Client(options.url, timeout=options.timeout)
         self.parts = parts = Components(mapping, options, client)
@@ -40,3 +63,130 @@ class RestAdapter(MappedAdapter):
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where a call fails; a path that leads to nothing is a warning."""
         return warnings_of([found async for found in found_in(self.core, self.driver)])
+
+
+async def found_in(core: Core, driver: RestDriver) -> AsyncIterator[Found]:
+    """What the backend does not answer as the mapping says, each at its place in the file.
+
+    A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
+    """
+    document = core.document
+    for name, resource in core.mapping.resources.items():
+        try:
+            rows = await driver.readers[name].sample()
+        except (BackendUnavailable, BackendTimeout):
+            raise
+        except AdapterError as error:
+            method = "get" if resource.list_ is None else resource.list_.method
+            yield _unanswered(document, ("resources", name, "list"), method, error)
+            continue
+        for written in written_paths(name, resource, rows):
+            for text in written.complaints():
+                yield Found(document.problem(written.place, text), only_sampled=True)
+    async for found in _diary(core, driver):
+        yield found
+
+
+async def _diary(core: Core, driver: RestDriver) -> AsyncIterator[Found]:
+    vets = (await driver.readers["vets"].page((), MOST_VETS, None)).records
+    for kind in ("hours", "slots", "busy"):
+        for number, rows in enumerate(getattr(driver.diary, kind)):
+            errors = [] if rows is None else await _errors(core, driver, kind, number, vets)
+            if errors:
+                found = _unanswered(core.document, ("diary", kind, number), "get", errors[0])
+                certain = not found.only_sampled and len(errors) == len(vets)
+                yield replace(found, only_sampled=not certain)
+
+
+def _unanswered(document: Document, place: Place, method: str, error: AdapterError) -> Found:
+    at = (*place, "items" if isinstance(error, NoArray) else method)
+    return Found(
+        document.problem(at, " ".join(str(error).split())), only_sampled=may_be_empty(error)
+    )
+
+
+async def _errors(
+    core: Core, driver: RestDriver, kind: str, number: int, vets: Sequence[Record]
+) -> list[AdapterError]:
+    """What a source of the diary says of the vets' time, up to the first for whom it answers."""
+    now, lasts = datetime.now(UTC), timedelta(hours=1)
+    errors: list[AdapterError] = []
+    for vet in vets:
+
+        async def ask(session: RestSession, vet: str = vet["id"]) -> None:
+            for calendar in await core.diary.calendars(session, vet):
+                span = DiarySpan(calendar, Interval(now, now + lasts), lasts)
+                await getattr(session, kind)(number, calendar if kind == "hours" else span)
+
+        try:
+            await driver.read(ask)
+        except (BackendUnavailable, BackendTimeout):
+            raise
+        except AdapterError as error:
+            errors.append(error)
+        else:
+            break
+    return errors
+
+
+class WrittenPath(NamedTuple):
+    """A path of the mapping: its place, what it is called, and the values it is asked of."""
+
+    place: Place
+    expression: str
+    subject: str
+    rows: list[Any]
+
+    def complaints(self) -> Iterator[str]:
+        """What is said where no value has what the path names; an expression has several parts."""
+        is_plain = plain_steps(self.expression) is not None
+        which = self.expression if is_plain else "part of the expression"
+        # an expression may do without what only some records have
+        for steps in heads(self.expression):
+            missing = [_missing(steps, row) for row in self.rows]
+            if missing and all(missing):
+                yield f"no record of the backend has {missing[0]}: {which} leads to nothing"
+
+
+def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator[WrittenPath]:
+    """Each path of a resource, with the values that `raws`, its records, have for it."""
+    place: Place = ("resources", name)
+    if resource.where:
+        yield WrittenPath((*place, "where"), resource.where, f"{name}.where", raws)
+    parts: list[tuple[Place, str, ResourceMap | ListMap, list[Any]]] = [
+        (place, name, resource, raws)
+    ]
+    for inner, nested in resource.lists.items():
+        at, subject, items = (*place, "lists", inner), f"{name}.{inner}", nested.items or "@"
+        yield WrittenPath((*at, "items"), items, subject, raws)
+        parts.append((at, subject, nested, [row for raw in raws for row in _items(items, raw)]))
+    for at, owner, part, rows in parts:
+        key = {} if part.key is None else {(*at, "key"): part.key}
+        fields = {(*at, "fields", field): source for field, source in part.fields.items()}
+        for where, source in (key | fields).items():
+            subject = f"{owner}.{where[-1]}"
+            yield WrittenPath(where, source.text, subject, rows)
+            if source.plus is not None:
+                yield WrittenPath((*where, "plus"), source.plus, subject, rows)
+
+
+def _items(items: str, raw: Any) -> list[Any]:
+    try:
+        rows = path(items)(raw)
+    except Unreadable:
+        return []
+    return rows if isinstance(rows, list) else []
+
+
+def _missing(steps: Steps, value: Any) -> str:
+    """The name that an object on the way lacks, with a near one; "" where nothing is amiss."""
+    for step in steps:
+        if isinstance(step, int):
+            if not isinstance(value, list) or not -len(value) <= step < len(value):
+                return ""
+        elif not isinstance(value, dict):
+            return "" if value is None else step
+        elif step not in value:
+            return f"{step}{did_you_mean(step, value)}"
+        value = value[step]
+    return ""

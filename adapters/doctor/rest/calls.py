@@ -11,8 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Draft, NotFound
-from adapters.doctor.case import DoctorCase, Look, clock_judged, counted, short
-from adapters.doctor.tallies import RowTaken
+from adapters.doctor.case import DoctorCase, Look, RowTaken, clock_judged, counted, short
 from adapters.examination import Verdict
 from adapters.mapping.checker import parts
 from adapters.mapping.models import CallMap

@@ -18,9 +18,8 @@ from adapters.examination import LeftOut, Verdict
 from adapters.mapping.checker import SEARCH
 from adapters.mapping.models import FilterParameter, ListMap, Paging, ResourceMap
 from adapters.mapping.paths import plain_steps
-from adapters.rest.adapter import RestAdapter
+from adapters.rest.adapter import RestAdapter, written_paths
 from adapters.rest.backend import Answer, Ask, Params
-from adapters.rest.checks import written_paths
 from adapters.rest.filters import NothingFits, fits
 from adapters.rest.paging import Pager
 from adapters.rest.resource import ResourceCalls

@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -13,8 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
 from adapters.doctor.case import Look, agreeing, short
 from adapters.doctor.sql.rows import SqlCase
-from adapters.doctor.tallies import code_of
-from adapters.doctor.values import LONGEST_CODE
+from adapters.doctor.values import LONGEST_CODE, code_of
 from adapters.documents.document import Place
 from adapters.mapped.booked import DECEASED
 from adapters.mapped.repeated import KnownTimes
@@ -69,26 +69,30 @@ async def _too_much(case: SqlCase, look: Look, session: SqlSession) -> None:
 async def _may_write(write: StepMap, case: SqlCase, look: Look, session: SqlSession) -> None:
     """The whole statement is explained: some rights are only looked at for all its columns."""
     columns = list(write.values) or [write.column or ""]
-    rows = named_table(write.table, columns)
+    rows, connection = named_table(write.table, columns), session.connection
     nothing: dict[str, ColumnElement[Any]] = {column: null() for column in columns}
     statement = insert(rows).values(nothing) if write.insert else update(rows).values(nothing)
     what = "insert into" if write.insert else "update"
     try:
-        case.speech.explain(session.connection, statement, {})
+        case.speech.explain(connection, statement, {})
     except DBAPIError as error:
         if case.speech.kind(error) is not ErrorKind.DENIED:
             raise
         remedy = f"GRANT {'INSERT' if write.insert else 'UPDATE'} ON {write.table}"
         look.failed(f"the account may not {what} {write.table}", remedy=remedy)
         return
-    if column := _unnumbered(session.connection, write):
-        text = f"the account may not use the sequence of {write.table}.{column}"
-        look.failed(text, remedy="GRANT USAGE ON SEQUENCE, as the page on connecting shows")
-    else:
-        look.ok(f"the account may {what} it", place=look.place)
+    # PostgreSQL alone asks for a right to the sequence that numbers a new row
+    asks = write.insert is not None and connection.dialect.name == "postgresql"
+    for column in write.keys if asks else ():
+        given = {"name": quoted(connection, write.table), "number": column}
+        if column not in write.values and connection.scalar(_SERIAL, given) is False:
+            text = f"the account may not use the sequence of {write.table}.{column}"
+            look.failed(text, remedy="GRANT USAGE ON SEQUENCE, as the page on connecting shows")
+            return
+    look.ok(f"the account may {what} it", place=look.place)
 
 
-async def _may_count(write: StepMap, case: SqlCase, look: Look, session: SqlSession) -> None:
+async def _may_count(_: StepMap, __: SqlCase, look: Look, session: SqlSession) -> None:
     name, connection = look.subject, session.connection
     may = connection.dialect.name != "postgresql" or connection.scalar(
         select(func.has_sequence_privilege(quoted(connection, name), "USAGE"))
@@ -104,21 +108,6 @@ def quoted(connection: Connection, name: str) -> str:
     """A name of the mapping's as the database takes it in a statement."""
     preparer = connection.dialect.identifier_preparer
     return ".".join(preparer.quote(part) for part in name.split("."))
-
-
-def _unnumbered(connection: Connection, write: StepMap) -> str:
-    """The first column of a new row whose sequence the account may not use; "" for none.
-
-    PostgreSQL alone asks.
-    """
-    if connection.dialect.name != "postgresql" or write.insert is None:
-        return ""
-    table = quoted(connection, write.insert)
-    for column in write.keys:
-        given = {"name": table, "number": column}
-        if column not in write.values and connection.scalar(_SERIAL, given) is False:
-            return column
-    return ""
 
 
 async def _one_counter(write: StepMap, _: SqlCase, look: Look, session: SqlSession) -> None:
@@ -164,15 +153,24 @@ async def _rehearsed(case: SqlCase, look: Look, _: None) -> None:
 
 
 async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
-    """A draft that fits the vet's next free time; None where there is none."""
-    patient = await _patient(case, session)
+    """A draft that fits the vet's next free time, for an animal that has not died.
+
+    None where there is none.
+    """
+    patients = case.samples.get("patients", [])[:MOST_PATIENTS]
     kind = next((each["id"] for each in case.samples.get("appointmentTypes", ())), None)
     now, diary = case.examination.now, case.core.diary
     today = now.astimezone(diary.zone).date()
+    for patient in patients:
+        with suppress(NotFound, ValueError):
+            if patient.get("status") != DECEASED:
+                await session.exists("clients", patient["clientId"] or "")
+                break
+    else:
+        return None
     for ahead in range(DAYS + 1):
         wanted = {"vetId": vet, "date": today + timedelta(days=ahead), "appointmentTypeId": kind}
-        free = await diary.slots(session, wanted, now, KnownTimes())
-        if free and patient:
+        if free := await diary.slots(session, wanted, now, KnownTimes()):
             return Draft(
                 client_id=patient["clientId"],
                 patient_id=patient["id"],
@@ -184,19 +182,6 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
                 now=now,
                 reference=secrets.token_hex(8),
             )
-    return None
-
-
-async def _patient(case: SqlCase, session: SqlSession) -> Record | None:
-    """An animal that has not died, of a client who exists."""
-    for patient in case.samples.get("patients", [])[:MOST_PATIENTS]:
-        if patient.get("status") == DECEASED:
-            continue
-        try:
-            await session.exists("clients", patient["clientId"] or "")
-        except (NotFound, ValueError):
-            continue
-        return patient
     return None
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -37,83 +36,76 @@ _TABLES = re.compile(
 _QUOTES = '"`[]'
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedCall:
-    """A call whose statements are looked at: `places` say where each of them comes from.
-
-    Of one that is not `strict` what goes along an index may go through the whole table.
-    """
-
-    what: str
-    subject: str
-    call: Callable[[SqlSession], Awaitable[Any]]
-    places: tuple[Place, ...]
-    strict: bool = True
+Call = Callable[[SqlSession], Awaitable[Any]]
 
 
 def plans(case: SqlCase) -> Iterator[Look]:
     """One look at each kind of call."""
-    for call in (*_of_resources(case), *_filtered(case), *_of_diary(case), *_of_booking(case)):
-        yield case.look("plans", call.subject, partial(_plan, call), *call.places[0])
+    for name in case.readable():
+        reader = case.adapter.readers[name]
+        # of more than a million hashed ids some have been forgotten again
+        ids = (record["id"] for record in case.samples.get(name, ()) if record.get("id"))
+        known = [shown for shown in ids if reader.table.ids.keys(shown)]
+        if known:
+            one = partial(SqlSession.one, resource=name, public_id=known[len(known) // 2])
+            nested = [("resources", name, "lists", children.name) for children in reader.children]
+            places: list[Place] = [("resources", name), *nested]
+            yield _look(case, "a single read", name, one, *places)
+            yield _look(case, "a page", name, _page(name), *places, strict=False)
+    for name, field in REFERRING:
+        values = [record[field] for record in case.samples.get(name, ()) if record[field]]
+        if values and not case.is_lost("resources", name):
+            page = _page(name, Filter("equals", (field,), values[0]))
+            place: Place = ("resources", name, "fields", field)
+            yield _look(case, f"a list by {field}", name, page, place, strict=False)
+    yield from _of_diary(case)
+    reference = case.core.mapping.booking.reference
+    if reference and not case.is_lost("booking") and not case.is_lost("resources", "appointments"):
+        reader, mark = case.adapter.readers["appointments"], sql(reference)
+
+        async def marked(session: SqlSession) -> None:
+            reader.at(session.connection).marked(mark, "0" * 16, 1)
+
+        yield _look(case, "a look for a reference", "booking", marked, ("booking", "reference"))
+
+
+def _of_diary(case: SqlCase) -> Iterator[Look]:
+    vets, now, diary = case.vets(), case.examination.now, case.core.diary
+    if vets and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
+        day = now.astimezone(diary.zone).date() + timedelta(days=1)
+        wanted = {"vetId": vets[0], "date": day, "appointmentTypeId": None}
+        slots = partial(diary.slots, values=wanted, now=now, known=KnownTimes())
+        yield _look(case, "a day's slots", "slots", slots, ("diary",))
     for number, busy in enumerate(case.core.mapping.diary.busy):
         place = ("diary", "busy", number)
         if busy.end is not None and busy.longest is None and not case.is_lost(*place):
             yield case.look("plans", "busy", partial(_unbounded, busy), *place)
 
 
-def _of_resources(case: SqlCase) -> Iterator[ExplainedCall]:
-    for name in case.readable():
-        reader = case.adapter.readers[name]
-        records = [record for record in case.samples.get(name, ()) if record.get("id")]
-        # of more than a million hashed ids some have been forgotten again
-        records = [record for record in records if reader.table.ids.keys(record["id"])]
-        if not records:
-            continue
-        shown = records[len(records) // 2]["id"]
-        nested = (("resources", name, "lists", children.name) for children in reader.children)
-        places = (("resources", name), *nested)
-        one = partial(SqlSession.one, resource=name, public_id=shown)
-        yield ExplainedCall("a single read", name, one, places)
-        yield ExplainedCall("a page", name, _page(name), places, strict=False)
-
-
-def _page(name: str, *filters: Filter) -> Callable[[SqlSession], Awaitable[Any]]:
+def _page(name: str, *filters: Filter) -> Call:
     return lambda session: session.page(name, filters, 50, None, ())
 
 
-def _filtered(case: SqlCase) -> Iterator[ExplainedCall]:
-    for name, field in REFERRING:
-        values = [record[field] for record in case.samples.get(name, ()) if record[field]]
-        if values and not case.is_lost("resources", name):
-            page = _page(name, Filter("equals", (field,), values[0]))
-            places = (("resources", name, "fields", field),)
-            yield ExplainedCall(f"a list by {field}", name, page, places, strict=False)
+def _look(
+    case: SqlCase, what: str, subject: str, call: Call, *places: Place, strict: bool = True
+) -> Look:
+    """A look at a call's statements: `places` say where each of them comes from.
+
+    Of one that is not `strict` what goes along an index may go through the whole table.
+    """
+    run = partial(_plan, what, call, places, strict)
+    return case.look("plans", subject, run, *places[0])
 
 
-def _of_diary(case: SqlCase) -> Iterator[ExplainedCall]:
-    vets, now, diary = case.vets(), case.examination.now, case.core.diary
-    if vets and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
-        day = now.astimezone(diary.zone).date() + timedelta(days=1)
-        wanted = {"vetId": vets[0], "date": day, "appointmentTypeId": None}
-        slots = partial(diary.slots, values=wanted, now=now, known=KnownTimes())
-        yield ExplainedCall("a day's slots", "slots", slots, (("diary",),))
-
-
-def _of_booking(case: SqlCase) -> Iterator[ExplainedCall]:
-    reference = case.core.mapping.booking.reference
-    lost = case.is_lost("booking") or case.is_lost("resources", "appointments")
-    if reference is None or lost:
-        return
-    reader, mark = case.adapter.readers["appointments"], sql(reference)
-
-    async def marked(session: SqlSession) -> None:
-        reader.at(session.connection).marked(mark, "0" * 16, 1)
-
-    places = (("booking", "reference"),)
-    yield ExplainedCall("a look for a reference", "booking", marked, places)
-
-
-async def _plan(call: ExplainedCall, case: SqlCase, look: Look, session: SqlSession) -> None:
+async def _plan(
+    what: str,
+    call: Call,
+    places: Sequence[Place],
+    strict: bool,
+    case: SqlCase,
+    look: Look,
+    session: SqlSession,
+) -> None:
     connection, heard = session.connection, list[tuple[Executable, dict[str, Any]]]()
 
     def hear(_: Connection, statement: Any, __: Any, parameters: Any, ___: Any) -> None:
@@ -121,41 +113,28 @@ async def _plan(call: ExplainedCall, case: SqlCase, look: Look, session: SqlSess
 
     event.listen(connection, "before_execute", hear)
     try:
-        await call.call(session)
+        await call(session)
     finally:
         event.remove(connection, "before_execute", hear)
     for number, (statement, parameters) in enumerate(heard):
-        place = call.places[min(number, len(call.places) - 1)]
+        place = places[min(number, len(places) - 1)]
         for step in case.speech.explain(connection, statement, parameters):
             # a page that is read along an index ends with the page
-            in_order = place[0] == "resources" and not call.strict and step.index
+            in_order = place[0] == "resources" and not strict and step.index
             if step.scans and not in_order:
                 table, alias = _real(step.table, str(statement))
-                _scan_told(connection, case, call, replace(look, place=place), table, alias)
+                count = _count(connection, table)
+                if count > BIG:
+                    many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
+                    text = f"{what} reads the whole of {table}, {many} rows"
+                    verdict = Verdict.FAILED if strict and count > HUGE else Verdict.WARNING
+                    at, remedy = _blamed(case, connection, place, alias, table)
+                    look.judge(verdict, text, place=at, remedy=remedy)
     # two statements may say the same of one place
     look.findings[:] = {(one.text, one.place): one for one in look.findings}.values()
     if not look.findings:
         many = counted(len(heard), "statement")
-        look.ok(f"{call.what}: {many}, no big table is read whole")
-
-
-def _scan_told(
-    connection: Connection, case: SqlCase, call: ExplainedCall, look: Look, table: str, alias: str
-) -> None:
-    """Tells of a table that is read whole, where it is big, and of the index for it."""
-    count = _count(connection, table)
-    if count <= BIG:
-        return
-    at, columns = _blamed(case, look.place, alias, table)
-    verdict = Verdict.FAILED if call.strict and count > HUGE else Verdict.WARNING
-    many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
-    remedy = "compare plain columns, which an index can serve"
-    if columns:
-        name = "_".join([table.rpartition(".")[2], *columns])
-        bare = re.sub(r"\W+", "_", name).strip("_").lower()
-        remedy = f"CREATE INDEX {bare} ON {quoted(connection, table)} ({', '.join(columns)})"
-    text = f"{call.what} reads the whole of {table}, {many} rows"
-    look.judge(verdict, text, place=at, remedy=remedy)
+        look.ok(f"{what}: {many}, no big table is read whole")
 
 
 def _real(name: str, written: str) -> tuple[str, str]:
@@ -189,27 +168,38 @@ async def _unbounded(busy: BusyMap, _: SqlCase, look: Look, session: SqlSession)
         look.warning(text, remedy=remedy)
 
 
-def _blamed(case: SqlCase, place: Place, alias: str, table: str) -> tuple[Place, list[str]]:
-    """What of the mapping makes it scan, and the columns that an index should have."""
+def _blamed(
+    case: SqlCase, connection: Connection, place: Place, alias: str, table: str
+) -> tuple[Place, str]:
+    """What of the mapping makes it scan, and the remedy: an index, where columns are compared."""
+    for at, columns in _columns(case, place, alias, table):
+        if columns:
+            name = "_".join([table.rpartition(".")[2], *columns])
+            bare = re.sub(r"\W+", "_", name).strip("_").lower()
+            on = f"{quoted(connection, table)} ({', '.join(columns)})"
+            return at, f"CREATE INDEX {bare} ON {on}"
+    return place, "compare plain columns, which an index can serve"
+
+
+def _columns(
+    case: SqlCase, place: Place, alias: str, table: str
+) -> Iterator[tuple[Place, list[str]]]:
+    """The table's columns by which rows are found, by what of the mapping names them."""
     for at, expressions in _compared(case, place, table):
         matches = filter(None, map(_COLUMN, expressions))
-        columns = [each[2] for each in matches if (each[1] or alias).lower() == alias.lower()]
-        if columns:
-            return at, columns
+        yield at, [each[2] for each in matches if (each[1] or alias).lower() == alias.lower()]
     if place[0] == "resources":
         base = place[: 4 if "lists" in place else 2]
         mapped: Any = case.mapped(".".join(map(str, base[1::2])))
         pieces: dict[Place, str] = {
-            ("fields", name): " ".join(one.expressions) for name, one in mapped.fields.items()
+            ("fields", name): " ".join(field.expressions) for name, field in mapped.fields.items()
         }
         # what a piece of SQL compares with something else's
         either = rf"\b{re.escape(alias)}\.(\w+)\s*=|=\s*{re.escape(alias)}\.(\w+)\b"
         pieces |= {("from",): mapped.from_, ("where",): mapped.where or ""}
         for inner, written in pieces.items():
             found = [one or other for one, other in re.findall(either, written, re.IGNORECASE)]
-            if found:
-                return (*base, *inner), list(dict.fromkeys(found))[:2]
-    return place, []
+            yield (*base, *inner), list(dict.fromkeys(found))[:2]
 
 
 def _compared(case: SqlCase, place: Place, table: str) -> Iterator[tuple[Place, Sequence[str]]]:

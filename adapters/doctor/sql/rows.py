@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, func, not_, select
 
-from adapters.doctor.case import DoctorCase, Look, counted
-from adapters.doctor.tallies import NO_PARENT, RowTaken
+from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken, counted
 from adapters.examination import SAMPLE
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession

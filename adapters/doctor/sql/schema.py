@@ -111,19 +111,14 @@ def _columns(connection: Connection) -> KnownColumns:
 def _remedy(fault: SchemaMismatch, known: KnownColumns, part: str, said: Any) -> str:
     if fault.denied:
         return "grant it to the gateway's account"
-    for pattern, kind in _UNKNOWN:
-        if found := pattern.search(fault.text):
-            near = _near(found[1], known, part, kind)
-            return f"near: {', '.join(near)}" if near else _quoted(found[1], fault.place, said)
-    return ""
-
-
-def _quoted(word: str, place: Place, said: Any) -> str:
-    """What to write where a bare word stands that is meant as the value itself."""
+    unknown = ((pattern.search(fault.text), kind) for pattern, kind in _UNKNOWN)
+    word, kind = next(((found[1], kind) for found, kind in unknown if found), ("", ""))
+    if near := word and _near(word, known, part, kind):
+        return f"near: {', '.join(near)}"
+    # a bare word that is meant as the value itself
     bare = said["source"] if isinstance(said, dict) and "source" in said else said
-    if not {"fields", "values"} & {*place} or not isinstance(bare, str) or not _BARE(bare):
-        return ""
-    if bare.lower() != word.lower():
+    is_value = {"fields", "values"} & {*fault.place} and isinstance(bare, str) and _BARE(bare)
+    if not is_value or bare.lower() != word.lower():
         return ""
     return f"a fixed text is written \"'{bare}'\", in both kinds of quotes"
 
@@ -166,48 +161,39 @@ def _now_in(data: Any) -> str:
 
 def omissions(connection: Connection, core: Core) -> Iterator[LeftOut]:
     """The columns of the tables that resources name, of which no field is made."""
-    resources = core.mapping.resources
     for name, columns in _columns(connection).items():
-        table = name.lower().rpartition(".")[2]
-        readers = [each for each in resources if _reads(resources[each], table)]
-        used = {column for each in readers for column in _used(resources[each], table)}
+        table, readers, used = name.lower().rpartition(".")[2], list[str](), set[str]()
+        for resource, mapped in core.mapping.resources.items():
+            if (found := _used(mapped, table)) is not None:
+                readers.append(resource)
+                used |= found
         left = [column for column in columns if column.lower() not in used]
         if readers and left:
             yield left_out(core, f"the table {name}", left, "resources", readers[0], "from")
 
 
-def _parts(resource: ResourceMap) -> list[ResourceMap | ListMap]:
-    return [resource, *resource.lists.values()]
+def _used(resource: ResourceMap, table: str) -> set[str] | None:
+    """The columns of the table that make a value; None where the resource does not read it at all.
 
-
-def _expressions(part: ResourceMap | ListMap) -> Iterator[str]:
-    """All SQL that makes a value; what joins rows makes none, but a sub-select may."""
-    yield from part.key.source if part.key else ()
-    if _SELECTS(part.from_ or ""):
-        yield part.from_ or ""
-    if isinstance(part, ListMap):
-        yield from part.parent or ()
-    for field in part.fields.values():
-        yield from field.expressions
-
-
-def _reads(resource: ResourceMap, table: str) -> bool:
-    """Whether the resource reads the table at all."""
-    texts = (sql for part in _parts(resource) for sql in (part.from_ or "", *_expressions(part)))
-    return any(name.lower() == table for sql in texts for pair in _NAMES(sql) for name in pair)
-
-
-def _used(resource: ResourceMap, table: str) -> Iterator[str]:
-    """The columns of the table that make a value; a bare name may be of any table."""
-    for part in _parts(resource):
-        for sql in _expressions(part):
+    What joins rows makes no value, but a sub-select may. A bare name may be of any table.
+    """
+    used, is_read = set[str](), False
+    parts: list[ResourceMap | ListMap] = [resource, *resource.lists.values()]
+    for part in parts:
+        rows, texts = part.from_ or "", list(part.key.source if part.key else ())
+        texts += [rows] if _SELECTS(rows) else []
+        texts += (part.parent or ()) if isinstance(part, ListMap) else ()
+        texts += [sql for field in part.fields.values() for sql in field.expressions]
+        named = {name.lower() for sql in (rows, *texts) for pair in _NAMES(sql) for name in pair}
+        is_read = is_read or table in named
+        for sql in texts:
             pairs = [
                 (name.lower().rpartition(".")[2], alias.lower())
-                for name, alias in _ALIASES(f"{part.from_} {sql}")
+                for name, alias in _ALIASES(f"{rows} {sql}")
             ]
             # by the alias of another table a name cannot be one of this table
             own = {alias for name, alias in pairs if name == table}
             others = {alias for _, alias in pairs} - own
-            for before, name in _NAMES(_QUOTED(" ", sql)):
-                if before.lower() not in others:
-                    yield name.lower()
+            names = _NAMES(_QUOTED(" ", sql))
+            used |= {name.lower() for before, name in names if before.lower() not in others}
+    return used if is_read else None
