@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ import orjson
 from yarl import URL
 
 from adapters.base import BackendNonsense, FieldShape, NotFound
-from adapters.mapping.conversion import Conversion, conversion_name
+from adapters.mapping.conversion import conversion_name
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import CallMap, SentValue, Tree
 from adapters.rest.client import Request
@@ -70,34 +71,30 @@ class Templates:
 
         return formed
 
-    def _source(self, value: SentValue, shapes: Shapes) -> Fill:
-        named = getattr(value, value.origin)
-        if value.origin == "made":
-            return lambda values: _made(values, named)
-        if value.origin in ("constant", "secret"):
-            constant = self.secrets[named] if value.origin == "secret" else named
-            return lambda values: constant
-        return self._written(named, value, shapes[named])
-
     def _part(self, part: str, shapes: Shapes) -> Fill:
         if not part.startswith("{"):
             return lambda values: part
         name = part[1:-1]
-        if name in shapes:
-            return self._written(name, Conversion(), shapes[name])
-        return lambda values: _made(values, name)
+        value = SentValue(given=name) if name in shapes else SentValue(made=name)
+        return self._source(value, shapes)
 
-    def _written(self, name: str, conversion: Conversion, shape: FieldShape) -> Fill:
-        """The value of that name in the backend's own writing; None where there is none."""
-        converter = self.converters.make(conversion, shape)
-        plain_json = conversion_name(conversion, shape) == "boolean" and conversion.yes is None
+    def _source(self, value: SentValue, shapes: Shapes) -> Fill:
+        """The value in the backend's own writing; None where there is none."""
+        name = getattr(value, value.origin)
+        if value.origin == "made":
+            return partial(_made, name)
+        if value.origin in ("constant", "secret"):
+            constant = self.secrets[name] if value.origin == "secret" else name
+            return lambda values: constant
+        shape = shapes[name]
+        converter = self.converters.make(value, shape)
+        plain_json = conversion_name(value, shape) == "boolean" and value.yes is None
 
         def fill(values: TemplateValues) -> Any:
-            value = values.given.get(name)
-            if value is None or (plain_json and isinstance(value, bool)):
-                return value
-            raw = converter.encode(value)
-            if raw:
+            given = values.given.get(name)
+            if given is None or (plain_json and isinstance(given, bool)):
+                return given
+            if raw := converter.encode(given):
                 return raw[0]
             if shape.format == "uuid":
                 raise NotFound(f"{name} names nothing")
@@ -146,7 +143,7 @@ def text_of(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _made(values: TemplateValues, name: str) -> Any:
+def _made(name: str, values: TemplateValues) -> Any:
     """What an earlier step kept; BackendNonsense where none did."""
     if name not in values.made:
         raise BackendNonsense(f"no step of this booking kept {name}")

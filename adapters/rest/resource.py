@@ -97,17 +97,11 @@ class ResourceCalls(ResourceReader):
 
     async def row(self, public_id: str, only: Only) -> Any:
         """From its own call, or where there is none out of the list."""
-        if self._one is not None:
-            return await self.answer(public_id)
-        found = await self._listed([public_id], only)
-        if public_id not in found:
-            raise self.rows.missing()
-        return found[public_id]
-
-    async def answer(self, public_id: str) -> Any:
-        """The JSON of the record with that id; NotFound."""
         if self._one is None:
-            raise TypeError(self.name)
+            found = await self._listed([public_id], only)
+            if public_id not in found:
+                raise self.rows.missing()
+            return found[public_id]
         request = self._one.request(TemplateValues({"id": public_id}))
         answer = await self._parts.backend.read(request, one=True)
         try:
@@ -121,6 +115,11 @@ class ResourceCalls(ResourceReader):
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
         """Each is asked for, or all are looked for in the list."""
         rows: dict[str, Any] = {}
+        if self._one is None:
+            try:
+                return await self._listed(public_ids)
+            except BackendNonsense:
+                return dict.fromkeys(public_ids)
 
         async def ask(public_id: str) -> None:
             with suppress(NotFound):
@@ -131,13 +130,8 @@ class ResourceCalls(ResourceReader):
                 except BackendNonsense:
                     rows[public_id] = None
 
-        if self._one is not None:
-            await for_each(ask, public_ids)
-            return rows
-        try:
-            return await self._listed(public_ids)
-        except BackendNonsense:
-            return dict.fromkeys(public_ids)
+        await for_each(ask, public_ids)
+        return rows
 
     async def _listed(self, public_ids: Collection[str], only: Only = ()) -> dict[str, Any]:
         """The rows of those records that are in the list: it is read once, as far as needed.
@@ -210,7 +204,7 @@ class ResourceCalls(ResourceReader):
 
         async def answer(public_id: str) -> Any:
             try:
-                return await self.answer(public_id)
+                return await self.row(public_id, ())
             except (NotFound, BackendNonsense) as error:
                 return error
 

@@ -32,6 +32,18 @@ READ_AGAIN = 3
 UNAUTHORIZED = 401
 # A reference that no booking has.
 NOBODYS = "NOTABOOKING00000"
+# What a mapping should say of bookings that clash or are lost; what it means that it does not.
+_CLASHES = {
+    "cancel": ("a clash cannot be withdrawn: the mapping has no booking.cancel", ""),
+    "reference": (
+        "no reference: after a lost answer a booking is known by its time and patient alone",
+        "send the draft's reference in a field that is kept, and name it: reference",
+    ),
+    "taken": (
+        "no answer of the backend's means that a time is taken: a refusal says something else",
+        "write a rule under backend.errors that means slot taken",
+    ),
+}
 
 
 class CallMade(NamedTuple):
@@ -162,9 +174,7 @@ class RestCase(DoctorCase):
         await self.adapter.learn(target, asked)
         for shown in asked:
             try:
-                if self.core.mapping.resources[target].one is None:
-                    await reader.one(shown)
-                elif not reader.rows.exists(await reader.answer(shown)):
+                if not reader.rows.exists(await reader.row(shown, ())):
                     hidden.add(shown)
             except NotFound:
                 gone.add(shown)
@@ -227,7 +237,7 @@ async def _list(reader: ResourceCalls, case: RestCase, look: Look, _: RestSessio
         return
     for shown in ids[:READ_AGAIN]:
         try:
-            await reader.answer(shown)
+            await reader.row(shown, ())
         except AdapterError as error:
             text, place = f"{short(error)}, for a record of its own list", (*look.place[:2], "one")
             look.failed(text, place=(*place, one.method), ids=[shown])
@@ -246,27 +256,13 @@ async def clock(case: RestCase, look: Look, _: RestSession) -> None:
 async def clash(case: RestCase, look: Look, _: RestSession) -> None:
     """What keeps two bookings from one time, or shows that one was made."""
     mapped, rules = case.core.mapping.booking, case.core.mapping.backend.errors
-    for subject, is_there, text, remedy in (
-        (
-            "cancel",
-            mapped.cancel is not None,
-            "a clash cannot be withdrawn: the mapping has no booking.cancel",
-            "",
-        ),
-        (
-            "reference",
-            mapped.reference is not None,
-            "no reference: after a lost answer a booking is known by its time and patient alone",
-            "send the draft's reference in a field that is kept, and name it: reference",
-        ),
-        (
-            "taken",
-            any(rule.means == "slot taken" for rule in rules),
-            "no answer of the backend's means that a time is taken: a refusal says something else",
-            "write a rule under backend.errors that means slot taken",
-        ),
-    ):
-        if not is_there:
+    is_told = {
+        "cancel": mapped.cancel is not None,
+        "reference": mapped.reference is not None,
+        "taken": any(rule.means == "slot taken" for rule in rules),
+    }
+    for subject, (text, remedy) in _CLASHES.items():
+        if not is_told[subject]:
             look.warning(text, subject=subject, remedy=remedy)
     if not look.findings:
         look.ok("checked before and after; a clash is refused or withdrawn, a lost booking found")
