@@ -62,17 +62,16 @@ class Look:
         verdict: Verdict,
         text: str,
         *inner: str | int,
-        place: Place | None = None,
+        place: Place | str | None = None,
         ids: Iterable[str] = (),
         **more: Any,
     ) -> None:
-        """Notes a finding; `more` are its other members."""
+        """Notes a finding; `more` are its other members. A text is a place by itself."""
         at = (*self.place, *inner) if place is None else place
-        if at:
-            problem = self.document.problem(at, "")
-            more["place"] = f"{problem.file}:{problem.line}:{problem.column}"
+        problem = self.document.problem(at, "") if at and not isinstance(at, str) else None
+        where = f"{problem.file}:{problem.line}:{problem.column}" if problem else str(at or "")
         named = {"check": self.check, "subject": self.subject, "ids": tuple(ids)[:MOST_IDS]}
-        self.findings.append(Finding(verdict=verdict, text=text, **(named | more)))
+        self.findings.append(Finding(verdict=verdict, text=text, place=where, **(named | more)))
 
     def inside(self, *inner: str) -> "Look":
         """The same look at a part of its subject."""
@@ -241,39 +240,34 @@ def clock_judged(look: Look, apart: float, more: str = "") -> None:
         look.warning(text, remedy="set one of them by the network's time")
 
 
-def todos(document: Document) -> Iterator[Finding]:
-    """Yields a finding for each value and for each line with a comment that still says TODO.
+def todos(document: Document) -> list[Finding]:
+    """Returns a finding for each value and for each line with a comment that still says TODO.
 
     FAILED in what a booking writes, which would be the word itself.
     """
-
-    def open_at(line: int, column: int, text: str, remedy: str, **more: Any) -> Finding:
-        more = {"subject": "comments", "verdict": Verdict.WARNING} | more
-        place = f"{document.file}:{line}:{column}"
-        return Finding(check="mapping", text=text, remedy=remedy, place=place, **more)
-
-    lines = set()
+    look, lines = Look(document, "mapping", "comments"), set()
     for place in _left(document.data, ()):
-        problem = document.problem(place, "")
-        lines.add(problem.line)
+        lines.add(document.problem(place, "").line)
+        subject = ".".join(str(part) for part in place if part not in _GROUPS)
         verdict, text = Verdict.WARNING, "TODO still stands here, where a value belongs"
         remedy = "write what belongs there, or take the line away"
         if place[0] == "booking":
             verdict, text = Verdict.FAILED, "TODO still stands here: every booking would write it"
             remedy = "ask the clinic what it writes there; take the line away where it writes none"
-        subject = ".".join(str(part) for part in place if part not in _GROUPS)
-        yield open_at(problem.line, problem.column, text, remedy, subject=subject, verdict=verdict)
+        look.judge(verdict, text, place=place, subject=subject, remedy=remedy)
     comments = [
-        (comment.line, comment.column + 1 + found.start(), found[1].strip()[:LONGEST_WORDS])
+        (f"{comment.line}:{comment.column + 1 + found.start()}", found[1].strip()[:LONGEST_WORDS])
         for comment in comments_in(document)
         if (found := _IN_COMMENT(comment.text)) and comment.line not in lines
     ]
-    for line, column, words in comments[:MOST_COMMENTS]:
+    for at, words in comments[:MOST_COMMENTS]:
         text = f"TODO in a comment: {words}" if words else "TODO in a comment"
-        yield open_at(line, column, text, "decide it, and take the comment away")
+        remedy = "decide it, and take the comment away"
+        look.warning(text, place=f"{document.file}:{at}", remedy=remedy)
     if more := comments[MOST_COMMENTS:]:
         text = f"TODO in the comments of {counted(len(more), 'line')} more, from here on"
-        yield open_at(more[0][0], more[0][1], text, "")
+        look.warning(text, place=f"{document.file}:{more[0][0]}")
+    return look.findings
 
 
 def _left(data: Any, place: Place) -> Iterator[Place]:

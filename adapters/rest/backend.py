@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -62,11 +62,29 @@ _USUAL = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer's JSON, its `Link` header, and how a link in it reads behind the address."""
+    """An answer's JSON, its `Link` header, and how a link in it reads behind the address.
+
+    `means` is what is not good about it; None for a good one. Where there is no JSON, `data` is the
+    BackendNonsense that says why.
+    """
 
     data: Any
     link: str = ""
     behind: Callable[[str], str] = str
+    status: int = 200
+    means: str | None = None
+    is_empty: bool = False
+
+    def usable(
+        self, request: Request, errors: Mapping[str, type[AdapterError]], other: type[AdapterError]
+    ) -> "Answer":
+        """The answer; raises what it means else, and BackendNonsense where there is no JSON."""
+        if self.means is not None:
+            text = f"{request.label}: it answers {self.status}, {self.means}"
+            raise errors.get(self.means, other)(text)
+        if isinstance(self.data, BackendNonsense):
+            raise self.data
+        return self
 
 
 Params = Sequence[tuple[str, Any]]
@@ -102,11 +120,10 @@ class Backend:
 
     async def read(self, request: Request, *, one: bool = False) -> Answer:
         """The answer to a question; with `one` a 404 says that there is no such record."""
-        reply = await self._asked(request, None)
-        if one and reply.means == "no such record":
+        answer = await self._asked(request, None)
+        if one and answer.means == "no such record":
             raise NotFound(f"{request.label}: there is none")
-        data = reply.usable(request, TO_A_READ, BackendNonsense)
-        return Answer(data, reply.received.link, partial(self._client.behind, request=request))
+        return answer.usable(request, TO_A_READ, BackendNonsense)
 
     def pages(self, endpoint: Endpoint, values: TemplateValues, params: Params = ()) -> Ask:
         """Asks for pages of that call; NotFound at once where it names what nobody has."""
@@ -121,11 +138,11 @@ class Backend:
 
     async def write(self, request: Request, patience: float, *, bare: bool = False) -> Any:
         """The JSON that came of it; with `bare` an answer may be empty, as none is wanted."""
-        reply = await self._asked(request, patience)
-        if bare and reply.means is None and not reply.received.body:
+        answer = await self._asked(request, patience)
+        if bare and answer.means is None and answer.is_empty:
             return None
         try:
-            return reply.usable(request, TO_A_WRITE, OutcomeUnknown)
+            return answer.usable(request, TO_A_WRITE, OutcomeUnknown).data
         except BackendNonsense as error:
             raise OutcomeUnknown(str(error)) from error
 
@@ -133,31 +150,37 @@ class Backend:
         """Close every connection."""
         await self._client.aclose()
 
-    async def _asked(self, request: Request, patience: float | None) -> "_Reply":
+    async def _asked(self, request: Request, patience: float | None) -> Answer:
         """The answer and what it means; asked again with a new token where the old was refused."""
         if self._tokens is None:
             return await self._sent(request, self._fixed, patience)
         headers = await self._tokens.headers()
-        clock = asyncio.get_running_loop().time
-        begun = clock()
-        reply = await self._sent(request, headers, patience)
-        if reply.means != "logged out" or not await self._tokens.renew(headers):
-            return reply
-        left = None if patience is None else patience - (clock() - begun)
+        begun = time.monotonic()
+        answer = await self._sent(request, headers, patience)
+        if answer.means != "logged out" or not await self._tokens.renew(headers):
+            return answer
+        left = None if patience is None else patience - (time.monotonic() - begun)
         if left is not None and left <= 0:
             raise BackendUnavailable(f"{request.label}: no time was left after a new login")
         return await self._sent(request, await self._tokens.headers(), left)
 
     async def _sent(
         self, request: Request, headers: Mapping[str, str], patience: float | None
-    ) -> "_Reply":
+    ) -> Answer:
         if patience is None or request.method == "GET":
             received = await self._client.read(request, headers)
         else:
             received = await self._client.write(request, headers, patience)
         data = _json(received, request.label)
         known = None if isinstance(data, BackendNonsense) else data
-        return _Reply(received, self._meaning(received, known), data)
+        return Answer(
+            data,
+            received.link,
+            partial(self._client.behind, request=request),
+            received.status,
+            self._meaning(received, known),
+            not received.body,
+        )
 
     def _meaning(self, received: Received, data: Any) -> str | None:
         """What a rule says of the answer, else its status; None where it is a good one."""
@@ -171,32 +194,13 @@ class Backend:
         return _USUAL.get(status, "broken" if status >= 500 or status < 200 else "refused")
 
     async def _log_in(self) -> Any:
-        reply = await self._sent(self._login, self._fixed, None)
+        answer = await self._sent(self._login, self._fixed, None)
         try:
-            return reply.usable(self._login, TO_A_LOGIN, BackendNonsense)
+            return answer.usable(self._login, TO_A_LOGIN, BackendNonsense).data
         except BackendNonsense as error:
-            if reply.means is None:
+            if answer.means is None:
                 raise
             raise BackendNonsense(f"{error}: see backend.user and backend.password") from error
-
-
-class _Reply(NamedTuple):
-    """What came, what it means (None for a good one), and its JSON, or why there is none."""
-
-    received: Received
-    means: str | None
-    data: Any
-
-    def usable(
-        self, request: Request, errors: Mapping[str, type[AdapterError]], other: type[AdapterError]
-    ) -> Any:
-        """The JSON; raises what it means else, and BackendNonsense where there is none."""
-        if self.means is not None:
-            text = f"{request.label}: it answers {self.received.status}, {self.means}"
-            raise errors.get(self.means, other)(text)
-        if isinstance(self.data, BackendNonsense):
-            raise self.data
-        return self.data
 
 
 def _json(received: Received, label: str) -> Any:

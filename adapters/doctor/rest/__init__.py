@@ -11,19 +11,8 @@ from adapters.base import Trouble
 from adapters.doctor import surveyed
 from adapters.doctor.case import Look, examined
 from adapters.doctor.diary import diary
-from adapters.doctor.rest.calls import (
-    RestCase,
-    WatchedClient,
-    answers,
-    clash,
-    clock,
-    login,
-    lookup,
-    rehearsal,
-    renewal,
-    speed,
-)
-from adapters.doctor.rest.lists import filters, omissions, pages, paths
+from adapters.doctor.rest import calls, lists
+from adapters.doctor.rest.calls import RestCase, WatchedClient
 from adapters.doctor.values import links, newest, values
 from adapters.examination import Examination, Finding, Survey
 from adapters.rest.adapter import RestAdapter
@@ -52,21 +41,21 @@ async def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterat
 
 
 def _looks(case: RestCase) -> Iterator[Look]:
-    yield case.look("login", "token", login, "backend", "login")
-    yield from answers(case)
-    yield case.look("mapping", "paths", paths)
-    for looks in (values, links, pages, filters, diary):
+    yield case.look("login", "token", calls.login, "backend", "login")
+    yield from calls.answers(case)
+    yield case.look("mapping", "paths", lists.paths)
+    for looks in (values, links, lists.pages, lists.filters, diary):
         yield from looks(case)
-    yield case.look("clock", "server", clock)
+    yield case.look("clock", "server", calls.clock)
     yield from newest(case)
-    yield case.look("booking", "clash", clash, "booking", "steps")
-    yield case.look("booking", "find", lookup, "booking", "find")
+    yield case.look("booking", "clash", calls.clash, "booking", "steps")
+    yield case.look("booking", "find", calls.lookup, "booking", "find")
     if case.examination.booking:
-        yield case.look("booking", "rehearsal", rehearsal)
-    yield case.look("login", "renewal", renewal)
-    yield case.look("calls", "speed", speed)
+        yield case.look("booking", "rehearsal", calls.rehearsal)
+    yield case.look("login", "renewal", calls.renewal)
+    yield case.look("calls", "speed", calls.speed)
 
 
 async def survey(adapter: RestAdapter) -> Survey:
     """Returns the members of a sample of records that no field is made of; AdapterErrors."""
-    return surveyed(adapter.core, [omission async for omission in omissions(adapter)])
+    return surveyed(adapter.core, [omission async for omission in lists.omissions(adapter)])

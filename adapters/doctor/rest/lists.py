@@ -126,9 +126,9 @@ async def _list(reader: ResourceCalls, case: RestCase, look: Look, _: RestSessio
     if call is None or listing is None:
         return
     if call.page is not None:
-        pager, ask = listing[0], listing[1]
-        first, second = await _first_two(pager, ask, call.page)
-        _compared(look, call.page, first, [] if second is None else second.marks)
+        pager, ask = listing
+        first, *second = await _first_two(pager, ask, call.page)
+        _compared(look, call.page, first, second[0].marks if second else [])
         if pager.marks(pager.rows(await ask(first.params, first.link))) != first.marks:
             text = "the first page, asked for again, has other rows or another order"
             remedy = "is there a parameter that sorts? write it under `query`"
@@ -146,7 +146,7 @@ async def _list(reader: ResourceCalls, case: RestCase, look: Look, _: RestSessio
         look.warning(text, seconds=seconds)
 
 
-async def _first_two(pager: Pager, ask: Ask, page: Paging) -> tuple[PageGiven, PageGiven | None]:
+async def _first_two(pager: Pager, ask: Ask, page: Paging) -> list[PageGiven]:
     """The first page, and the second where there is one."""
     given: list[PageGiven] = []
 
@@ -159,7 +159,7 @@ async def _first_two(pager: Pager, ask: Ask, page: Paging) -> tuple[PageGiven, P
         async for batch in batches:
             if batch.last or len(given) > 1:
                 break
-    return given[0], given[1] if len(given) > 1 else None
+    return given[:2]
 
 
 def _compared(look: Look, page: Paging, given: PageGiven, second: list[str]) -> None:
@@ -231,11 +231,8 @@ async def _filter(
 
 async def _first(reader: ResourceCalls, wanted: Sequence[Filter]) -> list[Any]:
     """The first rows that the backend gives for it."""
-    if listing := reader.listing(wanted):
-        async with aclosing(listing[0].batches(listing[1], None, FEW)) as batches:
-            async for batch in batches:
-                return list(batch.rows)
-    return []
+    listing = reader.listing(wanted)
+    return [] if listing is None else await listing[0].first(listing[1], FEW)
 
 
 def _wanted(case: RestCase, name: str, field: str, by: FilterParameter) -> Filter | None:
