@@ -6,12 +6,13 @@ its place.
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from adapters.base import FieldShape, Shapes
 from adapters.documents.document import Document, Place
@@ -36,31 +37,28 @@ DRAFT_FIELDS = {
 # What a draft has besides, as the practice system writes it: the calendar and the row of the slot.
 DRAFT_KEYS = ("schedule", "slot")
 
-_TIMES = frozenset({"date-time"})
-_TEXTS = frozenset({"text"})
-
 # `as` -> (the parameters it takes, the formats it makes)
-CONVERTERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "text": (frozenset({"encoding"}), _TEXTS),
-    "joined text": (frozenset({"separator", "encoding"}), _TEXTS),
-    "part of text": (frozenset({"separator", "part", "encoding"}), _TEXTS),
-    "split text": (frozenset({"separator", "encoding"}), _TEXTS),
-    "email": (frozenset({"encoding"}), frozenset({"email"})),
-    "code": (frozenset({"codes"}), frozenset({"text", "color", "integer", "number"})),
-    "boolean": (frozenset({"yes", "no"}), frozenset({"boolean"})),
-    "number": (frozenset(), frozenset({"number", "integer"})),
-    "integer": (frozenset(), frozenset({"integer", "number"})),
-    "money": (frozenset(), frozenset({"money", "percent"})),
-    "cents": (frozenset(), frozenset({"money", "percent"})),
-    "colour": (frozenset({"order"}), frozenset({"color"})),
-    "local time": (frozenset({"pattern", "zero", "plus"}), _TIMES),
-    "utc time": (frozenset({"pattern", "zero", "plus"}), _TIMES),
-    "zoned time": (frozenset({"zero", "plus"}), _TIMES),
-    "epoch": (frozenset({"unit", "zero", "plus"}), _TIMES),
-    "date": (frozenset({"pattern", "zero"}), frozenset({"date"})),
-    "id": (frozenset({"of", "part"}), frozenset({"uuid"})),
-    "native id": (frozenset({"of"}), frozenset({"uuid"})),
-    "hashed id": (frozenset({"of"}), frozenset({"uuid"})),
+CONVERTERS: dict[str, tuple[set[str], set[str]]] = {
+    "text": ({"encoding"}, {"text"}),
+    "joined text": ({"separator", "encoding"}, {"text"}),
+    "part of text": ({"separator", "part", "encoding"}, {"text"}),
+    "split text": ({"separator", "encoding"}, {"text"}),
+    "email": ({"encoding"}, {"email"}),
+    "code": ({"codes"}, {"text", "color", "integer", "number"}),
+    "boolean": ({"yes", "no"}, {"boolean"}),
+    "number": (set(), {"number", "integer"}),
+    "integer": (set(), {"integer", "number"}),
+    "money": (set(), {"money", "percent"}),
+    "cents": (set(), {"money", "percent"}),
+    "colour": ({"order"}, {"color"}),
+    "local time": ({"pattern", "zero", "plus"}, {"date-time"}),
+    "utc time": ({"pattern", "zero", "plus"}, {"date-time"}),
+    "zoned time": ({"zero", "plus"}, {"date-time"}),
+    "epoch": ({"unit", "zero", "plus"}, {"date-time"}),
+    "date": ({"pattern", "zero"}, {"date"}),
+    "id": ({"of", "part"}, {"uuid"}),
+    "native id": ({"of"}, {"uuid"}),
+    "hashed id": ({"of"}, {"uuid"}),
 }
 # The converters that read one value out of several columns.
 IN_COLUMNS = frozenset({"joined text", "local time", "utc time", "id"})
@@ -82,12 +80,10 @@ DEFAULTS = {
 T = TypeVar("T")
 
 
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 # A list of the file, that can't be changed any more.
-Listed = Annotated[tuple[T, ...], BeforeValidator(_as_tuple)]
+Listed = Annotated[
+    tuple[T, ...], BeforeValidator(lambda raw: tuple(raw) if isinstance(raw, list) else raw)
+]
 
 
 class Strict(BaseModel):
@@ -101,16 +97,44 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 
+    def faults(self) -> Iterator[str]:
+        """What does not go together in it; the first is said."""
+        yield from ()
 
-def _known_encoding(name: str) -> str:
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        for fault in self.faults():
+            raise ValueError(fault)
+        return self
+
+
+def checked(check: Callable[[str], object]) -> AfterValidator:
+    """A validator of texts that `check` refuses with a ValueError; the text stays as it is."""
+
+    def kept(text: str) -> str:
+        check(text)
+        return text
+
+    return AfterValidator(kept)
+
+
+def _known_encoding(name: str) -> None:
     try:
         codecs.lookup(name)
     except LookupError as error:
         raise ValueError(f"no encoding is called {name}; write one such as cp1252") from error
-    return name
 
 
-Encoding = Annotated[str, AfterValidator(_known_encoding)]
+def _known_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        text = f"no time zone is called {name}; write one such as Europe/Paris"
+        raise ValueError(text) from error
+
+
+# The zone of the clock on the clinic's wall.
+Zone = Annotated[str, checked(_known_zone)]
 
 
 class Conversion(Strict):
@@ -122,7 +146,7 @@ class Conversion(Strict):
     no: Listed[Scalar] | None = Field(default=None, min_length=1)
     separator: str | None = Field(default=None, min_length=1)
     part: int | None = None
-    encoding: Encoding | None = None
+    encoding: Annotated[str, checked(_known_encoding)] | None = None
     order: Literal["rgb", "bgr"] | None = None
     pattern: str | None = None
     unit: Literal["seconds", "milliseconds"] | None = None
@@ -130,19 +154,11 @@ class Conversion(Strict):
     plus: str | None = None
     of: str | None = None
 
-
-def _known_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"no time zone is called {name}; write one such as Europe/Paris") from (
-            error
-        )
-    return name
-
-
-# The zone of the clock on the clinic's wall.
-Zone = Annotated[str, AfterValidator(_known_zone)]
+    def faults(self) -> Iterator[str]:
+        if self.as_ == "code" and self.codes is None:
+            yield "as: code needs codes, a table of code: value"
+        if self.part == 0:
+            yield "part must be 1 or more, or -1 for the last"
 
 
 PARAMETERS = tuple(name for name in Conversion.model_fields if name != "as_")
@@ -154,99 +170,83 @@ def conversion_name(conversion: Conversion, shape: FieldShape) -> str:
         return conversion.as_
     if conversion.codes is not None:
         return "code"
-    if shape.many:
-        return "split text"
-    return DEFAULTS[shape.format]
+    return "split text" if shape.many else DEFAULTS[shape.format]
 
 
 _EXAMPLE = datetime(2026, 11, 22, 13, 54)  # noqa: DTZ001 - what a clock on the wall shows
-
-
-def _reads_back(pattern: str, example: datetime) -> bool:
-    try:
-        return wall(written(example, pattern), ZERO_DATES, pattern) == example
-    except (Unreadable, ValueError):
-        return False
-
-
-# What a code may stand for in a field that is no text.
-_KINDS: dict[str, Any] = {"integer": int, "number": int | float}
-_KIND_NAMES = {"integer": "a whole number", "number": "a number"}
+# What a code may stand for in a field that is no text, and what to write then.
+_KINDS: dict[str, tuple[Any, str]] = {
+    "integer": (int, "a whole number"),
+    "number": (int | float, "a number"),
+}
 _COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
 
 
-def _one_of(values: Sequence[str]) -> str:
-    """All of them, as the end of a sentence."""
-    return " or ".join(filter(None, (", ".join(values[:-1]), values[-1])))
-
-
 class ConversionChecker:
-    """What the models cannot see of a conversion: its converter, what goes with it, its codes."""
+    """What the models cannot see of a conversion: its converter, what goes with it, its codes.
+
+    `found` are the problems that were said until now.
+    """
 
     def __init__(self, document: Document, shapes: Shapes) -> None:
-        self.document = document
-        self.shapes = shapes
+        self.document, self.shapes = document, shapes
+        self.found: list[Problem] = []
 
-    def problems(
+    def say(self, place: Place, text: str) -> None:
+        """Note a problem, at the name that it is about."""
+        self.found.append(self.document.problem(place, text, at_key=True))
+
+    def conversion(
         self, place: Place, conversion: Conversion, shape: FieldShape, *, whole: bool = True
-    ) -> Iterator[Problem]:
+    ) -> None:
         """What is wrong with it; unless it is `whole`, a time may be written in parts."""
         name = conversion_name(conversion, shape)
         if name not in CONVERTERS:
-            text = f"no converter is called {name}{did_you_mean(name, CONVERTERS)}"
-            yield self.document.problem((*place, "as"), text)
+            near = did_you_mean(name, CONVERTERS)
+            self.say((*place, "as"), f"no converter is called {name}{near}")
             return
         takes, makes = CONVERTERS[name]
         if shape.format not in makes:
-            text = f"as: {name} makes no {shape.format}, which this field is"
-            yield self.document.problem((*place, "as"), text)
+            self.say((*place, "as"), f"as: {name} makes no {shape.format}, which this field is")
         for parameter in PARAMETERS:
             if getattr(conversion, parameter) is not None and parameter not in takes:
-                text = f"{parameter} does not go with as: {name}"
-                yield self.document.problem((*place, parameter), text, at_key=True)
-        if name == "code" and conversion.codes is None:
-            yield self.document.problem(place, "as: code needs codes, a table of code: value")
-        if conversion.part == 0:
-            yield self.document.problem(
-                (*place, "part"), "part must be 1 or more, or -1 for the last"
-            )
-        yield from self._pattern(place, conversion, name, whole=whole)
-        yield from self._code_values(place, conversion, shape)
+                self.say((*place, parameter), f"{parameter} does not go with as: {name}")
+        if conversion.pattern is not None:
+            self._pattern((*place, "pattern"), conversion.pattern, name, whole=whole)
+        self._codes(place, conversion.codes or {}, shape)
         target = conversion.of or shape.refers
         if name in ("id", "hashed id") and target not in self.shapes:
-            text = f"of must name a resource{did_you_mean(str(target), self.shapes)}"
-            yield self.document.problem((*place, "of"), text)
+            near = did_you_mean(str(target), self.shapes)
+            self.say((*place, "of"), f"of must name a resource{near}")
 
-    def _pattern(
-        self, place: Place, conversion: Conversion, name: str, *, whole: bool
-    ) -> Iterator[Problem]:
+    def _codes(self, place: Place, codes: Mapping[str, Scalar], shape: FieldShape) -> None:
+        for code, value in codes.items():
+            if value is not None and (text := _wrong_with(code, value, shape)):
+                self.say((*place, "codes", code), text)
+
+    def _pattern(self, place: Place, pattern: str, name: str, *, whole: bool) -> None:
         """Whether what the pattern writes can be read; parts of a time are only written."""
-        pattern = conversion.pattern
-        if pattern is None:
+        if not whole:
+            if not re.search("%[a-zA-Z]", pattern):
+                self.say(place, f"pattern must have parts of a time, such as {PATTERN}")
             return
         example = _EXAMPLE.replace(hour=0, minute=0) if name == "date" else _EXAMPLE
-        if whole and not _reads_back(pattern, example):
-            text = f"pattern must write what can be read again: {PATTERN}, or parts of it down to"
-            yield self.document.problem((*place, "pattern"), f"{text} the minute, in any order")
-        elif not whole and not re.search("%[a-zA-Z]", pattern):
-            text = f"pattern must have parts of a time, such as {PATTERN}"
-            yield self.document.problem((*place, "pattern"), text)
+        with suppress(Unreadable, ValueError):
+            if wall(written(example, pattern), ZERO_DATES, pattern) == example:
+                return
+        text = f"pattern must write what can be read again: {PATTERN}, or parts of it down to"
+        self.say(place, f"{text} the minute, in any order")
 
-    def _code_values(
-        self, place: Place, conversion: Conversion, shape: FieldShape
-    ) -> Iterator[Problem]:
-        kind = _KINDS.get(shape.format, str)
-        for code, value in (conversion.codes or {}).items():
-            if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-                text = f"must be {_KIND_NAMES.get(shape.format, 'a text: put it in quotes')}"
-                yield self.document.problem((*place, "codes", code), f"{code}: {text}")
-            elif shape.format == "color" and value is not None and not _COLOUR(str(value)):
-                text = f"{code}: must be a colour such as '#2E86AB'"
-                yield self.document.problem((*place, "codes", code), text)
-        if not shape.values:
-            return
-        for code, value in (conversion.codes or {}).items():
-            if value is not None and value not in shape.values:
-                near = did_you_mean(str(value), shape.values)
-                text = f"{value} is no value of this field{near}: use {_one_of(shape.values)}"
-                yield self.document.problem((*place, "codes", code), text)
+
+def _wrong_with(code: str, value: Any, shape: FieldShape) -> str:
+    """What is wrong with a value that the code stands for; "" for nothing."""
+    if shape.values and value not in shape.values:
+        near, (*others, last) = did_you_mean(str(value), shape.values), shape.values
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        return f"{value} is no value of this field{near}: use {wanted}"
+    kind, wanted = _KINDS.get(shape.format, (str, "a text: put it in quotes"))
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return f"{code}: must be {wanted}"
+    if shape.format == "color" and not _COLOUR(str(value)):
+        return f"{code}: must be a colour such as '#2E86AB'"
+    return ""

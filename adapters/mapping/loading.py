@@ -44,8 +44,7 @@ def load_mapping(
     except DocumentErrors as error:
         raise DocumentErrors([*document.flaws, *error.problems]) from error
     checker = Checker(document, mapping, shapes, adapter, frozenset(secrets))
-    found = [*document.flaws, *checker.problems()]
-    if found:
+    if found := [*document.flaws, *checker.problems()]:
         raise DocumentErrors(found)
     return mapping, document
 

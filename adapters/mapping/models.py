@@ -8,10 +8,10 @@ them apart, and checks what the models cannot see.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
@@ -19,20 +19,19 @@ from pydantic import (
     RootModel,
     Tag,
     WithJsonSchema,
-    field_validator,
     model_validator,
 )
 from pydantic_core import CoreSchema
 
 from adapters.ids import HASHED, SEALED
-from adapters.mapping.conversion import Conversion, Listed, Scalar, Strict, Zone
+from adapters.mapping.conversion import Conversion, Listed, Scalar, Strict, Zone, checked
 from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_day
 
 METHODS = ("get", "post", "put", "patch", "delete")
 MEANINGS = ("slot taken", "not found", "rejected", "unavailable", "logged out", "unusable")
 # The names in a step's SQL, each with a colon before it, and those in braces of a call's path.
 NAMED = re.compile(r"(?<![:\w\\]):(\w+)(?!:)").findall
-BRACED = re.compile(r"\{(\w*)\}").findall
+_BRACED = re.compile(r"\{(\w*)\}").findall
 NUMBER_FOR_TEXT = "must be a text: put it in quotes"
 
 
@@ -44,41 +43,29 @@ def _texts(value: Any) -> Any:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _numbers_as_texts(value: Any) -> Any:
-    """So that a weekday's number is told which names there are."""
-    if not isinstance(value, list):
-        return value
-    return [str(each) if isinstance(each, int) else each for each in value]
-
-
-def _regular(expression: str) -> str:
+def _regular(expression: str) -> re.Pattern[str]:
     try:
-        re.compile(expression)
+        return re.compile(expression)
     except re.error as error:
         raise ValueError(f"this is no regular expression: {error}") from error
-    return expression
 
 
-def _with_group(expression: str) -> str:
-    if not re.compile(_regular(expression)).groups:
+def _with_group(expression: str) -> None:
+    if not _regular(expression).groups:
         raise ValueError("must have a group in parentheses: the part that is taken")
-    return expression
 
 
-def _one_place(form: str) -> str:
+def _one_place(form: str) -> None:
     if form.count("{}") != 1:
         raise ValueError("must have one {} where the value goes")
-    return form
 
 
-def _call_path(written: str) -> str:
+def _call_path(written: str) -> None:
     if not written.startswith("/") or set(written) & set("?#\\ "):
         raise ValueError("must be a path such as /clients/{id}; parameters go into query")
     for part in written.split("/")[1:]:
-        whole = re.fullmatch(r"\{\w+\}|[^{}]*", part)
-        if whole is None or part in (".", ".."):
+        if part in (".", "..") or re.fullmatch(r"\{\w+\}|[^{}]*", part) is None:
             raise ValueError("each part between slashes is either plain or one name in braces")
-    return written
 
 
 class Expressions:
@@ -98,10 +85,9 @@ Exprs = Annotated[
     Expressions(),
 ]
 Sql = Annotated[str, Field(min_length=1)]
-Regex = Annotated[str, Field(min_length=1), AfterValidator(_regular)]
-Match = Annotated[str, Field(min_length=1), AfterValidator(_with_group)]
-Form = Annotated[str, AfterValidator(_one_place)]
-CallPath = Annotated[str, AfterValidator(_call_path)]
+Match = Annotated[str, Field(min_length=1), checked(_with_group)]
+Form = Annotated[str, checked(_one_place)]
+CallPath = Annotated[str, checked(_call_path)]
 
 
 class ShortForm(Strict):
@@ -192,12 +178,11 @@ class SentValue(Conversion):
         """The name that says where it comes from."""
         return next((name for name in ORIGINS if name in self.model_fields_set), "constant")
 
-    @model_validator(mode="after")
-    def _one_origin(self) -> "SentValue":
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
         named = [name for name in ORIGINS if name in self.model_fields_set]
         if len(named) > 1:
-            raise ValueError(f"takes one of {', '.join(ORIGINS)}, not {' and '.join(named)}")
-        return self
+            yield f"takes one of {', '.join(ORIGINS)}, not {' and '.join(named)}"
 
 
 ORIGINS = ("draft", "made", "given", "secret", "sql", "constant")
@@ -268,13 +253,13 @@ class CallMap(Strict):
     @property
     def names(self) -> list[str]:
         """The names in the path's braces."""
-        return BRACED(self.path)
+        return _BRACED(self.path)
 
 
-class AnyCall(ShortForm, CallMap):
+class MethodCall(CallMap):
     """A call of any method, with a body."""
 
-    short = "get"
+    kinds: ClassVar[tuple[str, ...]] = METHODS
 
     get: CallPath | None = None
     post: CallPath | None = None
@@ -283,13 +268,17 @@ class AnyCall(ShortForm, CallMap):
     delete: CallPath | None = None
     body: Tree | None = None
 
-    @model_validator(mode="after")
-    def _one_method(self) -> "AnyCall":
-        if sum(getattr(self, name) is not None for name in METHODS) != 1:
-            raise ValueError(f"takes one of {', '.join(METHODS)}")
+    def faults(self) -> Iterator[str]:
+        if sum(getattr(self, name) is not None for name in self.kinds) != 1:
+            yield f"takes one of {', '.join(self.kinds)}"
         if self.get is not None and self.body is not None:
-            raise ValueError("get takes no body: write query")
-        return self
+            yield "get takes no body: write query"
+
+
+class AnyCall(ShortForm, MethodCall):
+    """A call of any method, which may be written as the path of a get."""
+
+    short = "get"
 
 
 class OneCall(ShortForm, CallMap):
@@ -401,16 +390,22 @@ class Owned(RowSource):
     vet: ValueSource | None = None
     schedule: ValueSource | None = None
 
-    @model_validator(mode="after")
-    def _one_owner(self) -> "Owned":
+    def faults(self) -> Iterator[str]:
         if self.vet is not None and self.schedule is not None:
-            raise ValueError("takes vet or schedule, not both")
-        return self
+            yield "takes vet or schedule, not both"
 
     @property
     def owner(self) -> ValueSource | None:
         """Whose the rows are."""
         return self.vet or self.schedule
+
+
+# A number is told which names there are.
+Days = Annotated[
+    str,
+    BeforeValidator(lambda day: str(day) if isinstance(day, int) else day),
+    checked(days_of_week),
+]
 
 
 class HoursMap(Owned):
@@ -425,42 +420,26 @@ class HoursMap(Owned):
     day: ValueSource | None = None
     start: Expr | None = None
     end: Expr | None = None
-    days: Annotated[Listed[str] | None, BeforeValidator(_numbers_as_texts)] = None
-    times: Listed[str] | None = None
+    days: Listed[Days] | None = None
+    times: Listed[Annotated[str, checked(hours_of_day)]] | None = None
     vets: Listed[str | int] | None = None
     schedules: Listed[str | int] | None = None
 
-    @model_validator(mode="after")
-    def _rows_or_written(self) -> "HoursMap":
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
         written = ("days", "times", "vets", "schedules")
         rows = ("where", "vet", "schedule", "start", "end", "weekday", "day", "query", "page")
-        strangers = written if self.is_rows else rows
-        given = [name for name in strangers if getattr(self, name)]
+        given = [name for name in (written if self.is_rows else rows) if getattr(self, name)]
         if given:
             source = "from" if self.from_ is not None else "get"
             side = f"rows ({source})" if self.is_rows else "hours that are written here (days)"
-            raise ValueError(f"{' and '.join(given)} does not go with {side}")
+            yield f"{' and '.join(given)} does not go with {side}"
         if not self.is_rows and (self.days is None or self.times is None):
-            raise ValueError("needs rows with weekday, start and end, or else days and times")
+            yield "needs rows with weekday, start and end, or else days and times"
         if self.is_rows and (self.weekday is None) == (self.day is None):
-            raise ValueError("rows of hours need weekday or day, one of both")
+            yield "rows of hours need weekday or day, one of both"
         if self.is_rows and (self.start is None or self.end is None):
-            raise ValueError("rows of hours need start and end")
-        return self
-
-    @field_validator("days")
-    @classmethod
-    def _known_days(cls, days: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        for day in days or ():
-            days_of_week(day)
-        return days
-
-    @field_validator("times")
-    @classmethod
-    def _known_times(cls, times: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        for time in times or ():
-            hours_of_day(time)
-        return times
+            yield "rows of hours need start and end"
 
     @property
     def shifts(self) -> tuple[Shift, ...]:
@@ -523,25 +502,16 @@ class DiaryMap(Strict):
     duration: int = Field(default=30, ge=5, le=1440)
     hours: Listed[HoursMap] = ()
     busy: Listed[BusyMap] = ()
-    closed: Listed[str] = ()
+    closed: Listed[Annotated[str, checked(closed_days)]] = ()
     slots: Listed[SlotsMap] = ()
     schedules: SchedulesMap | None = None
     durations: Listed[DurationsMap] = ()
 
-    @field_validator("closed")
-    @classmethod
-    def _known_days(cls, closed: tuple[str, ...]) -> tuple[str, ...]:
-        for days in closed:
-            closed_days(days)
-        return closed
-
-    @model_validator(mode="after")
-    def _some_time(self) -> "DiaryMap":
+    def faults(self) -> Iterator[str]:
         if not self.hours and not self.slots:
-            raise ValueError("needs hours or slots: when there is time at all")
+            yield "needs hours or slots: when there is time at all"
         if self.hours and not self.busy:
-            raise ValueError("busy is missing: beside hours it must be said what blocks")
-        return self
+            yield "busy is missing: beside hours it must be said what blocks"
 
 
 # What makes a step of each kind: what it needs, and what it may have beside `name`, `for`, `if`.
@@ -555,7 +525,7 @@ _KINDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
-class StepMap(CallMap):
+class StepMap(MethodCall):
     """One step of a booking.
 
     In a database a row inserted or updated, a counter moved on, or a sequence's number: `name` is
@@ -564,21 +534,16 @@ class StepMap(CallMap):
     those that have the named value of the draft.
     """
 
-    sql_only = frozenset({"insert", "update", "counter", "sequence", "key", "column", "where"}) | {
-        "name",
-        "values",
-    }
+    kinds = tuple(_KINDS)
+    sql_only = frozenset(
+        ("insert", "update", "counter", "sequence", "key", "column", "where", "name", "values")
+    )
     rest_only = frozenset({*METHODS, *_CALLS})
 
     insert: str | None = None
     update: str | None = None
     counter: str | None = None
     sequence: str | None = None
-    get: CallPath | None = None
-    post: CallPath | None = None
-    put: CallPath | None = None
-    patch: CallPath | None = None
-    delete: CallPath | None = None
     for_: Literal["slot", "time"] | None = Field(default=None, alias="for")
     if_: str | None = Field(default=None, alias="if")
     key: Listed[str] | str | None = None
@@ -586,25 +551,19 @@ class StepMap(CallMap):
     where: Sql | None = None
     name: str | None = None
     values: dict[str, WrittenValue] = Field(default_factory=dict)
-    body: Tree | None = None
     keep: dict[str, KeptValue] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> "StepMap":
-        kinds = [name for name in _KINDS if getattr(self, name) is not None]
-        if len(kinds) != 1:
-            raise ValueError(f"takes one of {', '.join(_KINDS)}")
-        needs, may = _KINDS[kinds[0]]
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        kind = next(name for name in _KINDS if getattr(self, name) is not None)
+        needs, may = _KINDS[kind]
         names = ("key", "column", "where", "name", "values", *_CALLS)
         given = {name for name in names if getattr(self, name)}
         if missing := needs - given:
-            article = "an" if kinds[0][0] in "iu" else "a"
-            raise ValueError(f"{article} {kinds[0]} needs {' and '.join(sorted(missing))}")
+            article = "an" if kind[0] in "iu" else "a"
+            yield f"{article} {kind} needs {' and '.join(sorted(missing))}"
         if strange := given - needs - may - {"name"}:
-            raise ValueError(f"{' and '.join(sorted(strange))} does not go with {kinds[0]}")
-        if self.get is not None and self.body is not None:
-            raise ValueError("get takes no body: write query")
-        return self
+            yield f"{' and '.join(sorted(strange))} does not go with {kind}"
 
     @property
     def table(self) -> str:
@@ -662,24 +621,19 @@ class ErrorRule(Strict):
     status: Listed[int] | int | None = None
     path: Expr | None = None
     is_: Listed[Scalar] | None = Field(default=None, alias="is", min_length=1)
-    text: Regex | None = None
+    text: Annotated[str, Field(min_length=1), checked(_regular)] | None = None
     means: Literal["slot taken", "not found", "rejected", "unavailable", "logged out", "unusable"]
 
-    @model_validator(mode="after")
-    def _some_condition(self) -> "ErrorRule":
+    def faults(self) -> Iterator[str]:
         if self.status is None and self.is_ is None and self.text is None:
-            raise ValueError("needs a condition: status, path and is, or text")
-        if (self.is_ is not None and self.path is None) or (
-            self.path is not None and self.is_ is None and self.text is None
-        ):
-            raise ValueError("path goes with is or text, and is with path")
+            yield "needs a condition: status, path and is, or text"
+        judged = self.is_ is not None or self.text is not None
+        if (self.is_ is not None and self.path is None) or (self.path is not None and not judged):
+            yield "path goes with is or text, and is with path"
         statuses = (self.status,) if isinstance(self.status, int) else self.status or (0,)
         is_well = all(200 <= status < 300 for status in statuses)
         if self.text is not None and self.path is None and is_well:
-            raise ValueError(
-                "text needs path in an answer of 2xx, which may repeat what a partner wrote"
-            )
-        return self
+            yield "text needs path in an answer of 2xx, which may repeat what a partner wrote"
 
 
 class BackendMap(Strict):

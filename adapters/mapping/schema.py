@@ -6,24 +6,12 @@ from typing import Any
 
 from adapters.base import FieldShape, Shapes
 from adapters.mapping import models
-from adapters.mapping.checker import DRAFT, GIVEN, SEARCH, TIME, UNLISTED, needed
+from adapters.mapping.checker import DRAFT, GIVEN, NEEDED, REQUIRED, SEARCH, TIME, UNLISTED
 from adapters.mapping.conversion import CONVERTERS, Strict
 from adapters.mapping.models import MappingFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TITLES = {"sql": "Mapping of a practice database", "rest": "Mapping of a practice system's JSON"}
-# What a part of a kind of mapping cannot do without, beside what the models say.
-_REQUIRED: dict[str, dict[str, tuple[str, ...]]] = {
-    "sql": {
-        "ResourceMap": ("from",), "ListMap": ("from", "parent", "key"), "BusyMap": ("from",),
-        "SlotsMap": ("from",), "DurationsMap": ("from",), "SchedulesMap": ("from", "vet"),
-    },
-    "rest": {
-        "BookingMap": ("find",), "ListMap": ("items",), "BusyMap": ("get",), "SlotsMap": ("get",),
-        "DurationsMap": ("get",), "SchedulesMap": ("get",), "RowSource": ("get",),
-    },
-}  # fmt: skip
-
 Schema = dict[str, Any]
 
 
@@ -60,7 +48,7 @@ class _Maker:
         foreign = model.rest_only if self.adapter == "sql" else model.sql_only
         for name in foreign:
             definition["properties"].pop(name, None)
-        more = _REQUIRED[self.adapter].get(model.__name__, ())
+        more = REQUIRED[self.adapter].get(model.__name__, ())
         if more:
             definition["required"] = sorted({*definition.get("required", ()), *more})
 
@@ -86,7 +74,7 @@ class _Maker:
     def _resource(self, name: str) -> Schema:
         shapes = self.shapes[name]
         own = {path: each for path, each in shapes.items() if "[]" not in path and path != "id"}
-        made = self._rows("ResourceMap", own, needed(self.adapter).get(name, ()))
+        made = self._rows("ResourceMap", own, NEEDED[self.adapter].get(name, ()))
         lists = dict.fromkeys(path.split("[].")[0] for path in shapes if "[]." in path)
         if lists:
             made["properties"]["lists"] = _members({each: self._list(name, each) for each in lists})
