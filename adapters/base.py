@@ -313,6 +313,17 @@ class FieldShape:
 Shapes = Mapping[str, Mapping[str, FieldShape]]
 
 
+def inside(shapes: Mapping[str, FieldShape], prefix: str = "") -> dict[str, FieldShape]:
+    """Returns the fields of a record, or with a prefix such as `lines[].` of a list inside it."""
+    bare = {path.removeprefix(prefix): path for path in shapes if path.startswith(prefix)}
+    return {name: shapes[path] for name, path in bare.items() if "[]" not in name}
+
+
+def lists_in(shapes: Mapping[str, FieldShape]) -> tuple[str, ...]:
+    """Returns the names of the lists inside a record."""
+    return tuple(dict.fromkeys(path.split("[].")[0] for path in shapes if "[]." in path))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterOptions:
     """All that an adapter is made of.

@@ -62,6 +62,15 @@ class Document:
         line, column = self.marks.get(place, (0, 0))
         return _BREAK.split(self.text)[line - 1][column - 1 :] if line else ""
 
+    def keys_like(self, pattern: Place) -> list[Place]:
+        """The places of keys that are like the pattern, where * is any name or number."""
+        return [
+            place
+            for place in self.keys
+            if len(place) == len(pattern)
+            and all(want in (name, "*") for name, want in zip(place, pattern, strict=True))
+        ]
+
     def problem(self, place: Place, text: str, *, at_key: bool = False, code: str = "") -> Problem:
         """A problem at a place, or at the nearest place around it that the file has."""
         while place and place not in self.marks:

@@ -66,25 +66,22 @@ class IdKeeper:
                 await self._tabled[resource].learn(public_id)
 
     def _named(self, query: Query) -> Iterator[tuple[str, str | None]]:
+        """The ids that the query names, its conditions too: they must be known to be found."""
+        shapes = self._shapes.get(query.resource, {})
         if query.id:
             yield query.resource, query.id
-        if query.within is not None:
-            yield query.within
-        shapes = self._shapes.get(query.resource, {})
         for each in query.filters:
-            refers = shapes[each.fields[0]].refers if each.match == "equals" else None
-            if refers is not None:
+            if each.match == "equals" and (refers := shapes[each.fields[0]].refers):
                 yield refers, each.value
         yield from self._meant(query.resource, query.only)
         if query.within is not None:
+            yield query.within
             yield from self._meant(query.within[0], query.within_only)
         for name, resource in _REFERS.items():
             yield resource, query.values.get(name)
 
     def _meant(self, resource: str, only: Only) -> Iterator[tuple[str, str]]:
-        """The ids that conditions name: they must be known to be looked for."""
         for each in only:
             refers = self._shapes[resource][each.field].refers
-            target = resource if each.field == "id" else refers
-            if target is not None:
+            if target := resource if each.field == "id" else refers:
                 yield from ((target, public_id) for public_id in each.value)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -69,9 +69,7 @@ class TabledIds:
         """Look an id up in the table, so that `find` knows it."""
         if self._table is None or self.find(public_id) is not None:
             return
-        found = await self._table.find(self._resource, [public_id])
-        for each, key in found.items():
-            self._known[each] = key
+        self._known.update(await self._table.find(self._resource, [public_id]))
 
     async def keep(self) -> None:
         """Write the ids that were shown first since; none may leave before."""
@@ -82,8 +80,8 @@ class TabledIds:
             waiting = list(self._new.items())
             for start in range(0, len(waiting), AT_ONCE):
                 new = dict(waiting[start : start + AT_ONCE])
-                certain = {each: key for each, key in new.items() if each in self._certain}
-                others = {each: key for each, key in new.items() if each not in certain}
+                certain = {each: new[each] for each in new if each in self._certain}
+                others = {each: new[each] for each in new if each not in certain}
                 if certain:
                     await table.respell(self._resource, certain)
                 found: Mapping[str, str] = {}
@@ -91,21 +89,18 @@ class TabledIds:
                     await table.remember(self._resource, others)
                     # another worker may have known it better
                     found = await table.find(self._resource, list(others))
-                self._settle(new, certain, {**new, **found})
+                for each, key in new.items():
+                    self._known[each] = found.get(each, key)
+                    if self._new.get(each) == key and (
+                        each in certain or each not in self._certain
+                    ):
+                        del self._new[each]
+                        self._certain.discard(each)
 
     async def make_room(self) -> None:
         """Write them now where no more may wait, before anything is asked of the backend."""
         if len(self._new) >= MOST_WAITING:
             await self.keep()
-
-    def _settle(
-        self, new: dict[str, str], certain: Collection[str], kept: Mapping[str, str]
-    ) -> None:
-        for each, key in new.items():
-            self._known[each] = kept[each]
-            if self._new.get(each) == key and (each in certain or each not in self._certain):
-                del self._new[each]
-                self._certain.discard(each)
 
 
 class HashedIds(TabledIds):

@@ -25,7 +25,6 @@ from adapters.mapped.repeated import RepeatedHours
 from adapters.mapped.session import Session
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import MappingFile
-from adapters.mapping.narrowing import narrows
 
 T = TypeVar("T")
 
@@ -68,7 +67,8 @@ class PlannedReader(Protocol):
     @property
     def filterable(self) -> frozenset[str]: ...
 
-    def refusal(self, condition: Condition) -> str | None: ...
+    def refusal(self, condition: Condition) -> str | None:
+        """Why its records cannot be judged by a condition, with the remedy; None where they can."""
 
 
 class Core:
@@ -117,7 +117,13 @@ class MappedAdapter:
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         """By what the mapping says of the fields; the practice system is not asked."""
-        return narrows(self.core.document, self.core.readers, resource, only)
+        reader, found = self.core.readers.get(resource), []
+        for each in only:
+            text = reader.refusal(each) if reader else f"{resource} has no conditions"
+            if text is not None:
+                place = ("resources", resource, "fields", each.field)
+                found.append(self.core.document.problem(place, text, at_key=True))
+        return found
 
     async def read_one(self, query: Query) -> Record:
         """One record, as it was booked where it is an appointment."""

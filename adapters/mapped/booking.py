@@ -112,12 +112,7 @@ class BookingFlow:
         return await self._clash(session, record["id"], draft, offer, known)
 
     async def _clash(
-        self,
-        session: Session,
-        appointment: str,
-        draft: Draft,
-        offer: Offer,
-        known: KnownTimes,
+        self, session: Session, appointment: str, draft: Draft, offer: Offer, known: KnownTimes
     ) -> AdapterError | None:
         """Whether the appointment blocks, and nothing else does for as long as it lasts.
 
@@ -128,6 +123,8 @@ class BookingFlow:
         wanted = offer.interval
         visit = VisitKind(draft.appointment_type_id, wanted.end - wanted.start)
         blocks = await self.diary.blocks_of(session, [offer.calendar], wanted, visit, known)
+        own = blocks
+        clashes = sum(block.interval.overlaps(wanted) for block in blocks) > 1
         if self.diary.knows_appointments:
             named = _named(session, blocks)
             mine = [block for name, block in named if name == appointment]
@@ -135,14 +132,9 @@ class BookingFlow:
             spans = [wanted, *(block.interval for block in own)]
             others = [block.interval for name, block in named if name != appointment]
             clashes = any(other.overlaps(span) for other in others for span in spans)
-            text = "the practice's own desk took the time in between"
-        else:
-            own = blocks
-            clashes = len([block for block in blocks if block.interval.overlaps(wanted)]) > 1
-            text = "the desk booked that time in between"
         if not any(block.interval.overlaps(wanted) for block in own):
             return BackendNonsense("the new appointment blocks nothing: diary.busy misses it")
-        return TakenMeanwhile(text) if clashes else None
+        return TakenMeanwhile("the desk booked that time in between") if clashes else None
 
     async def find(self, session: Session, draft: Draft, since: datetime) -> list[Record]:
         """The appointments that carry the draft's reference.
@@ -171,13 +163,12 @@ class BookingFlow:
 
     def _may_be_written(self, created: str | None, since: datetime) -> bool:
         """Whether an appointment that reads as created then may be written at `since` or later."""
+        if not created:
+            return True
+        converter: Any = self.fields["createdAt"].converter
+        first = since.replace(microsecond=0)
         with suppress(ValueError):
-            if not created:
-                return True
-            converter: Any = self.fields["createdAt"].converter
-            if isinstance(converter, Later):
-                first = since.replace(microsecond=0)
-            else:
+            if not isinstance(converter, Later):
                 first = datetime.fromisoformat(converter.decode(converter.first_written(since)))
             return datetime.fromisoformat(created) >= first
         return True
@@ -200,25 +191,17 @@ class BookingFlow:
                 vet, begins = values[0], datetime.fromisoformat(values[1])
                 day = self.diary.day_of(begins) if self.asked_by_day else None
                 groups[vet, day, values[2] if by_type else None][appointment] = begins
-        over = await session.together(
-            *(
-                self._over(session, vet, type_id, begins, known)
-                for (vet, _, type_id), begins in groups.items()
-            )
-        )
+        asked = (self._over(session, key[0], key[2], group, known) for key, group in groups.items())
+        over = await session.together(*asked)
         return Watched(
             overwritten=frozenset(appointment for group in over for appointment in group),
             unreadable=frozenset(name for name, values in found.items() if values is None),
         )
 
     async def _over(
-        self,
-        session: Session,
-        vet: str,
-        type_id: str | None,
-        begins: Mapping[str, datetime],
+        self, session: Session, vet: str, type_id: str | None, begins: Mapping[str, datetime],
         known: KnownTimes,
-    ) -> list[str]:
+    ) -> list[str]:  # fmt: skip
         """Those of one vet's appointments that still block, and over which something else does."""
         window = Interval(min(begins.values()), max(begins.values()) + MINUTE)
         try:
@@ -254,13 +237,12 @@ def _named(session: Session, blocks: Iterable[Block]) -> list[tuple[str | None, 
 
 def _is_over(appointment: str, named: Sequence[tuple[str | None, Block]]) -> bool:
     """Whether the appointment blocks a time that something else blocks too."""
-    mine = [block for name, block in named if name == appointment and block.is_likely]
+    mine = [block for name, block in named if name == appointment]
     # what another vet does in a room that this one is not in is nothing to it
-    schedules = {None, *(block.schedule for name, block in named if name == appointment)}
-    others = [block for name, block in named if name != appointment and block.is_likely]
+    schedules = {None, *(block.schedule for block in mine)}
     return any(
-        other.interval.overlaps(own.interval)
-        for other in others
-        if other.schedule in schedules
+        other.is_likely and own.is_likely and other.interval.overlaps(own.interval)
+        for name, other in named
+        if name != appointment and other.schedule in schedules
         for own in mine
     )

@@ -1,10 +1,10 @@
 """The diary of a mapped system: a vet's calendars, what blocks them, and what they offer."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from adapters.base import BackendNonsense, Record, Report, Trouble
@@ -24,9 +24,10 @@ from adapters.mapping.converters import Converters
 from adapters.mapping.hours import Shift, closed_days
 from adapters.mapping.models import BusyMap, DiaryMap, HoursMap, SlotsMap, TimesMap
 from adapters.values.convert import Unreadable
-from adapters.values.times import ROOM, TimeConverter, instant_text
+from adapters.values.times import ROOM, instant_text
 from adapters.values.wall_clock import clock, wall
 
+T = TypeVar("T")
 Moments = tuple[datetime, ...]
 # The first date that is more than a placeholder, and the one that means the end of time.
 EARLIEST = datetime(1902, 1, 2, tzinfo=UTC)
@@ -53,12 +54,12 @@ class HoursSource:
 
     async def shifts(self, session: Session, calendar: Calendar) -> list[Shift]:
         """The shifts of a calendar; a row that can't be read opens nothing."""
-        found = []
         if not self.hours.is_rows:
             vets, schedules = self.hours.vets, self.hours.schedules
             mine = vets is None or not {*map(str, vets)}.isdisjoint(session.keys(calendar.vet))
             there = schedules is None or str(calendar.schedule) in map(str, schedules)
             return self._written if mine and there else []
+        found = []
         for row in await session.hours(self.number, calendar):
             try:
                 found.append(self.shift(row))
@@ -68,18 +69,16 @@ class HoursSource:
 
     def shift(self, row: HoursRow | None) -> Shift:
         """A row as a shift; Unreadable where it is none."""
-        if row is None:
-            raise Unreadable
         try:
-            start, end, when = clock(row.start), clock(row.end), self._decode(row.when)
-            if self.hours.day is None:
-                return Shift(WEEKDAYS[int(when)], start, end, closed=self._diary.closed)
-            day = wall(when, ())
+            if row is not None:
+                start, end, when = clock(row.start), clock(row.end), self._decode(row.when)
+                if self.hours.day is None:
+                    return Shift(WEEKDAYS[int(when)], start, end, closed=self._diary.closed)
+                if (day := wall(when, ())) is not None:
+                    return Shift(0, start, end, day.date(), self._diary.closed)
         except (TypeError, ValueError, OverflowError, KeyError) as error:
             raise Unreadable from error
-        if day is None:
-            raise Unreadable
-        return Shift(0, start, end, day.date(), self._diary.closed)
+        raise Unreadable
 
 
 class TimesSource:
@@ -92,24 +91,16 @@ class TimesSource:
 
     def __init__(self, number: int, rows: TimesMap, diary: "Diary") -> None:
         self.number, self.rows, self._diary = number, rows, diary
-        end = rows.end or rows.start
-        moment = diary.converters.moment
-        self.start: TimeConverter = moment(rows.start, columns=len(rows.start.source))
-        self.end: TimeConverter = moment(end, columns=len(end.source))
+        self.start, self.end = (
+            diary.converters.moment(each, columns=len(each.source))
+            for each in (rows.start, rows.end or rows.start)
+        )
         self.default = diary.default
 
-    def instants(self, converter: TimeConverter, raw: object) -> Moments | None:
-        """All that the time may be; empty where there is none, None where nobody can tell."""
+    def tried(self, read: Callable[[Any], T], raw: Any) -> T | None:
+        """What `read` makes of a raw value; None, reported, where nobody can tell."""
         try:
-            return converter.instants(raw)
-        except Unreadable:
-            self._diary.unusable(self.kind)
-            return None
-
-    def length(self, minutes: object) -> timedelta | None:
-        """So long; None where it is not said, or makes no sense."""
-        try:
-            return lasting(minutes)
+            return read(raw)
         except Unreadable:
             self._diary.unusable(self.kind)
             return None
@@ -128,9 +119,8 @@ class BusySource(TimesSource):
     async def read(self, session: Session, span: DiarySpan) -> list[list[Block]]:
         """What blocks the calendar within the window, and a little beyond it: row by row."""
         around = Interval(span.window.start - ROOM, span.window.end + ROOM)
-        of_schedule = self.busy.schedule is not None or (
-            self.busy.get is not None and "schedule" in self.busy.names
-        )
+        busy = self.busy
+        of_schedule = busy.schedule or (busy.get is not None and "schedule" in busy.names)
         schedule = span.calendar.schedule if of_schedule else None
         return [
             [
@@ -146,13 +136,13 @@ class BusySource(TimesSource):
             self._diary.unusable(self.kind)
             yield around, True
             return
-        begins = self.instants(self.start, row.start)
+        begins = self.tried(self.start.instants, row.start)
         # what databases write for the end of time: in UTC it may lie beyond that
         shown = str(row.end[0] if isinstance(row.end, tuple) else row.end).strip()
         if shown == "infinity" or (shown[:10] == LAST_DAY and LAST_DAY not in self.end.zero):
             ends: Moments | None = (around.end,)
-        elif ends := self.instants(self.end, row.end):  # a day without a time ends when it is over
-            ends = self.instants(self.end, whole_day(row.end))
+        elif ends := self.tried(self.end.instants, row.end):
+            ends = self.tried(self.end.instants, whole_day(row.end))
         if begins:
             yield from self._between(begins, ends, row.minutes, around)
         elif ends:  # nobody knows from when on: from the beginning
@@ -166,7 +156,7 @@ class BusySource(TimesSource):
         """The end as it is written where that makes sense, else after the minutes."""
         fitting = ends if ends and begins[0] < ends[-1] else ()
         is_clear = len(begins) == len(fitting) == 1
-        lasts = None if is_clear else self.length(minutes)
+        lasts = None if is_clear else self.tried(lasting, minutes)
         if fitting:
             yield from readings(begins, fitting, lasts, self._diary.zone)
         elif ends == () and lasts is None and self.busy.endless:
@@ -198,12 +188,12 @@ class SlotsSource(TimesSource):
 
     def _time(self, row: TimeRow) -> Interval | None:
         """The least that a row may offer, and of several the first; None where it offers none."""
-        starts = self.instants(self.start, row.start)
+        starts = self.tried(self.start.instants, row.start)
         if not starts or (self.is_keyed and row.key is None):
             return None
-        ends: Moments | None = () if row.end is None else self.instants(self.end, row.end)
+        ends: Moments | None = () if row.end is None else self.tried(self.end.instants, row.end)
         if ends == ():
-            lasts = self.default if self._is_bare else self.length(row.minutes)
+            lasts = self.default if self._is_bare else self.tried(lasting, row.minutes)
             ends = tuple(start + lasts for start in starts) if lasts else ()
         spans = spans_of(starts, ends or ())
         return min(spans, key=lambda span: (span.end - span.start, span.start), default=None)
@@ -320,12 +310,10 @@ class Diary:
         for number in range(len(self.map.durations)):
             for raw in await session.durations(number, calendar, visit.type):
                 try:
-                    found = lasting(raw)
+                    if found := lasting(raw):
+                        return found
                 except Unreadable:
                     self.unusable("durations")
-                    continue
-                if found is not None:
-                    return found
         return visit.lasts
 
     def _of_rows(

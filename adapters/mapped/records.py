@@ -26,7 +26,7 @@ from adapters.base import (
     Trouble,
 )
 from adapters.mapped.plan import RowPlan
-from adapters.mapping.narrowing import all_hold, misfit, unmapped
+from adapters.mapping.narrowing import all_hold, misfit
 from adapters.values.convert import Converter, Unreadable
 
 # Stands for a row that has no usable id: a page counts it as skipped.
@@ -109,7 +109,8 @@ class RowReader:
         """Why no row can be judged by a condition; None where each can."""
         text = misfit(self.resource, condition, shapes)
         if text is None and condition.field not in self._judged_by:
-            return unmapped(self.resource, condition)
+            text = f"{self.resource}.{condition.field} is not in the mapping, so that no record"
+            text += " would exist: map it, or leave it out of `only`"
         return text
 
 

@@ -52,9 +52,11 @@ class RepeatedHours:
         if begins is None or booked.start not in self._begins.readings(begins):
             return record
         settled = {**record, BEGINS: instant_text(booked.start)}
-        if ends is not None and (self._ends is None or isinstance(self._ends, Later)):
+        if ends is None:
+            return settled
+        if self._ends is None or isinstance(self._ends, Later):
             settled[ENDS] = instant_text(ends + (booked.start - begins))
-        elif ends is not None and self._ends is not None:
+        else:
             choices = [end for end in self._ends.readings(ends) if end > booked.start]
             end = booked.end if booked.end in choices else min(choices, default=ends)
             settled[ENDS] = instant_text(end)
@@ -62,10 +64,9 @@ class RepeatedHours:
 
     def is_unclear(self, record: Record) -> bool:
         """Whether the clock shows one of its times twice."""
-        begins, ends = _moment(record, BEGINS), _moment(record, ENDS)
-        if begins is not None and len(self._begins.readings(begins)) > 1:
-            return True
-        return ends is not None and self._ends is not None and len(self._ends.readings(ends)) > 1
+        times = ((BEGINS, self._begins), (ENDS, self._ends))
+        shown = ((_moment(record, name), converter) for name, converter in times)
+        return any(at and how and len(how.readings(at)) > 1 for at, how in shown)
 
     async def told(self, record: Record) -> Record:
         """The record as it was booked through us; else as read, with an end behind its start."""

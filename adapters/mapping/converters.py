@@ -79,23 +79,26 @@ class Converters:
         for _, ids in self.tabled:
             ids.keep_none()
 
-    def _native(self, resource: str) -> PublicIds:
-        """The resource's own where these are UUIDs, as they know how one is spelt there."""
-        return self.ids(resource) if self._kinds.get(resource) == NATIVE else NativeIds()
-
     def make(self, conversion: Conversion, shape: FieldShape, *, columns: int = 1) -> Converter:
         """The converter that the mapping names, or the format's own; for so many columns."""
         name = conversion_name(conversion, shape)
         if name in _TIMES:
             return self._time(name, conversion, columns)
-        encoding = conversion.encoding or "utf-8"
-        separator = conversion.separator
+        encoding, separator = conversion.encoding or "utf-8", conversion.separator
+        resource = conversion.of or shape.refers or ""
         made: dict[str, Callable[[], Converter]] = {
-            "id": lambda: Id(self.ids(conversion.of or shape.refers or "")),
-            HASHED: lambda: Id(self.ids(conversion.of or shape.refers or "")),
-            NATIVE: lambda: Id(self._native(conversion.of or shape.refers or "")),
+            "id": lambda: Id(self.ids(resource)),
+            HASHED: lambda: Id(self.ids(resource)),
+            # the resource's own where these are UUIDs, as they know how one is spelt there
+            NATIVE: lambda: Id(
+                self.ids(resource) if self._kinds.get(resource) == NATIVE else NativeIds()
+            ),
             "code": lambda: Codes(conversion.codes or {}),
-            "boolean": lambda: _boolean(conversion),
+            "boolean": lambda: Boolean(conversion.yes or Boolean.YES, conversion.no or Boolean.NO),
+            "number": Number,
+            "integer": Integer,
+            "money": Money,
+            "cents": lambda: Money(cents=True),
             "text": lambda: Text(encoding),
             "email": lambda: Email(encoding),
             "joined text": lambda: JoinedText(separator or ", ", encoding),
@@ -104,7 +107,7 @@ class Converters:
             "colour": lambda: Colour(bgr=conversion.order == "bgr"),
             "date": lambda: Day(_zero(conversion), conversion.pattern or "%Y-%m-%d"),
         }
-        return made[name]() if name in made else _PLAIN[name]
+        return made[name]()
 
     def plain(self, value: Conversion | None) -> Callable[[Any], Any]:
         """What reads a value that is no field: as it is, unless the mapping says how."""
@@ -137,15 +140,4 @@ def _zero(conversion: Conversion) -> tuple[str, ...]:
     return conversion.zero if conversion.zero is not None else ZERO_DATES
 
 
-def _boolean(conversion: Conversion) -> Boolean:
-    plain = Boolean()
-    return Boolean(conversion.yes or plain.true, conversion.no or plain.false)
-
-
 _TIMES = frozenset({"local time", "utc time", "zoned time", "epoch"})
-_PLAIN: dict[str, Any] = {
-    "number": Number(),
-    "integer": Integer(),
-    "money": Money(),
-    "cents": Money(cents=True),
-}

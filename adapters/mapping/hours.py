@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile("([0-2]?[0-9]:[0-5][0-9])-([0-2]?[0-9]:[0-5][0-9])").fullmatch
 MOST_CLOSED = 3660
 
@@ -32,10 +32,10 @@ def days_of_week(text: str) -> tuple[int, ...]:
     """The weekdays (1 is Monday) of `mon` or `mon-fri`; ValueError for anything else."""
     first, dash, last = text.strip().lower().partition("-")
     try:
-        begin, end = _DAYS.index(first), _DAYS.index(last if dash else first)
+        begin, end = WEEKDAYS.index(first), WEEKDAYS.index(last if dash else first)
     except ValueError as error:
         raise ValueError(
-            f"{text} is no day of the week: write one of {' '.join(_DAYS)}, or mon-fri"
+            f"{text} is no day of the week: write one of {' '.join(WEEKDAYS)}, or mon-fri"
         ) from error
     return tuple(number % 7 + 1 for number in range(begin, end + (7 if end < begin else 0) + 1))
 
@@ -43,13 +43,11 @@ def days_of_week(text: str) -> tuple[int, ...]:
 def hours_of_day(text: str) -> tuple[time, time]:
     """Start and end of `08:30-12:00`; ValueError for anything else. 24:00 is midnight."""
     found = _HOURS(text.replace(" ", ""))
-    if found is None or max(found[1].rjust(5, "0"), found[2].rjust(5, "0")) > "24:00":
+    times = [each.rjust(5, "0") for each in found.groups()] if found else []
+    if not times or max(times) > "24:00":
         raise ValueError(f"{text} are no hours: write them as 08:30-12:00")
-    return _clock(found[1]), _clock(found[2])
-
-
-def _clock(text: str) -> time:
-    return time() if text == "24:00" else time.fromisoformat(text.rjust(5, "0"))
+    begin, end = (time.fromisoformat(each.replace("24:00", "00:00")) for each in times)
+    return begin, end
 
 
 def closed_days(text: str) -> tuple[date, ...]:

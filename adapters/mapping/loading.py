@@ -1,15 +1,13 @@
 """Reads a mapping file, and checks it as a whole."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
-from adapters.base import Shapes
+from adapters.base import AdapterOptions, Shapes
 from adapters.documents.document import Document, Place, read_document
 from adapters.documents.models import check
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.mapping.checker import Checker
-from adapters.mapping.converters import Converters
 from adapters.mapping.models import MappingFile
 
 # Where a mapping has what only one adapter's has; * is any name.
@@ -49,20 +47,18 @@ def load_mapping(
     return mapping, document
 
 
-def converters_of(mapping: MappingFile) -> Converters:
-    """Returns the converters of a mapping for who only looks at it: their ids lead nowhere."""
-    return Converters(ZoneInfo(mapping.zone), bytes(32), kinds=mapping.ids)
-
-
-def loaded_beside(
-    problems: Sequence[Problem], read: Callable[[], tuple[MappingFile, Document]]
+def open_mapping(
+    options: AdapterOptions, adapter: str, problems: Sequence[Problem]
 ) -> tuple[MappingFile, Document]:
-    """Returns what `read` does; DocumentErrors with its problems and those beside it.
+    """Returns the mapping that an adapter is made of, and where all of it stands.
 
-    A mapping for another adapter is told of alone.
+    ValueError where there is none; DocumentErrors with all that is wrong with it, and with the
+    problems that are known beside it. A mapping for another adapter is told of alone.
     """
+    if options.mapping is None:
+        raise ValueError(f"the {adapter} adapter needs a mapping file: set backend.mapping")
     try:
-        found = read()
+        found = load_mapping(options.mapping, options.shapes, adapter, options.credentials)
     except OtherAdapter:
         raise
     except DocumentErrors as error:
@@ -72,20 +68,18 @@ def loaded_beside(
     return found
 
 
-def adapter_of(document: Document) -> str | None:
-    """Returns the adapter that a mapping is written for; None where nothing says it."""
-    return next((name for name in _SIGNS if any(_signs(document, name))), None)
-
-
 def _check_adapter(document: Document, adapter: str) -> None:
-    [other] = [name for name in _SIGNS if name != adapter]
-    sign = next(_signs(document, other), None)
-    if sign is None or any(_signs(document, adapter)):
+    [other] = _SIGNS.keys() - {adapter}
+    signs, own = (
+        [place for sign in _SIGNS[name] for place in document.keys_like(sign)]
+        for name in (other, adapter)
+    )
+    if not signs or own:
         return
-    text = f"{sign[-1]} stands only in a mapping of the {other} adapter, and"
+    text = f"{signs[0][-1]} stands only in a mapping of the {other} adapter, and"
     text += f" backend.adapter is {adapter}: write adapter: {other} under backend: in the"
     text += " configuration, or name another mapping there"
-    raise OtherAdapter([document.problem(sign, text, at_key=True)])
+    raise OtherAdapter([document.problem(signs[0], text, at_key=True)])
 
 
 def _check_version(document: Document) -> None:
@@ -94,12 +88,3 @@ def _check_version(document: Document) -> None:
         text = "version 1 is written in an older form: `clinic-gateway backend upgrade"
         text += f" {Path(document.file).name}` rewrites it"
         raise DocumentErrors([document.problem(("version",), text)])
-
-
-def _signs(document: Document, adapter: str) -> Iterator[Place]:
-    for place in document.keys:
-        for sign in _SIGNS[adapter]:
-            if len(place) == len(sign) and all(
-                expected in (part, "*") for part, expected in zip(place, sign, strict=True)
-            ):
-                yield place

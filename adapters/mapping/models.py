@@ -28,16 +28,15 @@ from adapters.mapping.conversion import Conversion, Listed, Scalar, Strict, Zone
 from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_day
 
 METHODS = ("get", "post", "put", "patch", "delete")
-MEANINGS = ("slot taken", "not found", "rejected", "unavailable", "logged out", "unusable")
+Meaning = Literal["slot taken", "not found", "rejected", "unavailable", "logged out", "unusable"]
 # The names in a step's SQL, each with a colon before it, and those in braces of a call's path.
 NAMED = re.compile(r"(?<![:\w\\]):(\w+)(?!:)").findall
 _BRACED = re.compile(r"\{(\w*)\}").findall
-NUMBER_FOR_TEXT = "must be a text: put it in quotes"
 
 
 def _texts(value: Any) -> Any:
     if isinstance(value, int | float):
-        raise ValueError(NUMBER_FOR_TEXT)  # noqa: TRY004 - pydantic takes this
+        raise ValueError("must be a text: put it in quotes")  # noqa: TRY004 - pydantic takes this
     if not isinstance(value, str | list | tuple):
         raise ValueError("must be a text, or a list of texts")  # noqa: TRY004 - the same
     return (value,) if isinstance(value, str) else tuple(value)
@@ -91,23 +90,16 @@ CallPath = Annotated[str, checked(_call_path)]
 
 
 class ShortForm(Strict):
-    """A part that may be written as a text alone: `short` is the name that it stands for."""
+    """A part that may be written as a value alone: `short` is the name that it stands for."""
 
     short: ClassVar[str] = "source"
 
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, value: Any) -> Any:
-        if value is None:
+        if value is None and cls.short != "constant":
             raise ValueError("is empty: write a text, or leave it out")
-        texts = cls.short == "source"
-        if isinstance(value, str) or (texts and isinstance(value, list)):
-            return {cls.short: value}
-        if isinstance(value, int | float) and texts:
-            raise ValueError(NUMBER_FOR_TEXT)
-        if isinstance(value, int | float | list):
-            raise ValueError("must be a text, or a group of names and values")  # noqa: TRY004
-        return value
+        return value if isinstance(value, dict | Strict) else {cls.short: value}
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -116,8 +108,8 @@ class ShortForm(Strict):
         long = handler.resolve_ref_schema(handler(schema))
         if any(name != cls.short for name in long.get("required", ())):
             return long
-        short = _TEXTS_SCHEMA["anyOf"] if cls.short == "source" else [{"type": "string"}]
-        return {"anyOf": [*short, long]}
+        short = long["properties"][cls.short]
+        return {"anyOf": [*short.get("anyOf", [short]), long]}
 
 
 class ValueSource(ShortForm, Conversion):
@@ -188,22 +180,12 @@ class SentValue(Conversion):
 ORIGINS = ("draft", "made", "given", "secret", "sql", "constant")
 
 
-class WrittenValue(SentValue):
+class WrittenValue(ShortForm, SentValue):
     """What a booking writes into a column; a plain value stands for itself."""
 
+    short = "constant"
+
     constant: Scalar = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, value: Any) -> Any:
-        return value if isinstance(value, dict | SentValue) else {"constant": value}
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        long = handler.resolve_ref_schema(handler(schema))
-        return {"anyOf": [{"type": ["string", "number", "boolean", "null"]}, long]}
 
 
 def _kind(value: Any) -> str:
@@ -622,7 +604,7 @@ class ErrorRule(Strict):
     path: Expr | None = None
     is_: Listed[Scalar] | None = Field(default=None, alias="is", min_length=1)
     text: Annotated[str, Field(min_length=1), checked(_regular)] | None = None
-    means: Literal["slot taken", "not found", "rejected", "unavailable", "logged out", "unusable"]
+    means: Meaning
 
     def faults(self) -> Iterator[str]:
         if self.status is None and self.is_ is None and self.text is None:

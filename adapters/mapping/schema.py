@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from adapters.base import FieldShape, Shapes
+from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.mapping import models
 from adapters.mapping.checker import DRAFT, GIVEN, NEEDED, REQUIRED, SEARCH, TIME, UNLISTED
 from adapters.mapping.conversion import CONVERTERS, Strict
@@ -73,27 +73,19 @@ class _Maker:
 
     def _resource(self, name: str) -> Schema:
         shapes = self.shapes[name]
-        own = {path: each for path, each in shapes.items() if "[]" not in path and path != "id"}
-        made = self._rows("ResourceMap", own, NEEDED[self.adapter].get(name, ()))
-        lists = dict.fromkeys(path.split("[].")[0] for path in shapes if "[]." in path)
-        if lists:
-            made["properties"]["lists"] = _members({each: self._list(name, each) for each in lists})
+        own = [path for path in inside(shapes) if path != "id"]
+        made = self._rows("ResourceMap", inside(shapes), NEEDED[self.adapter].get(name, ()))
+        if lists := lists_in(shapes):
+            inner = {each: inside(shapes, f"{each}[].") for each in lists}
+            nested = {each: self._rows("ListMap", inner[each]) for each in lists}
+            made["properties"]["lists"] = _members(nested)
         else:
             del made["properties"]["lists"]
         if self.adapter == "rest":
-            made["properties"]["list"] = self._listing([*own])
+            made["properties"]["list"] = self._listing(own)
             if name not in UNLISTED:
                 made["required"] = [*made.get("required", ()), "list"]
         return made
-
-    def _list(self, resource: str, name: str) -> Schema:
-        prefix = f"{name}[]."
-        own = {
-            path.removeprefix(prefix): shape
-            for path, shape in self.shapes[resource].items()
-            if path.startswith(prefix) and path != f"{prefix}id"
-        }
-        return self._rows("ListMap", own)
 
     def _listing(self, fields: list[str]) -> Schema:
         """How a resource is listed, filtered by its own fields."""
@@ -109,8 +101,9 @@ class _Maker:
     ) -> Schema:
         made: Schema = deepcopy(self.definitions[model])
         described = {
-            name: {"description": _description(shape), "$ref": self._source_of(shape)}
+            name: {"description": f"{_kind(shape)}.", "$ref": self._source_of(shape)}
             for name, shape in fields.items()
+            if name != "id"
         }
         made["properties"]["fields"] = _members(described, required=required)
         return made
@@ -136,10 +129,10 @@ def _members(members: Mapping[str, Schema], *, required: Iterable[str] = ()) -> 
     return made | ({"required": names} if names else {})
 
 
-def _description(shape: FieldShape) -> str:
+def _kind(shape: FieldShape) -> str:
     """What a field is, for who writes its expression."""
     if shape.refers is not None:
-        return f"The key of one of the {shape.refers}."
+        return f"The key of one of the {shape.refers}"
     if shape.values:
-        return f"One of {', '.join(shape.values)}."
-    return f"Several of {shape.format}." if shape.many else f"A value of the format {shape.format}."
+        return f"One of {', '.join(shape.values)}"
+    return f"Several of {shape.format}" if shape.many else f"A value of the format {shape.format}"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from adapters.documents.document import Document, Place
+from adapters.mapping.hours import WEEKDAYS
 
 # What version 2 calls a name of version 1, by its whole place; * is any part.
 _RENAMED: tuple[tuple[Place, str], ...] = (
@@ -25,7 +26,6 @@ _RENAMED: tuple[tuple[Place, str], ...] = (
         )
     ),
 )
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SCALAR = re.compile(r""""[^"\\]*"|'[^']*'|[0-9:]+""").match
 Edit = tuple[int, int, str, str]
 
@@ -39,36 +39,27 @@ def upgraded(document: Document, text: str) -> str:
     if not isinstance(document.data, dict) or document.data.get("version") != 1:
         return text
     lines = text.splitlines(keepends=True)
-    edits = [(*document.marks["version",], "1", "2"), *_renames(document)]
-    for place, item in _written_hours(document):
-        edits += _weekdays(document, place, item)
+    edits = [(*document.marks["version",], "1", "2")]
+    edits += [
+        (*document.keys[place], str(place[-1]), name)
+        for old, name in _RENAMED
+        for place in document.keys_like(old)
+    ]
+    for place, days in _written_hours(document):
+        for number, day in enumerate(days):
+            mark = document.marks[(*place, "days", number)]
+            edits.append((*mark, str(day), WEEKDAYS[int(day) - 1]))
         edits += _one_text(document, lines, place)
-    for line, column, old, new in sorted(edits, reverse=True):
+    for line, column, given, new in sorted(edits, reverse=True):
         written = lines[line - 1]
         at = column - 1
-        if written.startswith(old, at):
-            lines[line - 1] = f"{written[:at]}{new}{written[at + len(old) :]}"
+        if written.startswith(given, at):
+            lines[line - 1] = f"{written[:at]}{new}{written[at + len(given) :]}"
     return "".join(line for line in lines if line != _GONE)
 
 
 # What is left of a line that had nothing but the end of written hours.
 _GONE = "\0\n"
-
-
-def _renames(document: Document) -> Iterator[Edit]:
-    for place, (line, column) in document.keys.items():
-        for old, new in _RENAMED:
-            if len(place) == len(old) and all(
-                wanted in (part, "*") for part, wanted in zip(place, old, strict=True)
-            ):
-                yield line, column, str(place[-1]), new
-
-
-def _weekdays(document: Document, place: Place, item: dict[str, Any]) -> Iterator[Edit]:
-    """The numbers of weekdays, in hours that are written in the file."""
-    for number, day in enumerate(item["days"]):
-        line, column = document.marks[(*place, "days", number)]
-        yield line, column, str(day), _DAYS[int(day) - 1]
 
 
 def _one_text(document: Document, lines: list[str], place: Place) -> list[Edit]:
@@ -102,9 +93,8 @@ def _pair(
     return line, column, written[column - 1 : scalar.end()], scalar[0].strip("\"'")
 
 
-def _written_hours(document: Document) -> Iterator[tuple[Place, dict[str, Any]]]:
-    diary = document.data.get("diary")
-    hours = diary.get("hours") if isinstance(diary, dict) else None
-    for number, item in enumerate(hours if isinstance(hours, list) else ()):
-        if isinstance(item, dict) and {"days", "start", "end"} <= item.keys():
-            yield ("diary", "hours", number), item
+def _written_hours(document: Document) -> Iterator[tuple[Place, list[Any]]]:
+    """The hours that are written in the file: their place, and the numbers of their weekdays."""
+    for place in document.keys_like(("diary", "hours", "*", "days")):
+        if all((*place[:-1], name) in document.keys for name in ("start", "end")):
+            yield place[:-1], document.data["diary"]["hours"][place[2]]["days"]

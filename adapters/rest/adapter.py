@@ -22,7 +22,7 @@ from adapters.documents.problems import Found, Problem, did_you_mean, warnings_o
 from adapters.mapped.adapter import Core, MappedAdapter
 from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import Interval
-from adapters.mapping.loading import load_mapping, loaded_beside
+from adapters.mapping.loading import open_mapping
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.mapping.paths import Steps, heads, path, plain_steps
 from adapters.rest.client import Client, address_problem
@@ -42,14 +42,9 @@ class RestAdapter(MappedAdapter):
     """
 
     def __init__(self, options: AdapterOptions, client: Client | None = None) -> None:
-        file = options.mapping
-        if file is None:
-            raise ValueError("the rest adapter needs a mapping file: set backend.mapping")
         text = address_problem(options.url)
-        mapping, document = loaded_beside(
-            [] if text is None else [Problem("backend.url", 0, 0, text)],
-            lambda: load_mapping(file, options.shapes, "rest", options.credentials),
-        )
+        problems = [] if text is None else [Problem("backend.url", 0, 0, text)]
+        mapping, document = open_mapping(options, "rest", problems)
         client = client or Client(options.url, timeout=options.timeout)
         self.parts = parts = Components(mapping, options, client)
         self.readers = readers = {

@@ -34,7 +34,7 @@ from adapters.mapped.session import (
 )
 from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
-from adapters.mapping.loading import load_mapping, loaded_beside
+from adapters.mapping.loading import open_mapping
 from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import found_in
 from adapters.sql.columns import Columns, sql
@@ -254,13 +254,8 @@ class SqlAdapter(MappedAdapter):
     """
 
     def __init__(self, options: AdapterOptions) -> None:
-        path = options.mapping
-        if path is None:
-            raise ValueError("the sql adapter needs a mapping file: set backend.mapping")
         problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
-        mapping, document = loaded_beside(
-            problems, lambda: load_mapping(path, options.shapes, "sql")
-        )
+        mapping, document = open_mapping(options, "sql", problems)
         limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
         engine = open_engine(options.url, **limits)
         speech = engine.speech

@@ -223,8 +223,11 @@ def bits(raw: Any) -> Any:
 class Boolean:
     """Spellings of yes and no."""
 
-    true: tuple[Any, ...] = (1, "1", "true")
-    false: tuple[Any, ...] = (0, "0", "false")
+    YES: ClassVar[tuple[Any, ...]] = (1, "1", "true")
+    NO: ClassVar[tuple[Any, ...]] = (0, "0", "false")
+
+    true: tuple[Any, ...] = YES
+    false: tuple[Any, ...] = NO
     compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> bool | None:

@@ -204,8 +204,8 @@ def explain(run: Run, resource: str) -> None:
 
     The practice system is not asked.
     """
-    from adapters.mapped.plan import compile_resource, explained
-    from adapters.mapping.loading import converters_of, load_mapping
+    from adapters.mapping.explained import explained
+    from adapters.mapping.loading import load_mapping
 
     settings = run.settings.backend
     if settings.mapping is None:
@@ -216,14 +216,11 @@ def explain(run: Run, resource: str) -> None:
     mapping, _ = load_mapping(settings.mapping, all_shapes, settings.adapter, credentials(settings))
     if resource not in mapping.resources:
         fail(f"{resource} is no resource: use one of {', '.join(mapping.resources)}")
-    plan = compile_resource(
-        resource, mapping.resources[resource], all_shapes[resource], converters_of(mapping)
-    )
-    data = [asdict(line) for line in explained(plan)]
+    lines = explained(resource, mapping.resources[resource], all_shapes[resource])
+    data = [asdict(line) for line in lines]
     rows = [("field", "source", "converter", "null"), *(tuple(row.values()) for row in data)]
     widths = [*(min(60, max(len(row[number]) for row in rows)) for number in range(3)), 0]
-    lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
-    run.say(data, lines, indent=2)
+    run.say(data, ("  ".join(map(str.ljust, row, widths)) for row in rows), indent=2)
 
 
 @backend.command()

@@ -1,0 +1,67 @@
+"""What a mapping makes of a resource, line by line, for people."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from adapters.base import FieldShape, inside, lists_in
+from adapters.mapping.conversion import Conversion, conversion_name
+from adapters.mapping.models import ListMap, ResourceMap, ValueSource
+from adapters.values.wall_clock import ZERO_DATES
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine:
+    """A field, where it comes from, its converter, and what makes it null."""
+
+    field: str
+    source: str = "-"
+    converter: str = "-"
+    null: str = "always: it is not mapped"
+
+
+def explained(
+    resource: str, mapped: ResourceMap | ListMap, shapes: Mapping[str, FieldShape], prefix: str = ""
+) -> Iterator[PlanLine]:
+    """Yields a line for each field of the contract, those of lists inside the record included."""
+    for name, shape in inside(shapes, prefix).items():
+        path, found = f"{prefix}{name}", mapped.fields.get(name)
+        if name == "id" and mapped.key is not None:
+            how = f"{mapped.key.ids} of {resource}"
+            yield PlanLine(path, _source(mapped.key), how, "never: no record then")
+        elif found is not None:
+            yield PlanLine(path, _source(found), _converter(found, shape), _null(found, shape))
+        else:
+            yield PlanLine(path)
+    if isinstance(mapped, ResourceMap):
+        for name in lists_in(shapes):
+            if name in mapped.lists:
+                yield from explained(resource, mapped.lists[name], shapes, f"{name}[].")
+            else:
+                yield PlanLine(f"{name}[]")
+
+
+def _source(source: ValueSource) -> str:
+    text = " | ".join(" ".join(each.split()) for each in source.source)
+    return f"{text} ({source.match})" if source.match else text
+
+
+def _converter(source: ValueSource, shape: FieldShape) -> str:
+    """The converter's name, and the parameters that the mapping gives it."""
+    given = {name: getattr(source, name) for name in Conversion.model_fields}
+    given["of"] = source.of or shape.refers
+    codes = (source.codes or {}).items()
+    given["codes"] = tuple(f"{code}={value}" for code, value in codes) or None
+    more = ", ".join(
+        f"{name}: {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in given.items()
+        if name not in ("as_", "zero") and value is not None
+    )
+    name = conversion_name(source, shape)
+    return f"{name} ({more})" if more else name
+
+
+def _null(source: ValueSource, shape: FieldShape) -> str:
+    none = [code for code, value in (source.codes or {}).items() if value is None]
+    if shape.format in ("date", "date-time"):
+        none += source.zero if source.zero is not None else ZERO_DATES
+    return ", ".join(["null", *(each or "''" for each in none)])
