@@ -33,10 +33,9 @@ from gateway.observe.logs import ACCESS, EventLog
 from gateway.observe.metrics import Metrics
 from gateway.observe.traces import Traces, open_traces
 from gateway.observe.troubles import BackendTroubles
-from gateway.policy.cases.run import verify
 from gateway.policy.policy import Policy
 from gateway.policy.running.file import Examined, Examiner, Snapshot
-from gateway.policy.running.follower import Follower, hand_over, take
+from gateway.policy.running.follower import Follower, take
 from gateway.policy.running.keeper import CURRENT, Keeper
 from gateway.policy.running.versions import RAN, Presence, Versions
 from gateway.settings import Settings, StartRefused
@@ -196,7 +195,7 @@ async def open_practice(
     Without a file of the policy neither is looked at more closely, as that was done before; unless
     it `looks`, since the mapping may be a new one.
     """
-    examiner = Examiner(path=kit.settings.policy, report=kit.report, verify=verify)
+    examiner = Examiner(path=kit.settings.policy, report=kit.report)
     problems: list[Problem] = []
     policy: Policy | None = None
     try:
@@ -276,8 +275,7 @@ async def open_keeper(
     _show_policy(kit.metrics, keeper)
     role = "" if handed is None else "operations"
     presence = Presence(versions, kit.now, role, sweeps=handed is not None)
-    hand_on = None if handed is None else partial(hand_over, handed)
-    follower = Follower(keeper, kit.settings.policy, versions, presence, kit.events, hand_on)
+    follower = Follower(keeper, kit.settings.policy, versions, presence, kit.events, handed)
     return keeper, kit.closing(follower)
 
 

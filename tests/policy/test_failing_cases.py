@@ -9,7 +9,7 @@ import pytest
 
 from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
-from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
+from gateway.policy.cases.run import UNREADABLE, cases_beside
 from gateway.policy.running.file import Examiner, find
 from gateway.policy.running.keeper import MOST, Keeper
 from gateway.policy.running.versions import Version
@@ -40,7 +40,7 @@ class Kept:
         return cases_beside(self.file)
 
     async def begin(self, *, approve: bool = False, last: Version | None = None) -> "Kept":
-        examiner = Examiner(path=self.file, report=lambda trouble: None, verify=verify)
+        examiner = Examiner(path=self.file, report=lambda trouble: None)
 
         async def approved(digest: str) -> bool:
             return digest in self.approvals
@@ -220,7 +220,7 @@ async def test_a_fault_in_trying_the_cases_keeps_no_field_from_being_hidden(kept
     def broken(*_: object) -> Sequence[object]:
         raise ZeroDivisionError
 
-    kept.keeper._examiner = Examiner(
+    kept.keeper.examiner = Examiner(
         path=kept.file,
         report=lambda trouble: None,
         verify=broken,  # type: ignore[arg-type]
@@ -354,5 +354,5 @@ def test_the_first_policy_passes_its_cases(tmp_path: Path) -> None:
     """Else these tests would show nothing."""
     (tmp_path / "policies.yaml").write_text(TEXT)
     (tmp_path / "policies.test.yaml").write_text(CASES)
-    examiner = Examiner(path=tmp_path / "policies.yaml", report=lambda trouble: None, verify=verify)
+    examiner = Examiner(path=tmp_path / "policies.yaml", report=lambda trouble: None)
     assert examiner.examined(find(examiner.path)).failing == ()

@@ -208,7 +208,7 @@ async def test_the_refused_line_is_told(kept: Kept) -> None:
 
 async def test_a_file_that_becomes_whole_in_time_is_never_refused(kept: Kept) -> None:
     await kept.begin()
-    kept.keeper._patience, kept.keeper._steady = 60.0, 0.001
+    kept.keeper.patience, kept.keeper.steady = 60.0, 0.001
     halved(kept.file)
     looking = asyncio.create_task(kept.look())
     await asyncio.sleep(0.05)
@@ -222,7 +222,7 @@ async def test_a_file_that_still_changes_is_not_taken(kept: Kept, tmp_path: Path
     """The beginning of a file may be a policy of its own, that shows more than the whole."""
     whole = TEXT + "  only: {category: [food]}\n"
     await kept.begin()
-    kept.keeper._patience, kept.keeper._steady = 60.0, 0.2
+    kept.keeper.patience, kept.keeper.steady = 60.0, 0.2
     kept.file.write_text(TEXT + "  ")
     looking = asyncio.create_task(kept.look())
     await asyncio.sleep(0.05)
@@ -272,7 +272,7 @@ async def test_changed_cases_beside_the_file_are_looked_at(kept: Kept) -> None:
 
 async def test_a_fault_of_a_check_is_a_reason_to_go_on_as_before(kept: Kept) -> None:
     await kept.begin()
-    kept.keeper._examiner = Examiner(path=kept.file, report=lambda _: None, narrows=None)  # type: ignore[arg-type]
+    kept.keeper.examiner = Examiner(path=kept.file, report=lambda _: None, narrows=None)  # type: ignore[arg-type]
     assert await kept.write(NARROW) == "stale"
     assert kept.sees("email")
     assert kept.heard.events == ["policy_not_followed", "policy_refused"]

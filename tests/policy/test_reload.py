@@ -359,7 +359,7 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
     partner = await (await partner_of(world, policy=file)).with_key(limit=100_000_000)
     gateway = partner.gateway
     keeper, follower = gateway.gateway.keeper, gateway.gateway.follower
-    keeper._steady = 0.0
+    keeper.steady = 0.0
     fields: dict[str, frozenset[str]] = {}
     texts = (NARROW, TEXT)
     stop, failed = asyncio.Event(), []

@@ -63,9 +63,9 @@ async def test_the_history_is_told_the_newest_first_and_whether_a_text_is_kept(
     versions = Versions(store)
     await told(versions, (RAN, A), (REFUSED, B), (HELD, B), (DECLINED, B), (REFUSED, ""))
     past = await versions.history(9)
-    assert [each.event.event for each in past] == [REFUSED, DECLINED, HELD, REFUSED, RAN]
+    assert [each.event for each in past] == [REFUSED, DECLINED, HELD, REFUSED, RAN]
     assert [each.is_kept for each in past] == [False, True, True, True, True]
     newer = await versions.history(2)
     older = await versions.history(9, before=newer[-1].number)
     assert [*newer, *older] == list(past)
-    assert [each.event.hash for each in await versions.history(9, digest=A)] == [A]
+    assert [each.hash for each in await versions.history(9, digest=A)] == [A]

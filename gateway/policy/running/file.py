@@ -13,10 +13,10 @@ from adapters.base import Report
 from adapters.documents.document import LARGEST
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.policy.cases.file import LARGEST as LARGEST_CASES
-from gateway.policy.cases.run import UNREADABLE, cases_beside
+from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
 from gateway.policy.policy import Policy, compile_policy
 from gateway.policy.reading.document import parse_policy
-from gateway.policy.rules import Rules, narrowed
+from gateway.policy.rules import narrowed
 from gateway.policy.running.text import read_version, write_rules
 from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
@@ -85,7 +85,7 @@ class Examiner:
 
     path: Path
     report: Report
-    verify: Callable[[Policy, Path], Sequence[Problem]] = lambda policy, path: ()
+    verify: Callable[[Policy, Path], Sequence[Problem]] = verify
     narrows: Callable[[Policy], Sequence[Problem]] = lambda policy: ()
 
     def examined(self, found: Snapshot, like: Policy | None = None) -> Examined:
@@ -111,24 +111,24 @@ class Examiner:
             text = f"cannot be tried, a fault of the gateway ({type(error).__name__} at {place})"
             return (Problem(str(cases_beside(self.path)), 0, 0, text, UNREADABLE),)
 
-    def common(self, running: Policy, new: Policy) -> Policy | None:
-        """Returns what both policies show as a policy; None where that runs already."""
+    def common(self, running: Policy, new: Policy) -> tuple[Policy, Version] | None:
+        """Returns what both policies show, with its text; None where that runs already."""
         rules = narrowed(running.rules, new.rules)
         if rules is None:
             return None
-        digest = sha256(write_rules(rules).encode()).hexdigest()
-        return self._compiled(digest, rules, running)
+        text, file = write_rules(rules).encode(), str(self.path)
+        made_of, digest = (running.hash, new.hash), sha256(text).hexdigest()
+        version = Version(hash=digest, content=text, file=file, made_of=made_of)
+        return compile_policy(file, digest, rules, self.report, running), version
 
     def stored(self, version: Version) -> Policy:
         """Returns the policy that ran last; raises StartRefused where it cannot be read."""
         try:
-            return self._compiled(version.hash, read_version(version))
+            rules = read_version(version)
         except DocumentErrors as error:
             raise StartRefused(
                 f"the policy {version.hash[:12]} that ran last is damaged in the store, so that"
                 " nobody can tell what may run: restore a backup, or start once with"
                 " policy_widening: apply and with cases that pass"
             ) from error
-
-    def _compiled(self, digest: str, rules: Rules, like: Policy | None = None) -> Policy:
-        return compile_policy(str(self.path), digest, rules, self.report, like)
+        return compile_policy(str(self.path), version.hash, rules, self.report)

@@ -8,7 +8,6 @@ the operator's own file says by then, and needs no store for it.
 
 import asyncio
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -39,7 +38,10 @@ ROOM = 160 * 1024
 
 
 class Follower:
-    """Has the keeper look at the file, and tells the store how it stands."""
+    """Has the keeper look at the file, and tells the store how it stands.
+
+    `handed` is the file in which what runs is handed on, where other processes serve by it.
+    """
 
     def __init__(
         self,
@@ -48,13 +50,13 @@ class Follower:
         versions: Versions,
         presence: Presence,
         events: Events,
-        hand_on: Callable[[Keeper, int], None] | None = None,
+        handed: Path | None = None,
     ) -> None:
         self._keeper = keeper
         self._path = path
         self._versions = versions
         self._presence = presence
-        self._hand_on = hand_on
+        self._handed_path = handed
         self._asked = False
         self._mark: object = None
         self._revision = 0
@@ -118,9 +120,15 @@ class Follower:
 
     def _pass_on(self) -> None:
         """Hands the decision to the processes that serve, before anybody else hears of it."""
-        now = (self._keeper.status, self._revision)
-        if self._hand_on is not None and self._handed != now:
-            self._hand_on(self._keeper, self._revision)
+        now = status, revision = self._keeper.status, self._revision
+        if self._handed_path is not None and self._handed != now:
+            handover = Handover(
+                version=status.version,
+                loaded_at=status.loaded_at,
+                status=status.members(),
+                revision=revision,
+            )
+            put(self._handed_path, handover)
             self._handed = now
 
     async def _tell(self) -> None:
@@ -157,22 +165,8 @@ class Handover(Struct, kw_only=True, frozen=True):
 _encode, _decode = json.Encoder().encode, json.Decoder(Handover).decode
 
 
-def hand_over(path: Path, keeper: Keeper, revision: int) -> None:
-    """Hands what runs now to the processes that serve; raises OSError."""
-    status = keeper.status
-    put(
-        path,
-        Handover(
-            version=status.version,
-            loaded_at=status.loaded_at,
-            status=status.members(),
-            revision=revision,
-        ),
-    )
-
-
 def put(path: Path, handover: Handover) -> None:
-    """Replaces the file; the next one is reserved in advance, so a full disk has room for it."""
+    """Replaces the file; the next one has its room before, lest the disk be full. OSError."""
     new = path.with_suffix(".new")
 
     def fill(data: bytes) -> None:

@@ -6,7 +6,7 @@ it shows more waits until its cases pass and, where that is asked for, somebody 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,6 @@ from gateway.policy.cases.run import summary
 from gateway.policy.policy import Policy
 from gateway.policy.rules import no_wider
 from gateway.policy.running.file import Examined, Examiner, Snapshot, find
-from gateway.policy.running.text import write_rules
 from gateway.policy.running.versions import HELD, RAN, REFUSED, Event, Version
 from gateway.store.base import StoreError
 
@@ -35,6 +34,7 @@ MOST, LONGEST_CASE = 20, 300
 LONGEST = 500
 # Events that wait for a store that is down; of more the oldest are in the log alone.
 MOST_UNWRITTEN = 500
+Problems = tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +51,9 @@ class PolicyStatus:
     loaded_at: datetime
     file_hash: str
     waiting: Policy | None = None
-    problems: tuple[Problem, ...] = ()
+    problems: Problems = ()
     refused_at: datetime | None = None
-    failing: tuple[Problem, ...] = ()
+    failing: Problems = ()
 
     @property
     def state(self) -> str:
@@ -98,34 +98,26 @@ class PolicyStatus:
         } | ({"madeOf": [digest[:12] for digest in made_of]} if made_of else {})
 
 
+@dataclass
 class Keeper:
     """Looks at the file when it is asked to, and decides what runs.
 
-    `steady` and `patience` are seconds.
+    With `approve` what a file shows more waits until the policy with its hash is `approved`.
+    `steady` and `patience` are seconds; `unwritten` are the events that the store does not have.
     """
 
-    def __init__(
-        self,
-        examiner: Examiner,
-        events: Events,
-        now: Callable[[], datetime],
-        *,
-        approve: bool,
-        approved: Callable[[str], Awaitable[bool]],
-        steady: float = STEADY,
-        patience: float = PATIENCE,
-    ) -> None:
-        self.unwritten: list[Event] = []
-        self._examiner = examiner
-        self._events = events
-        self._now = now
-        self._approve = approve
-        self._approved = approved
-        self._steady = steady
-        self._patience = patience
-        self._seen = Snapshot(b"", "")  # what was examined last
-        self._unasked = False
-        self._status: PolicyStatus | None = None
+    examiner: Examiner
+    events: Events
+    now: Callable[[], datetime]
+    _: KW_ONLY
+    approve: bool
+    approved: Callable[[str], Awaitable[bool]]
+    steady: float = STEADY
+    patience: float = PATIENCE
+    unwritten: list[Event] = field(default_factory=list)
+    _seen: Snapshot = field(default=Snapshot(b"", ""), init=False)  # what was examined last
+    _unasked: bool = field(default=False, init=False)
+    _status: PolicyStatus | None = field(default=None, init=False)
 
     @property
     def status(self) -> PolicyStatus:
@@ -152,21 +144,22 @@ class Keeper:
         policy, failing = examined.policy, examined.failing
         if last is None and failing:
             raise DocumentErrors(failing)
-        if last is not None and last.hash != policy.hash and (self._approve or failing):
-            await self.go_on(last, self._now())
+        is_new = last is None or last.hash != policy.hash
+        if last is not None and is_new and (self.approve or failing):
+            await self.go_on(last, self.now())
             await self._take(examined)
             return
-        version, old = self._file_version(policy), last.hash if last else policy.hash
-        if last is None or old != policy.hash:
-            self._note(RAN, version, failing)
-        self._run(policy, version, old, self._now(), failing)
+        if is_new:
+            self._note(RAN, self._file_version(policy), failing)
+        self._run(policy, self._file_version(policy), self.now(), failing)
+        if last is not None and is_new:
+            self._tell_change(last.hash)
         if failing:
             self._tell_cases(failing)
 
     async def go_on(self, last: Version, since: datetime) -> None:
         """Runs what ran before, whatever the file says; raises StartRefused if it is unreadable."""
-        before = await asyncio.to_thread(self._examiner.stored, last)
-        self._run(before, last, last.hash, since)
+        self._run(await asyncio.to_thread(self.examiner.stored, last), last, since)
 
     async def look(self, *, asked: bool = False) -> None:
         """Takes the file where it has changed.
@@ -182,7 +175,7 @@ class Keeper:
         elif outcome is not None:
             self._refuse(outcome)
         elif waiting and self.status.waits_for == APPROVAL and (asked or self._unasked):
-            approved = await self._approved(waiting.hash)
+            approved = await self.approved(waiting.hash)
             self._unasked = False
             if approved:
                 self._change(waiting, self._file_version(waiting))
@@ -195,14 +188,14 @@ class Keeper:
         With `again` an unchanged file is examined too.
         """
         clock = asyncio.get_running_loop().time
-        until = clock() + self._patience
-        found = await asyncio.to_thread(find, self._examiner.path)
+        until = clock() + self.patience
+        found = await asyncio.to_thread(find, self.examiner.path)
         if again and found == self._seen:
             return await asyncio.to_thread(self._examined, found)
         outcome: Examined | DocumentErrors | None = None
         while found != self._seen:
-            await asyncio.sleep(self._steady)
-            now = await asyncio.to_thread(find, self._examiner.path)
+            await asyncio.sleep(self.steady)
+            now = await asyncio.to_thread(find, self.examiner.path)
             if now != found:
                 found, outcome = now, None
                 if clock() < until:
@@ -218,36 +211,26 @@ class Keeper:
     def _examined(self, found: Snapshot) -> Examined | DocumentErrors:
         """Runs in a thread; any failure there is a reason not to take the file."""
         try:
-            return self._examiner.examined(found, self.policy())
+            return self.examiner.examined(found, self.policy())
         except DocumentErrors as error:
             return error
         except Exception as error:  # noqa: BLE001 - what runs goes on, whatever it is
-            self._events.report("policy_not_followed", error)
+            self.events.report("policy_not_followed", error)
             text = f"it cannot be checked ({type(error).__name__})"
-            return DocumentErrors([Problem(str(self._examiner.path), 0, 0, text)])
+            return DocumentErrors([Problem(str(self.examiner.path), 0, 0, text)])
 
     async def _take(self, examined: Examined) -> None:
         """Runs a sound policy, or as much of it as may run."""
         policy, failing = examined.policy, examined.failing
         before, running = self.status, self.policy()
         if policy.hash == running.hash:
-            version = replace(before.version, made_of=None)
-            self._status = PolicyStatus(
-                policy=running,
-                version=version,
-                loaded_at=before.loaded_at,
-                file_hash=policy.hash,
-                failing=failing,
-            )
+            self._run(running, replace(before.version, made_of=None), before.loaded_at, failing)
             self._tell_unchanged()
         elif await self._may_run(examined):
             self._change(policy, self._file_version(policy), failing)
         else:
-            less = await asyncio.to_thread(self._examiner.common, running, policy)
-            if less is not None:
-                text, made_of = write_rules(less.rules).encode(), (running.hash, policy.hash)
-                version = Version(hash=less.hash, content=text, file=less.file, made_of=made_of)
-                self._change(less, version)
+            if common := await asyncio.to_thread(self.examiner.common, running, policy):
+                self._change(*common)
             self._hold(examined)
         if failing != before.failing:
             self._tell_cases(failing)
@@ -255,33 +238,29 @@ class Keeper:
     async def _may_run(self, examined: Examined) -> bool:
         """Returns whether the whole policy may run now."""
         policy, waits = examined.policy, bool(examined.failing)
-        if not self._approve and not waits:
+        if not self.approve and not waits:
             return True
         if await asyncio.to_thread(no_wider, policy.rules, self.policy().rules):
             return True
         if waits:
             return False
         try:
-            approved = await self._approved(policy.hash)
+            approved = await self.approved(policy.hash)
         except StoreError:
             self._unasked = True  # what is shown less need not wait for the store
             return False
         self._unasked = False
         return approved
 
-    def _change(self, policy: Policy, version: Version, failing: tuple[Problem, ...] = ()) -> None:
-        """Runs another policy and notes it for the store."""
+    def _change(self, policy: Policy, version: Version, failing: Problems = ()) -> None:
+        """Runs another policy, notes it for the store and tells of it."""
         old = self.policy().hash
         self._note(RAN, version, failing)
-        self._run(policy, version, old, self._now(), failing)
+        self._run(policy, version, self.now(), failing)
+        self._tell_change(old)
 
     def _run(
-        self,
-        policy: Policy,
-        version: Version,
-        old: str,
-        since: datetime,
-        failing: tuple[Problem, ...] = (),
+        self, policy: Policy, version: Version, since: datetime, failing: Problems = ()
     ) -> None:
         self._status = PolicyStatus(
             policy=policy,
@@ -290,79 +269,62 @@ class Keeper:
             file_hash=version.made_of[1] if version.made_of else version.hash,
             failing=failing,
         )
-        if old != policy.hash:
-            self._events.report("policy_loaded", old=old[:12], new=policy.hash[:12])
 
     def _hold(self, examined: Examined) -> None:
-        before, waiting = self.status, examined.policy
+        """The running policy goes on and this one waits, which is told once."""
+        before, waiting, failing = self.status, examined.policy, examined.failing
+        digest = waiting.hash
         self._status = now = replace(
-            before,
-            file_hash=waiting.hash,
-            waiting=waiting,
-            problems=(),
-            failing=examined.failing,
+            before, file_hash=digest, waiting=waiting, problems=(), failing=failing
         )
         known = before.waiting.hash if before.waiting else None
-        if now.waits_for is None or (known, before.waits_for) == (waiting.hash, now.waits_for):
+        if (known, before.waits_for) == (digest, now.waits_for):
             return
-        self._note(HELD, self._file_version(waiting), examined.failing)
-        details = {
-            "waiting": waiting.hash[:12],
-            "running": self.policy().hash[:12],
-            "waits_for": now.waits_for,
-        }
+        self._note(HELD, self._file_version(waiting), failing)
+        more = {"waiting": digest[:12], "running": now.policy.short_hash}
         if now.waits_for == CASES:
-            self._events.report("policy_waits_for_cases", **details)
+            self.events.report("policy_waits_for_cases", **more, waits_for=CASES)
         else:
-            remedy = f"clinic-gateway policy approve {waiting.hash} --reason TEXT"
-            self._events.report("policy_waits_for_approval", **details, remedy=remedy)
+            more["remedy"] = f"clinic-gateway policy approve {digest} --reason TEXT"
+            self.events.report("policy_waits_for_approval", **more, waits_for=APPROVAL)
 
     def _refuse(self, error: DocumentErrors) -> None:
-        problems, digest = error.problems, self._seen.hash
+        problems, digest, before = error.problems, self._seen.hash, self.status
         # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
-        if problems == self.status.problems and digest == self.status.file_hash:
+        if problems == before.problems and digest == before.file_hash:
             return
-        self._status = replace(
-            self.status,
-            file_hash=digest,
-            waiting=None,
-            problems=problems,
-            refused_at=self._now(),
-            failing=(),
-        )
+        wrong = replace(before, problems=problems, refused_at=self.now())
+        self._status = replace(wrong, file_hash=digest, waiting=None, failing=())
         self._note(REFUSED, digest, problems)
-        self._events.report(
+        self.events.report(
             "policy_refused",
             problem=str(problems[0])[:LONGEST],
             problems=len(problems),
-            running=self.policy().hash[:12],
+            running=before.policy.short_hash,
             file=digest[:12] or None,
         )
 
-    def _tell_unchanged(self) -> None:
-        self._events.report("policy_unchanged", running=self.policy().hash[:12])
+    def _tell_change(self, old: str) -> None:
+        self.events.report("policy_loaded", old=old[:12], new=self.policy().short_hash)
 
-    def _tell_cases(self, failing: tuple[Problem, ...]) -> None:
-        running = self.policy().hash[:12]
+    def _tell_unchanged(self) -> None:
+        self.events.report("policy_unchanged", running=self.policy().short_hash)
+
+    def _tell_cases(self, failing: Problems) -> None:
+        running = self.policy().short_hash
         if not failing:
-            self._events.report("policy_cases_pass", running=running)
+            self.events.report("policy_cases_pass", running=running)
             return
         cases = [printable(str(problem)[:LONGEST_CASE]) for problem in failing[:MOST]]
-        self._events.report("policy_cases_fail", failing=len(failing), cases=cases, running=running)
+        self.events.report("policy_cases_fail", failing=len(failing), cases=cases, running=running)
 
     def _note(self, event: str, what: Version | str, wrong: Sequence[Problem]) -> None:
         """Keeps an event for the store, about a version or the hash of a file without one."""
-        version = what if isinstance(what, Version) else None
-        told = "" if version is None else f"{summary(wrong)}: "
-        self.unwritten.append(
-            Event(
-                at=self._now(),
-                event=event,
-                hash=version.hash if version else str(what),
-                version=version,
-                reason=f"{told}{wrong[0]}"[:LONGEST] if wrong else None,
-            )
-        )
+        version, digest = (what, what.hash) if isinstance(what, Version) else (None, what)
+        told = f"{summary(wrong)}: " if version else ""
+        reason = f"{told}{wrong[0]}"[:LONGEST] if wrong else None
+        made = Event(at=self.now(), event=event, hash=digest, version=version, reason=reason)
+        self.unwritten.append(made)
         del self.unwritten[:-MOST_UNWRITTEN]
 
     def _file_version(self, policy: Policy) -> Version:

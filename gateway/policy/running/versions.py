@@ -45,7 +45,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What became of a policy; `hash` is "" where its file could not be read."""
+    """What became of a policy; `hash` is "" where its file could not be read.
+
+    In the history it has a number, and `is_kept` says whether the store has the policy's text.
+    """
 
     at: datetime
     event: str
@@ -53,15 +56,8 @@ class Event:
     version: Version | None = None
     who: str | None = None
     reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """An event in the order of its number, and whether the policy's text is kept."""
-
-    number: int
-    event: Event
-    is_kept: bool
+    number: int = 0
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,16 +105,16 @@ class Versions:
     ) -> Event | None:
         """Returns the last such decision, unless the opposite or another policy came after it."""
         query = select(_history).where(
-            _number == _newest(_event == said, _history.c.hash == digest),
-            _number > _newest(_event == opposite, _history.c.hash == digest),
-            _number > _newest(_event.in_(ending), _history.c.hash != digest),
+            _number == _newest(_event == said, _hash == digest),
+            _number > _newest(_event == opposite, _hash == digest),
+            _number > _newest(_event.in_(ending), _hash != digest),
         )
         row = await self._one(query)
-        return _told(row) if row else None
+        return Event(**_told(row)) if row else None
 
     async def history(
         self, most: int, *, before: int | None = None, digest: str | None = None
-    ) -> Sequence[Past]:
+    ) -> Sequence[Event]:
         """Returns events, the newest first; those before a number, or of one policy."""
         query = (
             select(_history, _versions.c.hash.is_not(None).label("is_kept"))
@@ -129,10 +125,10 @@ class Versions:
         if before is not None:
             query = query.where(_number < before)
         if digest is not None:
-            query = query.where(_history.c.hash == digest)
+            query = query.where(_hash == digest)
         async with self._store.begin() as connection:
             rows = (await connection.execute(query)).all()
-        return [Past(number=row.id, event=_told(row), is_kept=bool(row.is_kept)) for row in rows]
+        return [Event(**_told(row), number=row.id, is_kept=bool(row.is_kept)) for row in rows]
 
     async def revision(self) -> int:
         """Returns the number that grows whenever the running processes are to look."""
@@ -210,8 +206,9 @@ def _newest(*conditions: ColumnElement[bool]) -> Any:
     return select(func.coalesce(func.max(_number), 0)).where(*conditions).scalar_subquery()
 
 
-def _told(row: Any) -> Event:
-    return Event(at=row.at, event=row.event, hash=row.hash, who=row.who, reason=row.reason)
+def _told(event: Any) -> dict[str, Any]:
+    """What an event and its row have in common."""
+    return {name: getattr(event, name) for name in ("at", "event", "hash", "who", "reason")}
 
 
 def _version(row: Any) -> Version | None:
@@ -233,15 +230,13 @@ async def _write(connection: AsyncConnection, event: Event) -> None:
         ran_at = event.at if event.event == RAN else None
         made_of = " ".join(version.made_of) if version.made_of else None
         values = {**asdict(version), "made_of": made_of, "first_ran_at": ran_at}
-        kept = adding(connection, _versions).values(**values).on_conflict_do_nothing()
+        kept = adding(connection, _versions).values(values).on_conflict_do_nothing()
         await connection.execute(kept)
         if ran_at is not None:
             never_ran = _versions.c.hash == version.hash, _versions.c.first_ran_at.is_(None)
             changed = update(_versions).where(*never_ran).values(first_ran_at=ran_at)
             await connection.execute(changed)
-    row = {"at": event.at, "event": event.event, "hash": event.hash}
-    told = insert(_history).values(**row, who=event.who, reason=event.reason)
-    await connection.execute(told)
+    await connection.execute(insert(_history).values(_told(event)))
 
 
 class Presence:

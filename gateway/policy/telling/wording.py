@@ -1,9 +1,10 @@
 """What a policy decides, why, and what differs from another one, in words for people."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import reduce
+from functools import partial, reduce
+from typing import TypeVar
 
 from gateway.contract import fields as formats
 from gateway.contract.access import LEVELS, AccessLevel
@@ -13,6 +14,8 @@ from gateway.policy.masks import Mask
 from gateway.policy.reading.document import Spot, Spots
 from gateway.policy.rows import RowFilter, Value, conditions_in_file, shown
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
+
+T = TypeVar("T")
 
 # What a level is, said to somebody who has never seen a key.
 ABOUT_LEVELS = (
@@ -94,7 +97,8 @@ def conditions(resource: Resource, rows: RowFilter, phrases: Phrases = ENGLISH) 
             if asked in _BOUNDS:
                 text = phrases[_BOUNDS[asked][is_time]].format(value=_one(field, value))
             else:
-                text = _either(field, value, phrases)
+                *first, last = [_one(field, each) for each in value] or [phrases["none"]]
+                text = joined([", ".join(first), last] if first else [last], phrases["or"])
             tests.append(phrases["not"].format(value=text) if asked == "not in" else text)
         parts.append(phrases["is"].format(field=name, tests=joined(tests, phrases["and"])))
     return joined(parts, phrases["next"]) if parts else ""
@@ -103,14 +107,6 @@ def conditions(resource: Resource, rows: RowFilter, phrases: Phrases = ENGLISH) 
 def joined(parts: Iterable[str], phrase: str) -> str:
     """One text of several; `phrase` says how two are joined."""
     return reduce(lambda first, last: phrase.format(first=first, last=last), parts)
-
-
-def _either(field: Field, values: Iterable[Value], phrases: Phrases) -> str:
-    named = [_one(field, value) for value in values]
-    if not named:
-        return phrases["none"]
-    *first, last = named
-    return phrases["or"].format(first=", ".join(first), last=last) if first else last
 
 
 def _one(field: Field, value: Value) -> str:
@@ -170,7 +166,7 @@ class Effect(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PolicyChange:
     """One field, or the records, of one resource: what changes alike at some levels.
 
@@ -201,62 +197,35 @@ def changes(old: Rules, new: Rules) -> list[PolicyChange]:
 
 
 def _changes(resource: Resource, old: ResourceRules, new: ResourceRules) -> Iterator[PolicyChange]:
-    grouped: list[tuple[RowFilter, RowFilter, list[AccessLevel]]] = []
-    for level in LEVELS:
-        rows = old.rows_of(level), new.rows_of(level)
-        alike = [levels for before, after, levels in grouped if (before, after) == rows]
-        if alike:
-            alike[0].append(level)
-        else:
-            grouped.append((*rows, [level]))
-    for before, after, levels in grouped:
-        if not (before.within(after) and after.within(before)):
-            yield _change_of_rows(resource, before, after, tuple(levels))
+    name = resource.name
+    for before, after, levels in _differing(old.rows_of, new.rows_of):
+        if effect := _effect(before.within(after), after.within(before)):
+            was, now = (conditions_in_file(resource, it) if it else "all" for it in (before, after))
+            how = {Effect.GAIN: "more", Effect.LOSS: "fewer", Effect.OTHER: "other"}[effect]
+            text = f"{name} shows {how} records at {_listed(levels)}: {now} (was {was})"
+            yield PolicyChange(name, "", levels, was, now, effect, text)
     for path in resource.paths:
-        yield from _changes_of_field(resource, path, old, new)
+        for one, other, levels in _differing(partial(old.sight, path), partial(new.sight, path)):
+            if effect := _effect(no_more(one, other), no_more(other, one)):
+                text = f"{name}.{path} {_verb(one, other, _listed(levels))}"
+                was, now = sight_in_words(one), sight_in_words(other)
+                yield PolicyChange(name, path, levels, was, now, effect, text)
 
 
-def _changes_of_field(
-    resource: Resource, path: str, old: ResourceRules, new: ResourceRules
-) -> Iterator[PolicyChange]:
-    at: dict[tuple[Sight, Sight], list[AccessLevel]] = {}
-    for level in LEVELS:
-        before, after = old.sight(path, level), new.sight(path, level)
-        if before != after:
-            at.setdefault((before, after), []).append(level)
-    for (before, after), levels in at.items():
-        yield PolicyChange(
-            resource=resource.name,
-            path=path,
-            levels=tuple(levels),
-            before=sight_in_words(before),
-            after=sight_in_words(after),
-            effect=_effect(no_more(before, after), no_more(after, before)),
-            sentence=f"{resource.name}.{path} {_verb(before, after, _listed(levels))}",
-        )
+def _differing(
+    old: Callable[[AccessLevel], T], new: Callable[[AccessLevel], T]
+) -> Iterator[tuple[T, T, tuple[AccessLevel, ...]]]:
+    """What there was and is, where that differs, with the levels at which it is alike."""
+    pairs = [(old(level), new(level)) for level in LEVELS]
+    for number, pair in enumerate(pairs):
+        if pair[0] != pair[1] and pair not in pairs[:number]:
+            alike = zip(LEVELS, pairs, strict=True)
+            yield *pair, tuple(level for level, other in alike if other == pair)
 
 
-def _change_of_rows(
-    resource: Resource, before: RowFilter, after: RowFilter, levels: tuple[AccessLevel, ...]
-) -> PolicyChange:
-    effect = _effect(before.within(after), after.within(before))
-    how = {Effect.GAIN: "more", Effect.LOSS: "fewer", Effect.OTHER: "other"}[effect]
-    words = [conditions_in_file(resource, rows) if rows else "all" for rows in (before, after)]
-    was, is_now = words
-    return PolicyChange(
-        resource=resource.name,
-        path="",
-        levels=levels,
-        before=was,
-        after=is_now,
-        effect=effect,
-        sentence=f"{resource.name} shows {how} records at {_listed(levels)}: {is_now} (was {was})",
-    )
-
-
-def _effect(no_less: bool, no_more: bool) -> Effect:
+def _effect(no_less: bool, no_more: bool) -> Effect | None:
     if no_less:
-        return Effect.GAIN
+        return None if no_more else Effect.GAIN
     return Effect.LOSS if no_more else Effect.OTHER
 
 
