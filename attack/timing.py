@@ -23,10 +23,10 @@ from attack.clinic import Clinic
 from attack.statistics import Compared, compared
 from attack.target import Target
 from gateway.contract.errors import KeyInvalid
-from gateway.keys.base import KeyChange, KnownSecret
 from gateway.keys.key import Key
 from gateway.keys.ring import KeyRing
 from gateway.keys.secret import digest, hint, mint
+from gateway.keys.store import KeyChange, KnownSecret
 from gateway.pipeline.steps import authenticate
 
 PAIRS = int(os.environ.get("TIMING_PAIRS", "20000"))

@@ -20,7 +20,8 @@ from gateway.assembly.kit import Kit, PracticeSystem
 from gateway.assembly.listeners import Sockets, bind_all, panel_listener, system_listener
 from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
-from gateway.limits import Counters, open_peeker
+from gateway.limits import open_peeker
+from gateway.limits.shared import Counters
 from gateway.observe.metrics import Snapshot
 from gateway.observe.process import watch_process
 from gateway.policy.running.file import find

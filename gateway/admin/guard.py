@@ -20,7 +20,7 @@ from gateway.administrators.administrator import NoSuchAdministrator, PasswordCh
 from gateway.audit.buffer import Unwritten
 from gateway.contract.errors import GatewayError, NotARequest
 from gateway.inquiries.deeds import Unended
-from gateway.keys.base import OddKey, RevokedKey, UnknownKey
+from gateway.keys.store import OddKey, RevokedKey, UnknownKey
 from gateway.observe.lines import printable
 from gateway.store import StoreError
 

@@ -22,8 +22,8 @@ from gateway.policy.telling.wording import (
     Phrases,
     PolicyChange,
     conditions,
-    joined,
     kind_of,
+    listed,
 )
 
 LANGUAGES = ("en", "fr")
@@ -102,8 +102,7 @@ class Words:
 
     def listed(self, names: Sequence[str], phrase: str) -> str:
         """Returns `one, two and three`; `phrase` names how the last two are joined: and, or."""
-        *first, last = names
-        return joined([", ".join(first), last] if first else [last], self.phrases[phrase])
+        return listed(names, self.phrases[phrase])
 
     def mark(self, sight: Sight) -> str:
         return self(f"policy.mark_{kind_of(sight)}")

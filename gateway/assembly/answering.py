@@ -20,7 +20,9 @@ from gateway.booking.ledger import Ledger
 from gateway.booking.takeover import Owners
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.keys.store import KeyStore
-from gateway.limits import Counters, Limiter, open_limiter, place_of
+from gateway.limits import open_limiter, place_of
+from gateway.limits.base import Limiter
+from gateway.limits.shared import Counters
 from gateway.observe.process import Lag, watch_process
 from gateway.pipeline.cursor import CursorCipher
 from gateway.pipeline.pipeline import Pipeline

@@ -17,7 +17,7 @@ from gateway.admin.words import check_words
 from gateway.assembly.kit import Kit
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
-from gateway.limits import LimiterDown, Peeker, Used
+from gateway.limits.base import LimiterDown, Peeker, Used
 from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
 from gateway.serving import BoundListener

@@ -202,8 +202,7 @@ async def _opened(
     run: Run, *, may_begin: bool = False
 ) -> AsyncIterator[tuple["Store", "KeyStore"]]:
     """The configured store and its keys; what they refuse ends the command with a sentence."""
-    from gateway.keys.base import OddKey, RevokedKey, UnknownKey
-    from gateway.keys.store import KeyStore
+    from gateway.keys.store import KeyStore, OddKey, RevokedKey, UnknownKey
 
     try:
         async with run.store(may_begin=may_begin) as store:

@@ -30,7 +30,7 @@ from gateway.backend import bare_adapter_of, check_configured
 from gateway.cli.options import said_plainly, with_run
 from gateway.cli.run import Run
 from gateway.events import Events
-from gateway.limits import Counters
+from gateway.limits.shared import Counters
 from gateway.observe.logs import EventLog
 from gateway.policy.reading.document import load_policy
 from gateway.processes.child import Inherited

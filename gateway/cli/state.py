@@ -17,8 +17,7 @@ from gateway.cli.output import counted, fail, reason_of, say
 from gateway.cli.run import Run, now, recording
 from gateway.contract.fields import write_instant
 from gateway.inquiries.verification import verify_audit
-from gateway.keys.base import OddTime
-from gateway.keys.store import KeyStore
+from gateway.keys.store import KeyStore, OddTime
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import has_fingerprint, read_secret
 from gateway.settings import Settings, StartRefused, configuration_file, load_settings

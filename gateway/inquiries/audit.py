@@ -22,7 +22,6 @@ from gateway.contract.operations import OPERATIONS
 from gateway.policy.rules import HIDDEN
 from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Versions
-from gateway.policy.telling.wording import sight_in_words
 from gateway.store import Store
 
 # Seconds that are spent on reading for one page.
@@ -193,7 +192,7 @@ async def _fields_seen(store: Store, resource: Resource, policy: str, level: str
     except DocumentErrors:
         return None
     seen = rules[resource.name].sights(AccessLevel(level))
-    return {path: sight_in_words(seen[path]) for path in resource.paths if seen[path] is not HIDDEN}
+    return {path: str(seen[path]) for path in resource.paths if seen[path] is not HIDDEN}
 
 
 # to read the text of a policy takes some hundredths of a second

@@ -13,9 +13,8 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import Resource, write_instant
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
-from gateway.keys.base import KnownSecret
 from gateway.keys.key import Key
-from gateway.keys.store import KeyStore
+from gateway.keys.store import KeyStore, KnownSecret
 from gateway.limits.base import Used
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy

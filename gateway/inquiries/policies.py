@@ -99,7 +99,7 @@ def deciding_lines(content: bytes) -> Spots:
     try:
         return spots_of(content, "")
     except DocumentErrors:
-        return Spots({}, {}, {})
+        return {}
 
 
 def outlook(running: Rules, new: Rules) -> tuple[Sequence[PolicyChange], Sequence[PolicyChange]]:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import uuid4
 
 from msgspec import Meta
@@ -38,27 +39,19 @@ def read_network(text: str) -> str:
 class Networks:
     """Some networks; whether an address is within one is worked out once, and then remembered."""
 
-    __slots__ = ("_known", "_networks")
-
     def __init__(self, networks: Iterable[str] = ()) -> None:
         self._networks = [ip_network(network) for network in networks]
-        self._known: dict[str, bool] = {}
+        self.admit = lru_cache(REMEMBERED)(self._is_within)
 
-    def admit(self, address: str) -> bool:
+    def _is_within(self, address: str) -> bool:
         """Whether a caller's address is within one of them; what is no address never is."""
-        known = self._known.get(address)
-        if known is None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            known = False
-            with suppress(ValueError):
-                found = ip_address(address.partition("%")[0])
-                if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-                    found = found.ipv4_mapped
-                # an address of the other family is in no network
-                known = any(found in network for network in self._networks)
-            self._known[address] = known
-        return known
+        with suppress(ValueError):
+            found = ip_address(address.partition("%")[0])
+            if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+                found = found.ipv4_mapped
+            # an address of the other family is in no network
+            return any(found in network for network in self._networks)
+        return False
 
 
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -118,7 +111,6 @@ def new_key(  # noqa: PLR0913 - a key has that many settings
     networks: Iterable[str] = (),
 ) -> Key:
     """A key that is not stored yet, with an id of its own."""
-    settings: dict[str, Any] = {} if limit is None else {"limit": limit}
     return Key(
         id=str(uuid4()),
         name=name,
@@ -130,5 +122,5 @@ def new_key(  # noqa: PLR0913 - a key has that many settings
         created_at=now,
         bookings_per_day=bookings_per_day,
         networks=tuple(networks),
-        **settings,
+        limit=DEFAULT_LIMIT if limit is None else limit,
     )

@@ -7,13 +7,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gateway.background import JUMP, Periodic, ended
 from gateway.events import Events
-from gateway.keys.base import KeyChange, KeysBehind, KeysUnreadable
 from gateway.keys.key import Key
-from gateway.keys.store import KeyStore
+from gateway.keys.store import KeyChange, KeyStore
 from gateway.store.base import StoreError
 
 POLL = 0.3
@@ -42,31 +42,40 @@ _NEVER_ENDS = datetime.max.replace(tzinfo=UTC)
 _NOBODY: Entry = (None, datetime.min.replace(tzinfo=UTC))
 
 
+class KeysUnreadable(Exception):
+    """The key store has not been readable for so long that nobody can say who a caller is.
+
+    `retry_after` are the seconds until it is read again.
+    """
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(retry_after)
+        self.retry_after = retry_after
+
+
+class KeysBehind(Exception):
+    """It has been long since the keys were read, as after a pause of the process: catch up."""
+
+
 def utc_now() -> datetime:
     """This machine's time."""
     return datetime.now(UTC)
 
 
+@dataclass(eq=False)
 class LatestTime:
     """The latest time that the store has seen, as one process knows it."""
 
-    def __init__(
-        self,
-        store: KeyStore,
-        events: Events,
-        now: Callable[[], datetime],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._store = store
-        self._events = events
-        self._now = now
-        self._clock = clock
-        self._seen: datetime | None = None
-        # by how much the wall clock is ahead of the steady one: when last looked at, and believed
-        self._offset: float | None = None
-        self._believed = 0.0
-        self._leapt_at = 0.0
-        self._said = False
+    store: KeyStore
+    events: Events
+    now: Callable[[], datetime]
+    clock: Callable[[], float] = time.monotonic
+    _seen: datetime | None = None
+    # by how much the wall clock is ahead of the steady one: when last looked at, and believed
+    _offset: float | None = None
+    _believed: float = 0.0
+    _leapt_at: float = 0.0
+    _said: bool = False
 
     def at(self, now: datetime) -> datetime:
         """The time by which keys end, at a time of this machine's clock."""
@@ -74,19 +83,16 @@ class LatestTime:
 
     async def turn(self) -> None:
         """Tell the store of this machine's time, and learn of the others'. StoreError."""
-        now = self._now()
-        stored = await self._store.latest_time()
+        now = self.now()
+        stored = await self.store.latest_time()
         if stored is None or self._is_believed(now, stored):
-            stored = await self._store.advance_time(now)
+            stored = await self.store.advance_time(now)
         # less than before: somebody has accepted an earlier time
         self._seen = stored
         is_behind = (stored - now).total_seconds() > JUMP
         if is_behind and not self._said:
-            self._events.report(
-                "clock_behind",
-                clock=now.isoformat(timespec="seconds"),
-                latest=stored.isoformat(timespec="seconds"),
-            )
+            clock, latest = (each.isoformat(timespec="seconds") for each in (now, stored))
+            self.events.report("clock_behind", clock=clock, latest=latest)
         self._said = is_behind
 
     def _is_believed(self, now: datetime, stored: datetime) -> bool:
@@ -94,7 +100,7 @@ class LatestTime:
 
         At its start the time that the store has seen is the expected one, and then its own.
         """
-        clock = self._clock()
+        clock = self.clock()
         offset = now.timestamp() - clock
         if self._offset is None:
             self._offset = self._believed = stored.timestamp() - clock
@@ -134,14 +140,8 @@ class KeyRing:
         self._revision = 0
         self._used: dict[str, datetime] = {}
         self._turns = 0
-        self._following = Periodic(
-            POLL,
-            self._follow,
-            events,
-            name="follow keys",
-            failed="keys_unreadable",
-            back="keys_readable",
-        )
+        name, failed, back = "follow keys", "keys_unreadable", "keys_readable"
+        self._following = Periodic(POLL, self._follow, events, name=name, failed=failed, back=back)
         # beside the following: a store that is locked for writing can still be read
         name, failed = "save when keys were used", "last_use_unwritten"
         self._saving = Periodic(SAVE_EVERY, self.save, events, name=name, failed=failed)
@@ -212,14 +212,10 @@ class KeyRing:
         if self._following.failing:
             return
         if self._catching is None or self._catching.done():
-            self._catching = asyncio.create_task(self._refresh_if_possible())
+            self._catching = asyncio.create_task(self._following.turn(self.refresh))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CATCH_UP):
                 await asyncio.shield(self._catching)
-
-    async def _refresh_if_possible(self) -> None:
-        with contextlib.suppress(Exception):  # it is said where the store is followed
-            await self.refresh()
 
     async def save(self) -> None:
         """Write the times of last use, where there are any."""
@@ -242,28 +238,25 @@ class KeyRing:
                 await write()
 
     def _take(self, change: KeyChange) -> None:
-        for digest in self._digests.pop(change.id, ()):
+        key, digests = change.key, tuple(secret.digest for secret in change.secrets)
+        former = self._digests.pop(change.id, ())
+        for digest in former:
             self._entries.pop(digest, None)
-            self._remember(digest, change.id)
-        if change.key is None:
+        if key is None:
             self._events.report("key_nonsense", key=change.id)
-            return
-        digests = tuple(secret.digest for secret in change.secrets)
-        if change.key.revoked_at is not None:
-            for digest in digests:
-                self._remember(digest, change.id)
-            return
-        self._digests[change.id] = digests
-        ends = change.key.expires_at or _NEVER_ENDS
-        for secret in change.secrets:
-            end = min(secret.expires_at or _NEVER_ENDS, ends)
-            self._entries[secret.digest] = (change.key, end)
-            self._former.pop(secret.digest, None)
-
-    def _remember(self, digest: bytes, key_id: str) -> None:
-        self._former[digest] = key_id
-        if len(self._former) > MOST_FORMER:
-            del self._former[next(iter(self._former))]
+        elif key.revoked_at is not None:
+            former += digests
+        else:
+            self._digests[change.id] = digests
+            for secret in change.secrets:
+                ends = (moment or _NEVER_ENDS for moment in (secret.expires_at, key.expires_at))
+                self._entries[secret.digest] = key, min(ends)
+                self._former.pop(secret.digest, None)
+        for digest in former:
+            if digest not in self._entries:
+                self._former[digest] = change.id
+                if len(self._former) > MOST_FORMER:
+                    del self._former[next(iter(self._former))]
 
     async def _follow(self) -> None:
         self._turns += 1

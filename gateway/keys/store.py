@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from secrets import randbelow
 from typing import Any
@@ -24,22 +24,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.contract.resources import GOVERNED
-from gateway.keys.base import (
-    ChangedKey,
-    KeyAndSecrets,
-    KeyChange,
-    KeyExists,
-    KnownSecret,
-    Listing,
-    OddKey,
-    OddTime,
-    RevokedKey,
-    Rotated,
-    UnknownKey,
-)
 from gateway.keys.key import Key, read_network
 from gateway.keys.secret import digest, hint, mint
-from gateway.store.base import Store
+from gateway.store.base import Store, StoreError
 from gateway.store.tables import Instant, instant, keys, meta, read_instant, revisions, secrets
 
 
@@ -62,11 +49,84 @@ KEYS_AT_ONCE = 1_000
 LATEST = "latest time"
 
 
+@dataclass(frozen=True, slots=True)
+class KnownSecret:
+    """What is kept of a secret: its hint, which may be told, its digest, and how long it is good.
+
+    It is good until `expires_at`, or as long as its key.
+    """
+
+    hint: str
+    digest: bytes
+    expires_at: datetime | None = None
+
+
+# A key, and what is kept of its secrets, the oldest first.
+KeyAndSecrets = tuple[Key, tuple[KnownSecret, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """A key as it is now, with its secrets; `key` is None where what is kept makes no sense."""
+
+    id: str
+    key: Key | None
+    secrets: tuple[KnownSecret, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Every key in the order of making, with its secrets; `odd` are the ids that make no sense."""
+
+    keys: Sequence[KeyAndSecrets]
+    odd: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """A new secret, which is told this once, and the key with what is kept of all of them."""
+
+    secret: str
+    key: Key
+    secrets: tuple[KnownSecret, ...]
+
+
+class OddKey(Exception):
+    """What is kept of the key with that id makes no sense."""
+
+
+class OddTime(StoreError):
+    """What the store at that place keeps as the latest time is none."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"{place} keeps as `latest time` (in its table meta) what is no time: check that this"
+            " machine's clock is right, then run `clinic-gateway state clock --accept`"
+        )
+
+
+class UnknownKey(LookupError):
+    """No key has that id."""
+
+
+class KeyExists(Exception):
+    """There is a key of that id already."""
+
+
+class RevokedKey(Exception):
+    """The key with that id was taken away for good."""
+
+
+class ChangedKey(Exception):
+    """The key with that id is not as it was when somebody looked at it."""
+
+
 class KeyStore:
     """The keys of one store; every verb may raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.mark = store.mark  # where it stays the same, most likely nothing has changed
 
     async def add(self, key: Key) -> str:
         """Keep a new key; its secret, which is told this once. KeyExists: one has its id."""
@@ -142,9 +202,8 @@ class KeyStore:
             gone = (secrets.c.key_id == key_id) & (secrets.c.expires_at <= now)
             await connection.execute(delete(secrets).where(gone))
             await _add_secret(connection, key_id, secret, now)
-            await connection.execute(
-                update(keys).where(keys.c.id == key_id).values(revision=revision)
-            )
+            moved = update(keys).where(keys.c.id == key_id).values(revision=revision)
+            await connection.execute(moved)
             # read before it is certain: a new secret that could not be told would be lost
             return await _get(connection, key_id)
 
@@ -193,10 +252,6 @@ class KeyStore:
         except (ValueError, OverflowError) as error:
             raise OddTime(self._store.place) from error
 
-    def mark(self) -> object:
-        """As the store's: where it stays the same, most likely nothing has changed."""
-        return self._store.mark()
-
     async def changes(self, since: int) -> tuple[int, Sequence[KeyChange]]:
         """The present revision, and each key that changed after the revision `since`."""
         async with self._store.glance() as connection:
@@ -237,12 +292,9 @@ class KeyStore:
         # in one order, whoever writes: two processes do not wait for each other's rows
         rows = [{"key": key_id, "used": moment} for key_id, moment in sorted(used.items())]
         earlier = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < bindparam("used"))
-        statement = (
-            update(keys)
-            .where(keys.c.id == bindparam("key"), earlier)
-            .values(last_used_at=bindparam("used"))
-        )
-        await self._store.run(lambda connection: connection.execute(statement, rows))
+        own = update(keys).where(keys.c.id == bindparam("key"), earlier)
+        changed = own.values(last_used_at=bindparam("used"))
+        await self._store.run(lambda connection: connection.execute(changed, rows))
 
 
 async def _revision(connection: AsyncConnection) -> int:
@@ -252,11 +304,9 @@ async def _revision(connection: AsyncConnection) -> int:
 
 async def _next_revision(connection: AsyncConnection) -> int:
     """Moved on first in a transaction: until its end no other one changes a key."""
-    await connection.execute(
-        update(revisions)
-        .where(revisions.c.name == "keys")
-        .values(value=revisions.c.value + 1 + randbelow(MOST_STEP))
-    )
+    moved = update(revisions).where(revisions.c.name == "keys")
+    step = 1 + randbelow(MOST_STEP)
+    await connection.execute(moved.values(value=revisions.c.value + step))
     return await _revision(connection)
 
 

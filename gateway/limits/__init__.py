@@ -3,20 +3,9 @@
 from urllib.parse import urlsplit
 
 from gateway.events import Events
-from gateway.limits.base import PATIENCE, Limiter, LimiterDown, Peeker, Used
+from gateway.limits.base import PATIENCE, Limiter, Peeker
 from gateway.limits.memory import Degrading, MemoryLimiter
 from gateway.limits.shared import Counters
-
-__all__ = [
-    "Counters",
-    "Limiter",
-    "LimiterDown",
-    "Peeker",
-    "Used",
-    "open_limiter",
-    "open_peeker",
-    "place_of",
-]
 
 
 def open_limiter(
@@ -30,8 +19,7 @@ def open_limiter(
     """The limiter at that address; ValueError, in a sentence, for one that is not there.
 
     `share` is how many processes count in all; `patience` is for how many seconds a call waits for
-    what is on another machine. `counters` is where those of this machine count
-    together; without it a limiter in memory is one process's own.
+    another machine. In `counters` those of this machine count together, else each by itself.
     """
     if url == "memory:":
         if counters is None:

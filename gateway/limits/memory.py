@@ -80,17 +80,11 @@ class MemoryLimiter:
 class Degrading:
     """The inner limiter, and `limit / share` of this process's own where that is down."""
 
-    def __init__(
-        self,
-        inner: Limiter,
-        share: int,
-        events: Events,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, inner: Limiter, share: int, events: Events) -> None:
         self._inner = inner
         self._share = share
         self._events = events
-        self._here = MemoryLimiter(clock)
+        self._here = MemoryLimiter()
         self._failures = 0
         self._full = False
         self._trying: asyncio.Task[None] | None = None

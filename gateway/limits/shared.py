@@ -82,13 +82,16 @@ class Counters:
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         """What is used of the hours that run; without a lock, as nothing is written."""
-        found: dict[str, Used] = {}
+        found, words = dict[str, Used](), self._words
         for start in range(0, len(key_ids), PEEKED_AT_ONCE):
             now = self._clock()
             for key_id in key_ids[start : start + PEEKED_AT_ONCE]:
-                used = self._seen(*(self._places.get(key_id) or self._place(key_id)), now)
-                if used is not None:
-                    found[key_id] = used
+                bucket, *its_own = self._places.get(key_id) or self.place(key_id)
+                if (at := self._at(bucket, *its_own)) >= 0:
+                    end, calls = words[at + _END], words[at + _CALLS]
+                    # it may have become another key's meanwhile, whose window that is
+                    if [words[at], words[at + 1]] == its_own and end > now:
+                        found[key_id] = Used(calls, _reset(end, now))
             await asyncio.sleep(0)
         return found
 
@@ -97,7 +100,7 @@ class Counters:
 
     def try_hit(self, key_id: str, limit: int, now: int) -> Quota | None:
         """Count one call; None where another process is just writing. LimiterFull."""
-        bucket, first, second = self._places.get(key_id) or self._place(key_id)
+        bucket, first, second = self._places.get(key_id) or self.place(key_id)
         if not self.lock(bucket):
             return None
         try:
@@ -118,17 +121,14 @@ class Counters:
             return False
         return True
 
-    def bucket_of(self, key_id: str) -> int:
-        """Where the key is counted."""
-        return self._place(key_id)[0]
-
     def close(self) -> None:
         """Let go of this process's view of the table."""
         self._words.release()
         self._memory.close()
         os.close(self._file)
 
-    def _place(self, key_id: str) -> Place:
+    def place(self, key_id: str) -> Place:
+        """Where the key is counted: its bucket, and the words that its slot begins with."""
         digest = blake2b(key_id.encode(), digest_size=16).digest()
         first, second = int.from_bytes(digest[:8]), int.from_bytes(digest[8:])
         # a slot that begins with 0 was never used
@@ -163,15 +163,6 @@ class Counters:
             words[at + _CALLS] = 0
             words[at + _END] = now + _WINDOW
         return at
-
-    def _seen(self, bucket: int, first: int, second: int, now: int) -> Used | None:
-        at, words = self._at(bucket, first, second), self._words
-        if at < 0:
-            return None
-        end, calls = words[at + _END], words[at + _CALLS]
-        # it may have become another key's meanwhile, whose window that is
-        is_its_own = words[at] == first and words[at + 1] == second
-        return Used(calls, _reset(end, now)) if is_its_own and end > now else None
 
 
 def _reset(end: int, now: int) -> int:

@@ -15,9 +15,8 @@ from gateway.booking.ledger import Ledger
 from gateway.contract.errors import GatewayError, NotFound, Unavailable
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
 from gateway.contract.window import BookingWindow
-from gateway.keys.base import KeysBehind
 from gateway.keys.key import Key
-from gateway.keys.ring import KeyRing
+from gateway.keys.ring import KeyRing, KeysBehind
 from gateway.limits.base import Limiter
 from gateway.pipeline.call import Call, Reply
 from gateway.pipeline.cursor import CursorCipher, bound_to

@@ -7,9 +7,8 @@ from adapters.base import Only, Record
 from gateway.contract import errors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
-from gateway.keys.base import KeysUnreadable
 from gateway.keys.key import Key
-from gateway.keys.ring import KeyRing
+from gateway.keys.ring import KeyRing, KeysUnreadable
 from gateway.keys.secret import PREFIX, digest
 from gateway.limits.base import Quota
 from gateway.policy.policy import Policy
@@ -78,10 +77,8 @@ def throttle(quota: Quota) -> None:
 
 def redactor_for(operation: Operation, key: Key, policy: Policy) -> Redactor:
     """What the key sees of the operation's resource."""
-    resource = operation.returns
-    if resource.governed:
-        return policy.redactor(resource.name, key.level_for(resource.name))
-    return policy.for_whole(resource.name)
+    resource = operation.returns.name
+    return policy.redactor(resource, key.level_for(resource))
 
 
 def others_for(key: Key, policy: Policy) -> Callable[[str], Only]:

@@ -11,12 +11,10 @@ from adapters.base import Report
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View
-from gateway.contract.resources import GOVERNED, RESOURCES
+from gateway.contract.resources import RESOURCES
 from gateway.policy.masks import Mask
 from gateway.policy.redactor import Redactor
 from gateway.policy.rules import WHOLE, ResourceRules, Rules
-
-_UNGOVERNED = [resource for resource in RESOURCES if not resource.governed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +29,6 @@ class Policy:
     hash: str
     rules: Rules
     redactors: Mapping[tuple[str, AccessLevel], Redactor]
-    whole: Mapping[str, Redactor]
     has_rows: bool
 
     @property
@@ -40,12 +37,8 @@ class Policy:
         return self.hash[:12]
 
     def redactor(self, resource: str, level: AccessLevel) -> Redactor:
-        """The view of a governed resource; KeyError for any other."""
+        """The level's view of a resource; each has the same one of what no level governs."""
         return self.redactors[resource, level]
-
-    def for_whole(self, resource: str) -> Redactor:
-        """The only view of a resource that no level governs; KeyError for a governed one."""
-        return self.whole[resource]
 
     def view(self, resource: Resource, level: AccessLevel) -> View:
         """What the level sees of a governed resource, as the interface's description has it."""
@@ -61,18 +54,22 @@ def compile_policy(
 
     What shows as much as in the policy `like`, made for the same `report`, is taken from there.
     """
-    redactors = {
-        (resource.name, level): _redactor(resource, rules[resource.name], level, report, like)
-        for resource in GOVERNED
-        for level in LEVELS
-    }
-    whole = {} if like else {it.name: Redactor(it, it.paths, report) for it in _UNGOVERNED}
+    redactors: dict[tuple[str, AccessLevel], Redactor] = {}
+    for resource in RESOURCES:
+        if resource.governed:
+            own = rules[resource.name]
+            views = [_redactor(resource, own, level, report, like) for level in LEVELS]
+        elif like is not None:
+            views = [like.redactor(resource.name, level) for level in LEVELS]
+        else:
+            views = [Redactor(resource, resource.paths, report)] * len(LEVELS)
+        for level, view in zip(LEVELS, views, strict=True):
+            redactors[resource.name, level] = view
     return Policy(
         file=file,
         hash=digest,
         rules=MappingProxyType(dict(rules)),
         redactors=MappingProxyType(redactors),
-        whole=like.whole if like else MappingProxyType(whole),
         has_rows=any(redactor.only for redactor in redactors.values()),
     )
 

@@ -17,6 +17,9 @@ class AllOrNothing(Enum):
     HIDDEN = "hidden"
     WHOLE = "whole"
 
+    def __str__(self) -> str:
+        return self.value
+
 
 HIDDEN, WHOLE = AllOrNothing.HIDDEN, AllOrNothing.WHOLE
 Sight: TypeAlias = AllOrNothing | Mask

@@ -67,4 +67,4 @@ def test_so_many_addresses_are_remembered_and_no_more() -> None:
     networks = Networks(["10.0.0.0/8"])
     for number in range(3 * REMEMBERED):
         assert networks.admit(f"10.0.{number // 256}.{number % 256}")
-        assert len(networks._known) <= REMEMBERED
+        assert networks.admit.cache_info().currsize <= REMEMBERED

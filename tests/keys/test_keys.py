@@ -14,11 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.base import KeysBehind, KeysUnreadable, OddKey, UnknownKey
 from gateway.keys.key import Key, new_key
-from gateway.keys.ring import ASK_EVERY, BEHIND_AFTER, KNOWN_FOR, UNKNOWN_FOR, KeyRing
+from gateway.keys.ring import (
+    ASK_EVERY,
+    BEHIND_AFTER,
+    KNOWN_FOR,
+    UNKNOWN_FOR,
+    KeyRing,
+    KeysBehind,
+    KeysUnreadable,
+)
 from gateway.keys.secret import digest, hint, mint, well_formed
-from gateway.keys.store import KeyStore
+from gateway.keys.store import KeyStore, OddKey, UnknownKey
 from gateway.store import Store, StoreError, open_store
 from tests.heard import Heard
 

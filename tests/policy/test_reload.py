@@ -302,7 +302,7 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
     start_gateway: Start, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway = await start_gateway(policy=file, policy_widening="approve")
-    keeper, follower = gateway.gateway.follower._keeper, gateway.gateway.follower
+    keeper, follower = gateway.gateway.follower.keeper, gateway.gateway.follower
     first = hash_of(gateway)
     write(file, WIDE)
     await until(lambda: keeper.status.waiting is not None)
@@ -313,7 +313,7 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
     async def down(*_: Any) -> None:
         raise StoreError("locked")
 
-    monkeypatch.setattr(follower._versions, "write", down)
+    monkeypatch.setattr(follower.versions, "write", down)
     write(file, TEXT)
     await until(lambda: hash_of(gateway) == first)
     write(file, WIDE)
@@ -337,8 +337,8 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
     async def down(*_: Any) -> int:
         raise StoreError("locked")
 
-    monkeypatch.setattr(follower._versions, "revision", down)
-    monkeypatch.setattr(follower._versions, "write", down)
+    monkeypatch.setattr(follower.versions, "revision", down)
+    monkeypatch.setattr(follower.versions, "write", down)
     first = hash_of(gateway)
     write(file, NARROW)
     await until(lambda: hash_of(gateway) != first)

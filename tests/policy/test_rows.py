@@ -14,7 +14,7 @@ from adapters.documents.document import ProblemList, parse_document
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED, INVOICE, PATIENT, STOCK_ITEM
-from gateway.policy.reading.conditions import read_only
+from gateway.policy.reading.resource import read_only
 from gateway.policy.rows import (
     EVERY,
     Bound,

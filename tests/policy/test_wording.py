@@ -20,7 +20,6 @@ from gateway.policy.telling.wording import (
     masks_of,
     reasons,
     row_sentences,
-    sight_in_words,
 )
 from tests.policies import TEXT, moved, never, part
 from tests.policy.decisions import rules as any_rules
@@ -84,7 +83,7 @@ def test_each_level_is_told_where_any_has_conditions() -> None:
 def test_a_sight_is_whole_hidden_or_a_mask() -> None:
     mask = read_mask("last(2)")
     assert isinstance(mask, Mask)
-    assert [sight_in_words(each) for each in (WHOLE, HIDDEN, mask)] == [
+    assert [str(each) for each in (WHOLE, HIDDEN, mask)] == [
         "whole",
         "hidden",
         "last(2)",

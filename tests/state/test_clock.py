@@ -16,9 +16,8 @@ from click.testing import CliRunner
 from gateway.app import build
 from gateway.cli import main
 from gateway.inquiries.keys import KeyBook, Which
-from gateway.keys.base import OddTime
 from gateway.keys.ring import REST, LatestTime
-from gateway.keys.store import LATEST, KeyStore
+from gateway.keys.store import LATEST, KeyStore, OddTime
 from gateway.settings import StartRefused, load_settings
 from gateway.store import Store, open_store
 from tests.command import clinic_gateway

@@ -35,9 +35,8 @@ from gateway.inquiries.keys import (
     sights,
     states_of,
 )
-from gateway.keys.base import ChangedKey, KeyExists, KnownSecret
 from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, new_key, read_network
-from gateway.keys.store import row_of
+from gateway.keys.store import ChangedKey, KeyExists, KnownSecret, row_of
 from gateway.usage.store import CallSums, by_day
 
 AT_ONCE = 50

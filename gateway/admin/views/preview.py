@@ -25,9 +25,9 @@ from gateway.contract.resources import GOVERNED
 from gateway.inquiries.keys import Listed, Viewer, Which, lacking, viewer_of
 from gateway.inquiries.policies import deciding_lines
 from gateway.inquiries.practice import first
-from gateway.keys.base import OddKey, UnknownKey
 from gateway.keys.key import Key
 from gateway.keys.secret import FORM
+from gateway.keys.store import OddKey, UnknownKey
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, preview, specimen
 from gateway.policy.telling.wording import reasons

@@ -18,9 +18,8 @@ from gateway.cli.run import Run
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_named
-from gateway.keys.base import OddKey, UnknownKey
 from gateway.keys.key import Key
-from gateway.keys.store import KeyStore
+from gateway.keys.store import KeyStore, OddKey, UnknownKey
 from gateway.policy.telling.wording import Reason, reasons
 from gateway.settings import StartRefused
 from gateway.state import opened_if_begun

@@ -12,7 +12,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import GOVERNED
-from gateway.policy.reading.lists import slip_of
+from gateway.policy.reading.resource import slip_of
 from gateway.policy.values import NoValue, at, read_value
 
 VERSION = 1
@@ -129,8 +129,8 @@ class _CaseReader:
             level, scopes = self.key((*place, "key"), data["key"])
         operation, record, sees = None, None, None
         if "operation" in data:
-            at = (*place, "operation")
-            operation = self.one_of(at, data["operation"], _OPERATIONS, "an operation")
+            here = (*place, "operation")
+            operation = self.one_of(here, data["operation"], _OPERATIONS, "an operation")
         if operation is not None and "record" in data:
             record = self.record((*place, "record"), data["record"], operation)
         if operation is not None and "sees" in data:
@@ -286,8 +286,8 @@ class _CaseReader:
             if name not in known:
                 text = f"{resource.name} has no field {prefix + name!r}{did_you_mean(name, known)}"
                 self.say(here, text, at_key=True)
-            elif known[name].fields and isinstance(written, list) and all(map(_is_dict, written)):
-                inner = known[name].fields, resource, f"{name}[]."
+            elif (members := known[name].fields) and _are_objects(written):
+                inner = members, resource, f"{name}[]."
                 items = enumerate(written)
                 yield name, [dict(self.fields((*here, n), it, *inner)) for n, it in items]
             else:
@@ -306,5 +306,5 @@ class _CaseReader:
         return None
 
 
-def _is_dict(written: Any) -> bool:
-    return isinstance(written, dict)
+def _are_objects(written: Any) -> bool:
+    return isinstance(written, list) and all(isinstance(each, dict) for each in written)

@@ -80,10 +80,7 @@ def run(policy: Policy, cases: Cases) -> Sequence[Outcome]:
 def _answer(policy: Policy, case: PolicyCase) -> Record | None:
     """The record as the key's answer has it; None where it does not exist for the key."""
     operation, record, resource = case.operation, case.record, case.operation.returns
-    if resource.governed:
-        redactor = policy.redactor(resource.name, case.applied)
-    else:
-        redactor = policy.for_whole(resource.name)
+    redactor = policy.redactor(resource.name, case.applied)
     # who books sees the own booking, whatever the conditions say
     if not operation.creates and redactor.only and not redactor.admits(record):
         return None

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from adapters.base import Trouble
 from adapters.documents.document import Place, read_document
 from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.problems import Check, DocumentErrors, Problem, Severity, run
@@ -20,8 +19,8 @@ from adapters.examination import Survey
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.masks import KINDS, LAST, ROUNDED, Mask
 from gateway.policy.policy import Policy
-from gateway.policy.reading.conditions import ONLY
 from gateway.policy.reading.document import Reading, load_policy, spots_of
+from gateway.policy.reading.resource import ONLY
 from gateway.policy.rules import WHOLE, Rules, no_more
 from gateway.settings import shipped_policy
 
@@ -82,7 +81,7 @@ def _risk(code: str, title: str, remedy: str) -> Callable[[_Find], _Find]:
 
 @cache
 def _usual() -> Rules:
-    return load_policy(shipped_policy(), _ignored).rules
+    return load_policy(shipped_policy(), lambda trouble: None).rules
 
 
 def _openings(
@@ -263,7 +262,7 @@ def check_policy(path: Path) -> Checked:
     try:
         reading = Reading(read_document(path, flawed=True))
         warnings = tuple(sorted(set(run(RISKS, reading))))
-        policy = reading.policy(_ignored)
+        policy = reading.policy(lambda trouble: None)
     except DocumentErrors as error:
         return Checked(file=str(path), errors=error.problems, warnings=warnings)
     return Checked(file=str(path), warnings=warnings, policy=policy)
@@ -272,18 +271,15 @@ def check_policy(path: Path) -> Checked:
 def notes_of(policy: Policy, survey: Survey) -> tuple[Problem, ...]:
     """Notes at their places in the policy and in the mapping, in the order of each file."""
     notes: list[Problem] = []
-    spots = spots_of(Path(policy.file).read_bytes(), policy.file).opened
-    for (name, path), spot in sorted(spots.items(), key=lambda item: item[1]):
-        is_open = policy.rules[name].opened_at(path) is not None
-        if is_open and path not in survey.filled.get(name, ()):
-            text = f"{name}.{path} is open, and nothing in the mapping fills it"
-            notes.append(Problem(policy.file, *spot, text, "never-filled"))
+    spots = spots_of(Path(policy.file).read_bytes(), policy.file)
+    for name, rules in policy.rules.items():
+        for path in rules.fields.keys() - survey.filled.get(name, ()):
+            if rules.opened_at(path):
+                text = f"{name}.{path} is open, and nothing in the mapping fills it"
+                notes.append(Problem(policy.file, *spots[name, path], text, "never-filled"))
+    notes.sort()
     for left in survey.left_out:
-        text = f"{left.source} has what no field is made of, which never gets out:"
-        text = f"{text} {', '.join(left.names)}"
+        what, names = "has what no field is made of, which never gets out:", ", ".join(left.names)
+        text = f"{left.source} {what} {names}"
         notes.append(Problem(left.file, left.line, left.column, text, "never-gets-out"))
     return tuple(notes)
-
-
-def _ignored(trouble: Trouble) -> None:
-    pass

@@ -1,19 +1,19 @@
 """Reads the policy file: a policy, or everything that is wrong with it, each at its place."""
 
-import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from adapters.base import Report
 from adapters.documents.document import Document, ProblemList, parse_document, read_document
 from adapters.documents.problems import DocumentErrors, hint, nearest
-from gateway.contract.access import LEVELS, AccessLevel
+from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.policy import Policy, compile_policy
-from gateway.policy.reading.conditions import ONLY, read_only
-from gateway.policy.reading.lists import NEVER, Lists
+from gateway.policy.reading.resource import NEVER, ONLY, Lists, read_only
 from gateway.policy.rules import ResourceRules, Rules
 
 VERSION = 1
@@ -61,7 +61,7 @@ class Reading:
         """The policy that was read; DocumentErrors where anything is wrong with it."""
         if self.problems:
             raise DocumentErrors(self.problems)
-        digest = hashlib.sha256(self.document.content).hexdigest()
+        digest = sha256(self.document.content).hexdigest()
         return compile_policy(self.document.file, digest, self.rules, report, like)
 
     def _rules(self, data: dict[str, Any]) -> Rules:
@@ -121,31 +121,19 @@ class Reading:
         return replace(rules, rows=read_only(self._noted, resource, data[ONLY], rules))
 
 
-Spot = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Spots:
-    """Where a policy file decides: lines and columns, counted from 1.
-
-    `opened` and `masked` by resource and field, `only` by resource and level.
-    """
-
-    opened: dict[tuple[str, str], Spot]
-    masked: dict[tuple[str, str], Spot]
-    only: dict[tuple[str, AccessLevel], Spot]
+Spot = tuple[int, int]  # a line and a column, counted from 1
+MASK = "mask"
+# (resource, field) -> where it opens; (resource, MASK, field) and (resource, ONLY, level) likewise
+Spots = Mapping[tuple[str, ...], Spot]
 
 
 def spots_of(content: bytes, file: str) -> Spots:
     """Where a sound policy file says what; DocumentErrors of one that cannot be read."""
     document = parse_document(content, file)
-    marks, keys, spots = document.marks, document.keys, Spots({}, {}, {})
+    marks, keys, spots = document.marks, document.keys, dict[tuple[str, ...], Spot]()
     for name, lists in Reading(document).lists.items():
-        for path, (_, place) in lists.opens.items():
-            spots.opened[name, path] = marks[place]
-        for path, (_, _, place) in lists.masks.items():
-            spots.masked[name, path] = keys[place]
-        if (name, ONLY) in keys:
-            for level in LEVELS:
-                spots.only[name, level] = keys.get((name, ONLY, level.value), keys[name, ONLY])
+        spots |= {(name, path): marks[place] for path, (_, place) in lists.opens.items()}
+        spots |= {(name, MASK, path): keys[place] for path, (_, _, place) in lists.masks.items()}
+        for level in LEVELS if (name, ONLY) in keys else ():
+            spots[name, ONLY, level] = keys.get((name, ONLY, level.value), keys[name, ONLY])
     return spots

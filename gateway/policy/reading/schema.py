@@ -11,9 +11,8 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import MaskKind, fitting
-from gateway.policy.reading.conditions import BOUNDS, NOT, ONLY
 from gateway.policy.reading.document import VERSION
-from gateway.policy.reading.lists import NEVER
+from gateway.policy.reading.resource import BOUNDS, NEVER, NOT, ONLY
 from gateway.policy.rows import is_ordered
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -33,7 +32,17 @@ def policy_schema() -> Schema:
     resources = {resource.name: _ref(resource.name) for resource in GOVERNED}
     definitions: dict[str, Schema] = {}
     for resource in GOVERNED:
-        definitions |= _definitions(resource)
+        name = resource.name
+        definitions[name] = _resource(resource)
+        definitions[f"{name}-names"] = {"enum": list(resource.paths)}
+        definitions[f"{name}-list"] = _list(resource)
+        definitions[f"{name}-conditions"] = _conditions(resource)
+        for field in map(resource.at, resource.paths):
+            if fitting(field):
+                masks = {"anyOf": [*map(_mask, fitting(field))]}
+                definitions[f"mask-of-{field.format.name}"] = masks
+            if not (field.many or field.values):
+                definitions[f"condition-on-{field.format.name}"] = _condition(field)
     return {
         "$schema": DIALECT,
         "title": "Policy of a clinic gateway",
@@ -49,23 +58,6 @@ def _object(members: Schema) -> Schema:
 
 def _ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name.replace(' ', '-')}"}
-
-
-def _definitions(resource: Resource) -> dict[str, Schema]:
-    """What the schema says of one resource, and of the kinds of field that it has."""
-    name = resource.name
-    made = {
-        name: _resource(resource),
-        f"{name}-names": {"enum": list(resource.paths)},
-        f"{name}-list": _list(resource),
-        f"{name}-conditions": _conditions(resource),
-    }
-    for field in map(resource.at, resource.paths):
-        if fitting(field):
-            made[f"mask-of-{field.format.name}"] = {"anyOf": [*map(_mask, fitting(field))]}
-        if not (field.many or field.values):
-            made[f"condition-on-{field.format.name}"] = _condition(field)
-    return made
 
 
 def _resource(resource: Resource) -> Schema:

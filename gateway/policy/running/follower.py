@@ -9,6 +9,7 @@ the operator's own file says by then, and needs no store for it.
 import asyncio
 import os
 from contextlib import suppress
+from dataclasses import InitVar, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -37,30 +38,25 @@ _STEP, _GROUP = 50, 500
 ROOM = 160 * 1024
 
 
+@dataclass(eq=False)
 class Follower:
     """Has the keeper look at the file, and tells the store how it stands.
 
     `handed` is the file in which what runs is handed on, where other processes serve by it.
     """
 
-    def __init__(
-        self,
-        keeper: Keeper,
-        path: Path,
-        versions: Versions,
-        presence: Presence,
-        events: Events,
-        handed: Path | None = None,
-    ) -> None:
-        self._keeper = keeper
-        self._path = path
-        self._versions = versions
-        self._presence = presence
-        self._handed_path = handed
+    keeper: Keeper
+    path: Path
+    versions: Versions
+    presence: Presence
+    events: InitVar[Events]
+    handed: Path | None = None
+
+    def __post_init__(self, events: Events) -> None:
         self._asked = False
         self._mark: object = None
         self._revision = 0
-        self._handed: tuple[PolicyStatus, int] | None = None
+        self._told: tuple[PolicyStatus, int] | None = None
         self._turns = 0
         self._store = Attempts(events, "policy_store_unusable", kind=StoreError)
         name, failed = "follow the policy", "policy_not_followed"
@@ -69,7 +65,7 @@ class Follower:
 
     async def start(self) -> None:
         """Begins to follow; raises StoreError where the store cannot be used."""
-        self._revision = await self._versions.revision()
+        self._revision = await self.versions.revision()
         await self._tell()
         self._pass_on()
         self._looks.start()
@@ -88,7 +84,7 @@ class Follower:
                 await ended(self._watching)
             with suppress(StoreError):
                 await self._tell()
-            await self._presence.leave()
+            await self.presence.leave()
 
     async def _turn(self) -> None:
         """Looks once, even where the store cannot be asked, then tells the store."""
@@ -97,53 +93,53 @@ class Follower:
         asked, self._asked = self._asked, False
         with self._store:
             try:
-                if self._keeper.unwritten:  # an approval counts only for what nothing ran after
+                if self.keeper.unwritten:  # an approval counts only for what nothing ran after
                     await self._tell()
                 revision = await self._newest(certainly=certainly)
             except StoreError:
-                await self._keeper.look(asked=asked)
+                await self.keeper.look(asked=asked)
                 self._pass_on()
                 raise
-            await self._keeper.look(asked=asked or revision != self._revision)
+            await self.keeper.look(asked=asked or revision != self._revision)
             self._revision = revision
             self._pass_on()
             await self._tell()
 
     async def _newest(self, *, certainly: bool) -> int:
         """Returns the revision; it is not asked for where the store looks untouched."""
-        mark = self._versions.mark()
+        mark = self.versions.mark()
         if not certainly and mark is not None and mark == self._mark:
             return self._revision
-        revision = await self._versions.revision()
+        revision = await self.versions.revision()
         self._mark = mark
         return revision
 
     def _pass_on(self) -> None:
         """Hands the decision to the processes that serve, before anybody else hears of it."""
-        now = status, revision = self._keeper.status, self._revision
-        if self._handed_path is not None and self._handed != now:
+        now = status, revision = self.keeper.status, self._revision
+        if self.handed is not None and self._told != now:
             handover = Handover(
                 version=status.version,
                 loaded_at=status.loaded_at,
                 status=status.members(),
                 revision=revision,
             )
-            put(self._handed_path, handover)
-            self._handed = now
+            put(self.handed, handover)
+            self._told = now
 
     async def _tell(self) -> None:
-        events = list(self._keeper.unwritten)
-        await self._presence.say(self._keeper.status.members(), self._revision, events)
-        self._keeper.written(events)
+        events = list(self.keeper.unwritten)
+        await self.presence.say(self.keeper.status.members(), self._revision, events)
+        self.keeper.written(events)
 
     async def _watch(self) -> None:
         """Wakes the follower where a name changes that may lead to the file."""
         # ..data is what Kubernetes moves on, with every file that is beneath it
-        names = {self._path.name, cases_beside(self._path).name, "..data"}
+        names = {self.path.name, cases_beside(self.path).name, "..data"}
         while True:
             with suppress(OSError, RuntimeError):
                 async for _ in awatch(
-                    self._path.parent,
+                    self.path.parent,
                     watch_filter=lambda _, path: Path(path).name in names,
                     debounce=_GROUP,
                     step=_STEP,

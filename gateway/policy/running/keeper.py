@@ -98,7 +98,7 @@ class PolicyStatus:
         } | ({"madeOf": [digest[:12] for digest in made_of]} if made_of else {})
 
 
-@dataclass
+@dataclass(eq=False)
 class Keeper:
     """Looks at the file when it is asked to, and decides what runs.
 

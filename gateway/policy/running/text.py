@@ -20,7 +20,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import read_mask
-from gateway.policy.reading.conditions import ONLY, read_only
+from gateway.policy.reading.resource import ONLY, read_only
 from gateway.policy.rows import EVERY, NOTHING, RowFilter, conditions_in_file, path_in_list
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
 from gateway.policy.running.versions import Version
@@ -46,8 +46,7 @@ def _written(resource: Resource, rules: ResourceRules) -> Iterator[str]:
             sights = HIDDEN, *rules.fields[path]
             before, sight = sights[number], sights[number + 1]
             if sight != before:  # the field opens, or changes its mask
-                shown = "hidden" if sight is HIDDEN else sight
-                mask = "" if sight is WHOLE else f": {shown}"
+                mask = "" if sight is WHOLE else f": {sight}"
                 entries.append(f"{path_in_list(path)}{mask}")
         yield f"  {level}: [{', '.join(entries)}]\n"
     never = [path_in_list(path) for path in resource.paths if rules.opened_at(path) is None]

@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -239,50 +239,42 @@ async def _write(connection: AsyncConnection, event: Event) -> None:
     await connection.execute(insert(_history).values(_told(event)))
 
 
+@dataclass(eq=False)
 class Presence:
     """One process's row, written when its status changes, and as a heartbeat.
 
     A process that `sweeps` also removes the rows of its neighbours that died.
     """
 
-    def __init__(
-        self,
-        versions: Versions,
-        now: Callable[[], datetime],
-        role: str = "",
-        *,
-        sweeps: bool = False,
-    ) -> None:
-        self._versions = versions
-        self._now = now
-        self._role = {"role": role} if role else {}
-        self._id, self._started_at = str(uuid4()), now()
-        self._sweeps = sweeps
-        self._said: tuple[Mapping[str, Any], int] | None = None
-        self._said_at = now()
+    versions: Versions
+    now: Callable[[], datetime]
+    role: str = ""
+    _: KW_ONLY
+    sweeps: bool = False
+
+    def __post_init__(self) -> None:
+        id_, host, at = str(uuid4()), socket.gethostname(), self.now()
+        self._said = Process(
+            id=id_, host=host, pid=os.getpid(), started_at=at, seen_at=at, revision=-1, state={}
+        )
 
     async def say(
         self, status: Mapping[str, Any], revision: int, events: Sequence[Event] = ()
     ) -> None:
         """Writes the status, unless it has just been written; raises StoreError."""
-        due = self._now() - self._said_at >= HEARTBEAT
-        if not events and not due and self._said == (status, revision):
+        said, state, now = self._said, dict(status), self.now()
+        if self.role:
+            state["role"] = self.role
+        due = now - said.seen_at >= HEARTBEAT
+        if not events and not due and (said.state, said.revision) == (state, revision):
             return
-        process = Process(
-            id=self._id,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            started_at=self._started_at,
-            seen_at=self._now(),
-            revision=revision,
-            state={**status, **self._role},
-        )
-        if self._sweeps and (due or self._said is None):
-            await self._versions.forget_dead(process.host)
-        await self._versions.write(events, process)
-        self._said, self._said_at = (status, revision), process.seen_at
+        if self.sweeps and (due or said.revision < 0):
+            await self.versions.forget_dead(said.host)
+        process = replace(said, seen_at=now, revision=revision, state=state)
+        await self.versions.write(events, process)
+        self._said = process
 
     async def leave(self) -> None:
         """Removes the row; where the store is down, the row expires."""
         with suppress(StoreError):
-            await self._versions.leave(self._id)
+            await self.versions.leave(self._said.id)

@@ -5,7 +5,6 @@ them is a clinic's: they show what a policy does, in previews, panels and tests.
 """
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,15 +26,8 @@ from gateway.policy.values import at
 _NAMESPACE = UUID("6f1a7c52-3d0e-5b8a-9c41-2e7d8f6b0a13")
 # How many items a specimen's list of objects has.
 ITEMS = 2
-
-
-class Absent(Enum):
-    """The value of a field that an answer does not hold."""
-
-    ABSENT = "absent"
-
-
-ABSENT = Absent.ABSENT
+# The value of a field that an answer does not hold.
+ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from gateway.policy.telling.wording import (
     masks_of,
     printable,
     row_sentences,
-    sight_in_words,
 )
 
 COLUMNS = ("resource", "field", "level", "sight", "mask")
@@ -68,7 +67,7 @@ def _markdown(policy: Policy) -> Iterator[str]:
         yield f"| Field | {' | '.join(LEVELS)} |"
         yield f"|---|{'---|' * len(LEVELS)}"
         for path, sights in rules.fields.items():
-            yield f"| `{path}` | {' | '.join(escaped(sight_in_words(sight)) for sight in sights)} |"
+            yield f"| `{path}` | {' | '.join(escaped(str(sight)) for sight in sights)} |"
         sentences = row_sentences(resource, rules)
         yield from [""] if sentences else []
         yield from (f"- {level} sees {escaped(sentence)}." for level, sentence in sentences)
@@ -109,7 +108,6 @@ def as_page(policy: Policy, today: date) -> str:
             if not resource.governed and resource.name in operations
         ],
         kind_of=kind_of,
-        sight_in_words=sight_in_words,
         row_sentences=row_sentences,
         printable=printable,
     )

@@ -11,7 +11,8 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask
-from gateway.policy.reading.document import Spot, Spots
+from gateway.policy.reading.document import MASK, Spot, Spots
+from gateway.policy.reading.resource import ONLY
 from gateway.policy.rows import RowFilter, Value, conditions_in_file, shown
 from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
 
@@ -47,6 +48,7 @@ ENGLISH: Phrases = {
     "up to": "up to {value}",
     "before": "before {value}",
 }
+_AND = ENGLISH["and"]
 # A comparison -> the phrase of it, of amounts and of times.
 _BOUNDS = {
     "min": ("at least", "from"),
@@ -56,14 +58,9 @@ _BOUNDS = {
 }
 
 
-def sight_in_words(sight: Sight) -> str:
-    """`whole`, `hidden`, or the mask as the policy file has it."""
-    return str(sight) if isinstance(sight, Mask) else sight.value
-
-
 def kind_of(sight: Sight) -> str:
     """`whole`, `masked` or `hidden`."""
-    return "masked" if isinstance(sight, Mask) else sight.value
+    return "masked" if isinstance(sight, Mask) else str(sight)
 
 
 def mask_in_words(mask: Mask) -> str:
@@ -97,15 +94,20 @@ def conditions(resource: Resource, rows: RowFilter, phrases: Phrases = ENGLISH) 
             if asked in _BOUNDS:
                 text = phrases[_BOUNDS[asked][is_time]].format(value=_one(field, value))
             else:
-                *first, last = [_one(field, each) for each in value] or [phrases["none"]]
-                text = joined([", ".join(first), last] if first else [last], phrases["or"])
+                values = [_one(field, each) for each in value]
+                text = listed(values or [phrases["none"]], phrases["or"])
             tests.append(phrases["not"].format(value=text) if asked == "not in" else text)
-        parts.append(phrases["is"].format(field=name, tests=joined(tests, phrases["and"])))
-    return joined(parts, phrases["next"]) if parts else ""
+        parts.append(phrases["is"].format(field=name, tests=_joined(tests, phrases["and"])))
+    return _joined(parts, phrases["next"]) if parts else ""
 
 
-def joined(parts: Iterable[str], phrase: str) -> str:
-    """One text of several; `phrase` says how two are joined."""
+def listed(parts: Iterable[str], phrase: str) -> str:
+    """`one, two and three`; `phrase` says how the last two are joined."""
+    *first, last = parts
+    return _joined([", ".join(first), last], phrase) if first else last
+
+
+def _joined(parts: Iterable[str], phrase: str) -> str:
     return reduce(lambda first, last: phrase.format(first=first, last=last), parts)
 
 
@@ -142,20 +144,20 @@ def reasons(
         path="",
         sight=conditions_in_file(resource, rows) if rows else "all",
         why=f"{'only these records exist' if rows else 'every record exists'} at {level}",
-        spot=spots.only.get((resource.name, level)) if rows else None,
+        spot=spots.get((resource.name, ONLY, level)) if rows else None,
     )
     for path in resource.paths:
         sight, first = rules.sight(path, level), rules.opened_at(path)
-        spot = spots.opened.get((resource.name, path))
+        spot = spots.get((resource.name, path))
         lowest = rules.first(path, lambda seen: seen is not HIDDEN)
         why = f"{first} opens it" if first else "no level opens it"
         if isinstance(sight, Mask):
             at = rules.first(path, sight.__eq__)
             why = f"{at} masks it; {f'whole from {first} on' if first else 'whole at no level'}"
-            spot = spots.masked.get((resource.name, path))
+            spot = spots.get((resource.name, MASK, path))
         elif sight is HIDDEN and lowest is not first:
             why = f"{lowest} is the first to see it, masked"
-        yield Reason(path=path, sight=sight_in_words(sight), why=why, spot=spot)
+        yield Reason(path=path, sight=str(sight), why=why, spot=spot)
 
 
 class Effect(StrEnum):
@@ -202,14 +204,13 @@ def _changes(resource: Resource, old: ResourceRules, new: ResourceRules) -> Iter
         if effect := _effect(before.within(after), after.within(before)):
             was, now = (conditions_in_file(resource, it) if it else "all" for it in (before, after))
             how = {Effect.GAIN: "more", Effect.LOSS: "fewer", Effect.OTHER: "other"}[effect]
-            text = f"{name} shows {how} records at {_listed(levels)}: {now} (was {was})"
+            text = f"{name} shows {how} records at {listed(levels, _AND)}: {now} (was {was})"
             yield PolicyChange(name, "", levels, was, now, effect, text)
     for path in resource.paths:
         for one, other, levels in _differing(partial(old.sight, path), partial(new.sight, path)):
             if effect := _effect(no_more(one, other), no_more(other, one)):
-                text = f"{name}.{path} {_verb(one, other, _listed(levels))}"
-                was, now = sight_in_words(one), sight_in_words(other)
-                yield PolicyChange(name, path, levels, was, now, effect, text)
+                text = f"{name}.{path} {_verb(one, other, listed(levels, _AND))}"
+                yield PolicyChange(name, path, levels, str(one), str(other), effect, text)
 
 
 def _differing(
@@ -238,8 +239,3 @@ def _verb(before: Sight, after: Sight, levels: str) -> str:
     if before is HIDDEN:
         return f"becomes visible as {after} at {levels}"
     return f"is shown as {after} at {levels}{was or ' (was whole)'}"
-
-
-def _listed(levels: Iterable[AccessLevel]) -> str:
-    *first, last = [level.value for level in levels]
-    return f"{', '.join(first)} and {last}" if first else last
