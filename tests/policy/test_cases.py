@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.cases.file import Cases, read_cases
+from gateway.policy.cases.file import PolicyCase, read_cases
 from gateway.policy.cases.run import INSIDE, OUTSIDE, cases_beside, coverage, run, verify
 from gateway.policy.masks import Mask, fitting
 from gateway.policy.policy import Policy
@@ -55,7 +55,7 @@ def policy_of(text: str = TEXT) -> Policy:
     return parse_policy(text.encode(), "policies.yaml", lambda trouble: None)
 
 
-def read(tmp_path: Path, text: str) -> Cases:
+def read(tmp_path: Path, text: str) -> Sequence[PolicyCase]:
     file = tmp_path / "policies.test.yaml"
     file.write_text(text, encoding="utf-8")
     return read_cases(file)
@@ -642,7 +642,7 @@ def test_the_shipped_cases_are_no_secret_to_a_package() -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
-    assert read(tmp_path, SOUND + "#" * 70_000).cases
+    assert read(tmp_path, SOUND + "#" * 70_000)
     assert problems(tmp_path, SOUND + "#" * 256 * 1024) == [
         "1:1: the file is larger than 256 KiB; nothing was read"
     ]

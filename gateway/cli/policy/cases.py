@@ -62,8 +62,7 @@ def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float
     covered = f"({len(found.covered)} of {len(found.cells)} cells)"
     lines = [
         *(str(outcome.problem()) for outcome in failed),
-        f"{cases.file}: {passed} of {len(outcomes)} cases passed,"
-        f" {found.percent:g} % covered {covered}",
+        f"{place}: {passed} of {len(outcomes)} cases passed, {found.percent:g} % covered {covered}",
     ]
     uncovered: dict[str, dict[str, list[str]]] = {}
     for (resource, level), names in found.uncovered().items():
@@ -89,7 +88,7 @@ def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float
         "cells": len(found.cells),
         "uncovered": uncovered,
     }
-    about = {"file": policy.file, "hash": policy.hash, "cases": cases.file}
+    about = {"file": policy.file, "hash": policy.hash, "cases": str(place)}
     numbers = {"passed": passed, "failed": len(failed)}
     ok = enough and not failed
     run.say({"ok": ok} | about | numbers | {"failures": failures, "coverage": counts}, lines)

@@ -1,6 +1,6 @@
 """Reads a file of cases: what a clinic expects of its policy, or all that is wrong with it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,13 +31,14 @@ _ID = "00000000-0000-4000-8000-000000000001"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyCase:
-    """One expectation, at its line and column.
+    """One expectation, at its place in a file.
 
     `record` is whole and as answers carry it. `sees` says what is expected at each path: below a
     list of objects a list with a value for each item; None where the record must not be found.
     """
 
     name: str
+    file: str
     line: int
     column: int
     level: AccessLevel
@@ -52,22 +53,14 @@ class PolicyCase:
         return self.scopes.get(self.operation.returns.name, self.level)
 
 
-@dataclass(frozen=True, slots=True)
-class Cases:
-    """All cases of a file."""
-
-    file: str
-    cases: tuple[PolicyCase, ...]
-
-
-def read_cases(path: Path) -> Cases:
+def read_cases(path: Path) -> Sequence[PolicyCase]:
     """The cases in the file at `path`; DocumentErrors with every problem where they cannot be."""
     document = read_document(path, LARGEST, flawed=True)
     reader = _CaseReader(document)
     cases = reader.cases()
     if problems := [*document.flaws, *reader.problems]:
         raise DocumentErrors(problems)
-    return Cases(document.file, tuple(cases))
+    return cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +133,7 @@ class _CaseReader:
         line, column = self.document.marks[place]
         return PolicyCase(
             name=str(name),
+            file=self.document.file,
             line=line,
             column=column,
             level=level,

@@ -1,7 +1,7 @@
 """Tries the cases beside a policy on what answers partners, and counts what they look at."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from adapters.base import Record
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import GOVERNED
-from gateway.policy.cases.file import Cases, PolicyCase, read_cases
+from gateway.policy.cases.file import PolicyCase, read_cases
 from gateway.policy.policy import Policy
 from gateway.policy.telling.wording import conditions
 from gateway.policy.values import at, has_value
@@ -28,18 +28,14 @@ FAILED, UNREADABLE = "failed-case", "bad-cases"
 class Outcome:
     """A case that was tried; it passed where nothing differs."""
 
-    file: str
     case: PolicyCase
     differences: tuple[str, ...]
 
     def problem(self) -> Problem:
         """What a failed one says, in a line."""
-        told = "; ".join(self.differences[:MOST])
-        more = len(self.differences) - MOST
-        if more > 0:
-            told = f"{told}; and {more} more"
-        text = f"{self.case.name}: {told}"
-        return Problem(self.file, self.case.line, self.case.column, text, FAILED)
+        case, more = self.case, len(self.differences) - MOST
+        told = [*self.differences[:MOST], *([f"and {more} more"] if more > 0 else [])]
+        return Problem(case.file, case.line, case.column, f"{case.name}: {'; '.join(told)}", FAILED)
 
 
 def cases_beside(policy: Path) -> Path:
@@ -72,9 +68,9 @@ def summary(problems: Sequence[Problem]) -> str:
     return f"{failed} of its cases {'fails' if failed == 1 else 'fail'}"
 
 
-def run(policy: Policy, cases: Cases) -> Sequence[Outcome]:
+def run(policy: Policy, cases: Iterable[PolicyCase]) -> Sequence[Outcome]:
     """Each case with what differs."""
-    return [Outcome(cases.file, case, tuple(differences(policy, case))) for case in cases.cases]
+    return [Outcome(case, tuple(differences(policy, case))) for case in cases]
 
 
 def _answer(policy: Policy, case: PolicyCase) -> Record | None:
@@ -181,7 +177,7 @@ class Coverage:
         return sum(cell[:2] == (resource, level) for cell in self.cells)
 
 
-def coverage(policy: Policy, cases: Cases) -> Coverage:
+def coverage(policy: Policy, cases: Iterable[PolicyCase]) -> Coverage:
     """What the cases try, whether they pass or not.
 
     A field is tried at a level by a record that has a value there and exists for the level; its
@@ -197,7 +193,7 @@ def coverage(policy: Policy, cases: Cases) -> Coverage:
         )
     )
     tried: set[Cell] = set()
-    for case in cases.cases:
+    for case in cases:
         resource, level = case.operation.returns, case.applied
         if not resource.governed:
             continue
