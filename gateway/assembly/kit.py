@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from adapters.base import Adapter, AdapterError, Trouble
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.administrators.log import DeedLog
-from gateway.audit.journal import Journal, open_journal
+from gateway.audit.journal import Journal, open_audit
 from gateway.audit.upkeep import Upkeep
 from gateway.backend import (
     BackendProbe,
@@ -140,8 +140,10 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
         raise StartRefused(
             f"the logs in the state folder {state} cannot be written: {reason}"
         ) from error
-    journal = await open_journal(kit.settings, store, access, kit.events, kit.now)
-    files = kit.closing(journal).files
+    kit.closers.callback(access.close)
+    audit, recorder = await open_audit(kit.settings, store, kit.events, kit.now)
+    journal = kit.closing(Journal(access, audit, recorder, kit.now))
+    files = journal.files
     kit.metrics.ask_all(
         "gateway_log_lines_waiting",
         lambda: {(name,): file.waiting for name, file in files.items()},

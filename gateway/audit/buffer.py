@@ -15,6 +15,7 @@ from gateway.audit.entries import AuditSecret, ChainHead, DeedLine, Entry, Mark,
 from gateway.background import Periodic
 from gateway.contract.errors import Unavailable
 from gateway.events import Events
+from gateway.identity import reason_of
 from gateway.observe.lines import Outbox, texts
 
 # Seconds between two writes; a booking does not wait for the next.
@@ -61,13 +62,20 @@ class Writer:
     def write(self, lines: Sequence[bytes], now: datetime) -> ChainHead:
         """The head once all of it is on disk; OSError: none of it counts, try again."""
         now = now.astimezone(UTC)
-        tail = self._tail_of(now.date())
+        # a clock that is set back begins no file
+        if self._tail is None or self._day is None or now.date() > self._day:
+            if self._tail is not None:
+                self._tail.mend()
+            tail = Tail(self.folder / f"{now.date()}.{self._chain}.jsonl")
+            self.close()
+            self._tail, self._day = tail, now.date()
+        tail = self._tail
         secret, ahead = self._secret(), now.timestamp() - self._clock()
         marks = []
         # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
         if not tail.size or secret != self._sealing:
-            day = str(self._day)
-            marks.append(Mark(entries.BEGIN, now, chain=self._chain, day=day, key=secret.id))
+            day, key = str(self._day), secret.id
+            marks.append(Mark(entries.BEGIN, now, chain=self._chain, day=day, key=key))
         if abs(ahead - self._ahead) > STEP:
             marks.append(Mark(entries.CLOCK, now, seconds=round(ahead - self._ahead, 3)))
         if not marks and not lines:
@@ -91,23 +99,13 @@ class Writer:
         if self._tail is not None:
             self._tail.close()
 
-    def _tail_of(self, day: date) -> Tail:
-        """The day's file; a clock that is set back begins none."""
-        if self._tail is None or self._day is None or day > self._day:
-            if self._tail is not None:
-                self._tail.mend()
-            tail = Tail(self.folder / f"{day}.{self._chain}.jsonl")
-            self.close()
-            self._tail, self._day = tail, day
-        return self._tail
-
 
 class Unwritten(Exception):
     """An entry is not on disk, and why."""
 
 
 class Buffer:
-    """The entries of one process; every verb is for the event loop's thread.
+    """The entries of one process, in a folder; every verb is for the event loop's thread.
 
     `broken` says why nothing can be written at present, and is empty otherwise. `written` is called
     with the head after each write.
@@ -122,6 +120,7 @@ class Buffer:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.broken = ""
+        self.place = writer.folder
         self._writer = writer
         self._events = events
         self._written = written
@@ -140,11 +139,6 @@ class Buffer:
         self._writes = Periodic(
             EVERY, self._flush, events, name="write the audit", failed="fault_outside_call"
         )
-
-    @property
-    def place(self) -> Path:
-        """The audit's folder."""
-        return self._writer.folder
 
     @property
     def waiting(self) -> int:
@@ -247,31 +241,45 @@ class Buffer:
     async def _flush(self) -> None:
         """One write of all that waits, for all who wait for it."""
         written, self._next = self._next, asyncio.Future()
-        missing = self._outbox.missing
+        missing, error, has_room = self._outbox.missing, None, False
         if missing:
             self._outbox.add(Mark(entries.LOST, self._now(), lines=missing))
         self._moving += self._outbox.take()
         self._moving_size = sum(map(len, self._moving))
         self._writing = True
         try:
-            room = await self._write()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the audit must be written on
-            # they hear of it only once all of this has been done
-            if isinstance(error, OSError):
-                written.set_result(reason_of(error))
-                self._unwritten(error, missing)
-            else:
-                written.set_result("a fault of the gateway")
-                fault = OSError(f"the audit's own fault ({type(error).__name__})")
-                self._unwritten(fault, missing)
-        else:
-            written.set_result("")
-            self._outbox.missing -= missing
-            self._failing_since = None
-            self._let_go()
-            self._recover(missing, room=room)
+            has_room = await self._write()
+        except OSError as unwritten:
+            error = unwritten
+        except Exception as fault:  # noqa: BLE001 - whatever it is, the audit must be written on
+            error = OSError(f"the audit's own fault ({type(fault).__name__})")
         finally:
             self._writing = False
+        # they hear of it only once all of this has been done
+        written.set_result(reason_of(error) if error else "")
+        # some of it may be on disk where not all is
+        del self._moving[: self._on_disk]
+        self._on_disk, self._moving_size = 0, sum(map(len, self._moving))
+        if error is not None and missing and self._moving:  # the mark that says so is made anew
+            self._moving_size -= len(self._moving.pop())
+            missing = 0
+        self._outbox.missing -= missing
+        if self._head is not None:
+            self._written(self._head)
+        self._tell(error, has_room=has_room)
+        if missing:
+            self._events.report("audit_entries_lost", lines=missing)
+
+    def _tell(self, error: OSError | None, *, has_room: bool) -> None:
+        if error is not None:
+            self._break(error)
+            return
+        self._failing_since = None
+        if not has_room:
+            self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), failing=False)
+        elif self.broken:
+            self.broken = ""
+            self._events.report("audit_writable")
 
     async def _write(self) -> bool:
         """In a thread, whether there is room for more; where the disk hangs, that is said at once.
@@ -292,23 +300,6 @@ class Buffer:
             self._break(TimeoutError("the disk does not answer"))
         return await work
 
-    def _let_go(self) -> None:
-        """Of what is on disk, be it not all."""
-        del self._moving[: self._on_disk]
-        self._on_disk = 0
-        self._moving_size = sum(map(len, self._moving))
-        if self._head is not None:
-            self._written(self._head)
-
-    def _unwritten(self, error: OSError, missing: int) -> None:
-        self._let_go()
-        self._break(error)
-        if missing and self._moving:  # the mark that says so is made anew
-            del self._moving[-1]
-        elif missing:
-            self._outbox.missing -= missing
-            self._events.report("audit_entries_lost", lines=missing)
-
     def _break(self, error: OSError, *, failing: bool = True) -> None:
         if failing and self._failing_since is None:
             self._failing_since = self._clock()
@@ -317,15 +308,6 @@ class Buffer:
             said, kind = f"{self.place}: {reason_of(error)}", type(error).__name__
             self._events.report("audit_unwritable", said=said, error=kind)
         self.broken = reason_of(error)
-
-    def _recover(self, missing: int, *, room: bool) -> None:
-        if not room:
-            self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), failing=False)
-        elif self.broken:
-            self.broken = ""
-            self._events.report("audit_writable")
-        if missing:
-            self._events.report("audit_entries_lost", lines=missing)
 
 
 def _pieces(lines: Sequence[bytes], first: int) -> Iterator[Sequence[bytes]]:
@@ -340,8 +322,3 @@ def _pieces(lines: Sequence[bytes], first: int) -> Iterator[Sequence[bytes]]:
             yield lines[begin:at]
             begin, size, most = at, len(line), PIECE
     yield lines[begin:]
-
-
-def reason_of(error: OSError) -> str:
-    """Why, in the system's words."""
-    return (error.strerror or str(error)).lower()

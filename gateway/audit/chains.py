@@ -32,6 +32,8 @@ PLACE = "folder.id"
 FOLDER = "audit"
 # How often, and after how many seconds, a lock is tried again that somebody else holds.
 TRIES, PAUSE = 20, 0.005
+# The head of a chain that has just begun.
+NO_LINE = ChainHead()
 _name = re.compile(r"(\d{4}-\d{2}-\d{2})\.([0-9a-f-]{36})\.jsonl").fullmatch
 
 
@@ -130,7 +132,11 @@ class Tail:
         self.mend()
         self._spoilt = True
         try:
-            self._write(data)
+            written = os.write(self._file, data)
+            while written < len(data):
+                # the rest says why it does not fit
+                written += os.write(self._file, data[written:])
+            os.fdatasync(self._file)
         except OSError:
             with suppress(OSError):
                 self.mend()
@@ -155,13 +161,6 @@ class Tail:
         _lock(file)
         sync_folder(self.path.parent)
         return file
-
-    def _write(self, data: bytes) -> None:
-        written = os.write(self._file, data)
-        while written < len(data):
-            # the rest says why it does not fit
-            written += os.write(self._file, data[written:])
-        os.fdatasync(self._file)
 
 
 def _lock(file: int) -> None:
@@ -201,21 +200,21 @@ class Known:
     place: str
     host: str
     begun: datetime
-    head: ChainHead
-    ended: bool
-    dropped: date | None
-    base: ChainHead
-    base_seal: str
+    head: ChainHead = NO_LINE
+    ended: bool = False
+    dropped: date | None = None
+    base: ChainHead = NO_LINE
+    base_seal: str = ""
 
     def is_sealed(self, secrets: Iterable[AuditSecret]) -> bool:
         """Whether the days were dropped by who has the audit's key."""
         if self.dropped is None:
-            return self.base == ChainHead()
-        seals = [base_seal(secret, self.id, self.dropped, self.base) for secret in secrets]
+            return self.base == NO_LINE
+        seals = [_base_seal(secret, self.id, self.dropped, self.base) for secret in secrets]
         return any(hmac.compare_digest(seal, self.base_seal) for seal in seals)
 
 
-def base_seal(secret: AuditSecret, chain: str, day: date, base: ChainHead) -> str:
+def _base_seal(secret: AuditSecret, chain: str, day: date, base: ChainHead) -> str:
     """What the key says of a chain's days up to that one, of which `base` is the last line."""
     text = b"dropped %b %b %d " % (chain.encode(), str(day).encode(), base.seq) + base.mac
     return f"{secret.id}:{hmac.digest(secret.value, text, 'sha256').hex()}"
@@ -240,18 +239,18 @@ class Chains:
 
     async def begin(self, chain: str, place: str, host: str, pid: int, at: datetime) -> None:
         """A chain without a line."""
-        none = ChainHead()
-        row = {"id": chain, "place": place, "host": host, "pid": pid, "begun_at": at, "ended": 0}
         async with self._store.begin() as connection:
-            await connection.execute(insert(chains).values(**row, **_heads(none, none)))
+            new = Known(id=chain, place=place, host=host, begun=at)
+            await self.enter(connection, [new], pid)
 
     @staticmethod
-    async def enter(connection: AsyncConnection, found: Sequence[Known]) -> None:
-        """Chains of processes that have ended, with the heads that were found in their files."""
+    async def enter(connection: AsyncConnection, found: Sequence[Known], pid: int = 0) -> None:
+        """Chains with the heads that were found in their files; 0 for processes that have ended."""
         for known in found:
-            row = {"id": known.id, "place": known.place, "host": known.host, "pid": 0}
+            row = {"id": known.id, "place": known.place, "host": known.host, "pid": pid}
             row |= {"begun_at": known.begun, "ended": int(known.ended)}
-            row |= _heads(known.head, known.base)
+            row |= {"seq": known.head.seq, "mac": known.head.mac.hex()}
+            row |= {"dropped_seq": known.base.seq, "dropped_mac": known.base.mac.hex()}
             await connection.execute(insert(chains).values(**row))
 
     async def record(self, chain: str, head: ChainHead, at: datetime, *, ended: bool) -> None:
@@ -261,27 +260,19 @@ class Chains:
         async with self._store.begin() as connection:
             await connection.execute(change.values(**row))
 
-    async def drop(self, chain: str, day: date, base: ChainHead, seal: str) -> None:
+    async def drop(self, chain: str, day: date, base: ChainHead, secret: AuditSecret) -> None:
         """Its files up to that day go now; `base` is the head of then."""
         row = {"dropped": str(day), "dropped_seq": base.seq, "dropped_mac": base.mac.hex()}
+        row["dropped_seal"] = _base_seal(secret, chain, day, base)
         change = update(chains).where(chains.c.id == chain, chains.c.dropped_seq <= base.seq)
         async with self._store.begin() as connection:
-            await connection.execute(change.values(**row, dropped_seal=seal))
+            await connection.execute(change.values(**row))
 
     async def known(self) -> Sequence[Known]:
         """All, in the order in which they were begun."""
         async with self._store.begin() as connection:
             rows = await connection.execute(select(chains).order_by(chains.c.begun_at))
             return [_known(row) for row in rows]
-
-
-def _heads(head: ChainHead, base: ChainHead) -> dict[str, int | str]:
-    return {
-        "seq": head.seq,
-        "mac": head.mac.hex(),
-        "dropped_seq": base.seq,
-        "dropped_mac": base.mac.hex(),
-    }
 
 
 def _known(row: Row[tuple[object, ...]]) -> Known:

@@ -5,7 +5,7 @@ It counts who was shown which record, and what each key did.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -18,7 +18,7 @@ import msgspec
 from sqlalchemy import Table, case, delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.audit.chains import DayFile, day_files
+from gateway.audit.chains import day_files
 from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store
 from gateway.store.tables import (
@@ -72,17 +72,24 @@ class DaySpan(msgspec.Struct, gc=False):
         self.last = max(self.last, second)
 
 
-# Of one kind of call: how often it was made, and what it was shown, where that is anything.
-_Cell = tuple[DaySpan, dict[str, DaySpan] | None]
+@dataclass(slots=True)
+class CallCount:
+    """One kind of call on one day: how often it was made, and was shown each record."""
+
+    day: int
+    view: CallView
+    outcome: str
+    reason: str
+    calls: DaySpan
+    shown: dict[str, DaySpan]
 
 
 @dataclass(slots=True)
 class Counted:
     """The sums of some lines; `end` is where in the file the next begins.
 
-    `seq` and `time`, to the second, are the last line's.
-
-    `reads` is (view, day) -> record -> span, `calls` (view, day) -> (outcome, reason) -> span.
+    `seq` and `time`, to the second, are the last line's. `kinds` are by day, key, operation, level,
+    policy, outcome and reason, as they are written; None where that is no day.
     """
 
     end: int
@@ -90,10 +97,7 @@ class Counted:
     rows: int = 0
     seq: int = 0
     time: str = ""
-    reads: dict[tuple[CallView, int], dict[str, DaySpan]] = field(default_factory=dict)
-    calls: dict[tuple[CallView, int], dict[tuple[str, str], DaySpan]] = field(default_factory=dict)
-    # by day, key, operation, level, policy, outcome and reason, as they are written
-    _cells: dict[tuple[str | None, ...], _Cell | None] = field(default_factory=dict)
+    kinds: dict[tuple[str | None, ...], CallCount | None] = field(default_factory=dict)
 
     def add(self, lines: Sequence[AuditLine]) -> None:
         """Some more; marks and what has no time of the right form are passed over."""
@@ -111,30 +115,23 @@ class Counted:
             return
         call = (time[:10], line.key_id, line.operation, line.level, line.policy, line.outcome,
                 line.reason)  # fmt: skip
-        if call not in self._cells:
-            self._cells[call] = self._cell(*call)
-        if (cell := self._cells[call]) is None:
+        if call not in self.kinds:
+            *of_view, outcome, reason = (part or "" for part in call[1:])
+            day, view = day_of(time[:10]), CallView(*of_view)
+            kind = CallCount(day, view, outcome, reason, DaySpan(0, DAY, -1), {})
+            self.kinds[call] = None if day < 0 else kind
+        if (found := self.kinds[call]) is None:
             return
-        calls, shown = cell
-        calls.count(second)
-        if shown is None:
+        found.calls.count(second)
+        if found.outcome != ANSWERED:
             return
+        shown = found.shown
         for record in line.record_ids:
             span = shown.get(record)
             if span is None:
                 span = shown[record] = DaySpan(0, DAY, -1)
                 self.rows += 1
             span.count(second)
-
-    def _cell(self, date: str, *what: str | None) -> _Cell | None:
-        """Where such calls are counted, and what they show; None where that is no day."""
-        if (day := day_of(date)) < 0:
-            return None
-        *of_view, outcome, reason = (part or "" for part in what)
-        view = CallView(*of_view)
-        ends = self.calls.setdefault((view, day), {})
-        calls = ends.setdefault((outcome, reason), DaySpan(0, DAY, -1))
-        return calls, self.reads.setdefault((view, day), {}) if outcome == ANSWERED else None
 
 
 def day_of(text: str) -> int:
@@ -217,10 +214,20 @@ class Index:
 
         What another process takes in at the same time is not taken in twice.
         """
-        lines = 0
-        known = dict(await self.progress())
+        lines, known = 0, dict(await self.progress())
         for file in await asyncio.to_thread(day_files, self._folder):
-            lines += await self._follow(file, known)
+            day = str(file.day)
+            while (at := known.get(file.chain, _NONE)).day <= day:
+                start = at.bytes if at.day == day else 0
+                new = await asyncio.to_thread(count, file.path, start)
+                if new.end == start:
+                    break
+                now = IndexProgress(day, new.end, new.seq or at.seq, new.time or at.time)
+                if await self._take(file.chain, at, now, new):
+                    known[file.chain] = now
+                    lines += new.lines
+                else:  # somebody else was quicker: go on from there
+                    known |= await self.progress()
         return lines
 
     async def backlog(self) -> int:
@@ -239,33 +246,27 @@ class Index:
             rows = await connection.execute(select(audit_progress))
             return {chain: IndexProgress(*rest) for chain, *rest in rows}
 
-    async def _follow(self, file: DayFile, known: dict[str, IndexProgress]) -> int:
-        """What is new in one file."""
-        lines, day = 0, str(file.day)
-        while (at := known.get(file.chain, _NONE)).day <= day:
-            start = at.bytes if at.day == day else 0
-            counted = await asyncio.to_thread(count, file.path, start)
-            if counted.end == start:
-                break
-            now = IndexProgress(day, counted.end, counted.seq or at.seq, counted.time or at.time)
-            if await self._take(file.chain, (at, now), counted):
-                known[file.chain] = now
-                lines += counted.lines
-            else:  # somebody else was quicker: go on from there
-                known |= await self.progress()
-        return lines
-
-    async def _take(
-        self, chain: str, way: tuple[IndexProgress, IndexProgress], counted: Counted
-    ) -> bool:
-        """Add it, all or nothing; False where somebody else was quicker."""
+    async def _take(self, chain: str, at: IndexProgress, now: IndexProgress, new: Counted) -> bool:
+        """Add it, all or nothing; False where the chain is not known as far as `at` any more."""
+        table, kinds = audit_progress, [kind for kind in new.kinds.values() if kind]
         async with self._store.begin() as connection:
-            if not await _moved(connection, chain, *way):
+            if at == _NONE:
+                first = insert_of(connection.dialect, table).values(chain=chain, **now._asdict())
+                moved = await connection.execute(first.on_conflict_do_nothing())
+            else:
+                here = (table.c.chain == chain, table.c.day == at.day, table.c.bytes == at.bytes)
+                change = update(table).where(*here).values(**now._asdict())
+                moved = await connection.execute(change)
+            if not moved.rowcount:
                 return False
-            views = await self._ids(connection, {view for view, _ in counted.calls})
-            await _add(connection, audit_reads, await asyncio.to_thread(_reads, counted, views))
-            await _add(connection, audit_calls, sorted(_calls(counted, views)))
-            await _add(connection, audit_days, sorted(_days(counted, way[1].day)))
+            views = await self._ids(connection, {kind.view for kind in kinds})
+            await _add(connection, audit_reads, await asyncio.to_thread(_reads, kinds, views))
+            calls = (
+                (each.day, views[each.view], each.outcome, each.reason, *_row(each.calls))
+                for each in kinds
+            )
+            await _add(connection, audit_calls, sorted(calls))
+            await _add(connection, audit_days, _days(kinds, now.day))
         self._views.update(views)
         return True
 
@@ -302,42 +303,26 @@ async def _add(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -
         await connection.exec_driver_sql(words, rows[at : at + ROWS_AT_ONCE])
 
 
-async def _moved(
-    connection: AsyncConnection, chain: str, at: IndexProgress, now: IndexProgress
-) -> bool:
-    """Whether the chain was still known as far as `at`, and is now as far as `now`."""
-    table = audit_progress
-    if at == _NONE:
-        first = insert_of(connection.dialect, table).values(chain=chain, **now._asdict())
-        return bool((await connection.execute(first.on_conflict_do_nothing())).rowcount)
-    here = (table.c.chain == chain, table.c.day == at.day, table.c.bytes == at.bytes)
-    moved = update(table).where(*here).values(**now._asdict())
-    return bool((await connection.execute(moved)).rowcount)
+def _row(span: DaySpan) -> Row:
+    return span.times, span.first, span.last
 
 
-def _reads(counted: Counted, views: Mapping[CallView, int]) -> list[Row]:
+def _reads(kinds: Sequence[CallCount], views: Mapping[CallView, int]) -> list[Row]:
     """The rows in the order of the table: in a thread, as there may be many."""
     return sorted(
-        (day, record_key(record), views[view], span.times, span.first, span.last)
-        for (view, day), records in counted.reads.items()
-        for record, span in records.items()
+        (kind.day, record_key(record), views[kind.view], *_row(span))
+        for kind in kinds
+        for record, span in kind.shown.items()
     )
 
 
-def _calls(counted: Counted, views: dict[CallView, int]) -> Iterator[Row]:
-    for (view, day), ends in counted.calls.items():
-        for (outcome, reason), span in ends.items():
-            yield day, views[view], outcome, reason, span.times, span.first, span.last
-
-
-def _days(counted: Counted, day: str) -> Iterator[Row]:
+def _days(kinds: Sequence[CallCount], day: str) -> list[Row]:
     """What was added to each day; the file's own is there even where it has nothing of it."""
     calls, reads = Counter({day_of(day): 0}), Counter[int]()
-    for (_, called), ends in counted.calls.items():
-        calls[called] += sum(span.times for span in ends.values())
-    for (_, called), records in counted.reads.items():
-        reads[called] += sum(span.times for span in records.values())
-    return ((number, calls[number], reads[number]) for number in calls)
+    for kind in kinds:
+        calls[kind.day] += kind.calls.times
+        reads[kind.day] += sum(span.times for span in kind.shown.values())
+    return sorted((number, calls[number], reads[number]) for number in calls)
 
 
 async def forget(store: Store, before: date) -> None:

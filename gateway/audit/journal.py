@@ -7,11 +7,11 @@ import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import uuid4
 
-from gateway.audit.buffer import Buffer, Writer, reason_of
+from gateway.audit.buffer import Buffer, Writer
 from gateway.audit.chains import Chains, audit_folder, named_place
 from gateway.audit.entries import (
     SPARED,
@@ -22,9 +22,9 @@ from gateway.audit.entries import (
     key_file,
     secrets_at_start,
 )
-from gateway.background import Attempts, ended
+from gateway.background import Periodic
 from gateway.events import Events
-from gateway.identity import META
+from gateway.identity import META, reason_of
 from gateway.observe.lines import Lines
 from gateway.observe.logs import Access
 from gateway.settings import Settings, StartRefused
@@ -36,71 +36,51 @@ TELL_AFTER = 10.0
 AT_ONCE, PER_SECOND = 100.0, 1.0
 # Seconds between two heads, unless there is haste: not each write of reads is told.
 RECORD_EVERY = 1.0
-# Seconds between two all the same: while much is booked the store has other things to write.
+# Seconds behind each all the same: while much is booked the store has other things to write.
 PAUSE = 0.05
 # Seconds that the last one may take, at the end.
 LAST = 2.0
 
 
-class Recorder:
+class Recorder(Periodic):
     """Tells the store the newest head of this process's chain, beside the writing.
 
-    The head goes to `record`; what fails is tried again with the next.
+    The head goes to `record`, `soon` where a booking is in it; what fails is tried again with the
+    next.
     """
 
     def __init__(
         self, record: Callable[[ChainHead, bool], Awaitable[None]], events: Events
     ) -> None:
         self._record = record
-        self._attempts = Attempts(events, "audit_head_unrecorded", "audit_head_recorded")
-        self._head: ChainHead | None = None
-        self._news = asyncio.Event()
-        self._haste = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def failing(self) -> bool:
-        """Whether the store does not know the newest head."""
-        return self._attempts.failing
-
-    def start(self) -> None:
-        """Go on until `aclose`."""
-        self._task = asyncio.create_task(self._keep_recording(), name="record the audit's head")
+        self._head = self._recorded = ChainHead()
+        super().__init__(
+            lambda: RECORD_EVERY,
+            self._tell,
+            events,
+            name="record the audit's head",
+            first=self._tell,
+            failed="audit_head_unrecorded",
+            back="audit_head_recorded",
+        )
 
     def written(self, head: ChainHead) -> None:
         """So far it is on disk."""
-        if head != self._head:
-            self._head = head
-            self._news.set()
-
-    def hasten(self) -> None:
-        """A booking is in what was written: it is told now, or PAUSE after the last one."""
-        self._haste.set()
+        self._head = head
 
     async def aclose(self) -> None:
         """The last head, as that of a chain that has ended, where the store takes it in time."""
-        await ended(self._task)
-        if self._head is not None:
-            with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(LAST):
-                    await self._record(self._head, True)
+        await super().aclose()
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(LAST):
+                await self._record(self._head, True)
 
-    async def _keep_recording(self) -> None:
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            self._haste.clear()
-            with self._attempts:
-                if self._head is not None:
-                    await self._record(self._head, False)
-            if self.failing:
-                self._news.set()
-                await asyncio.sleep(RECORD_EVERY)
-                continue
+    async def _tell(self) -> None:
+        head = self._head
+        if head != self._recorded:
+            await self._record(head, False)
+            self._recorded = head
             await asyncio.sleep(PAUSE)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(RECORD_EVERY):
-                    await self._haste.wait()
 
 
 class Sparing:
@@ -170,11 +150,10 @@ class Journal:
         await self.audit.commit()
 
     async def aclose(self) -> None:
-        """Write the rest, and let go of both."""
+        """Write the rest of the audit, and let go of it."""
         if self._telling is not None:
             self._telling.cancel()
             self._tell_spared()
-        self._access.close()
         await self.audit.aclose()
         await self.recorder.aclose()
 
@@ -184,30 +163,12 @@ class Journal:
             self.audit.mark(Mark(SPARED, self._now(), lines=calls, key_id=key_id or ""))
 
 
-async def open_journal(
-    settings: Settings,
-    store: Store,
-    access: Lines,
-    events: Events,
-    now: Callable[[], datetime],
-) -> Journal:
-    """A journal with a chain of its own, which the store knows and which has its first line.
-
-    StartRefused, in a sentence, where the audit cannot be written; StoreError.
-    """
-    with ExitStack() as undone:
-        undone.callback(access.close)
-        buffer, recorder = await _begun(settings, store, events, now)
-        undone.pop_all()
-    return Journal(access, buffer, recorder, now)
-
-
 @asynccontextmanager
 async def open_chain(
     settings: Settings, store: Store, events: Events, now: Callable[[], datetime]
 ) -> AsyncIterator[Buffer]:
-    """The audit alone, with a chain that ends with the block; else as `open_journal`."""
-    buffer, recorder = await _begun(settings, store, events, now)
+    """The audit alone, with a chain that ends with the block; else as `open_audit`."""
+    buffer, recorder = await open_audit(settings, store, events, now)
     try:
         yield buffer
     finally:
@@ -215,27 +176,25 @@ async def open_chain(
         await recorder.aclose()
 
 
-async def _begun(
+async def open_audit(
     settings: Settings, store: Store, events: Events, now: Callable[[], datetime]
 ) -> tuple[Buffer, Recorder]:
-    """Both of a new chain, running."""
-    chains, chain = Chains(store), str(uuid4())
-    folder = audit_folder(settings)
-    with ExitStack() as undone:
-        try:
-            state = await store.meta(META)
-            place = named_place(folder, state)
-            path, begun = key_file(settings), await chains.any_at(place)
-            may_make = not begun and settings.audit.key_file is None
-            secrets = secrets_at_start(path, may_make=may_make, state=state)
-            writer = Writer(folder, chain, NewestSecret(path, secrets), now())
-            undone.callback(writer.close)
-            await chains.begin(chain, place, socket.gethostname(), os.getpid(), now())
-            first = writer.write((), now())
-        except OSError as error:
-            reason = reason_of(error)
-            raise StartRefused(f"the audit in {folder} cannot be written: {reason}") from error
-        undone.pop_all()
+    """Both of a new chain, running; the store knows it, and it has its first line.
+
+    StartRefused, in a sentence, where the audit cannot be written; StoreError.
+    """
+    chains, chain, folder = Chains(store), str(uuid4()), audit_folder(settings)
+    try:
+        state = await store.meta(META)
+        place, path = named_place(folder, state), key_file(settings)
+        may_make = settings.audit.key_file is None and not await chains.any_at(place)
+        secrets = secrets_at_start(path, may_make=may_make, state=state)
+        writer = Writer(folder, chain, NewestSecret(path, secrets), now())
+        await chains.begin(chain, place, socket.gethostname(), os.getpid(), now())
+        first = writer.write((), now())
+    except OSError as error:
+        reason = reason_of(error)
+        raise StartRefused(f"the audit in {folder} cannot be written: {reason}") from error
     recorder = Recorder(lambda head, ended: chains.record(chain, head, now(), ended=ended), events)
     recorder.written(first)
     recorder.start()

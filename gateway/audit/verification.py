@@ -41,6 +41,7 @@ class BrokenChain(Exception):
         super().__init__(f"{path}:{line}: {text}" if line else f"{path}: {text}")
 
 
+@dataclass(slots=True)
 class Walk:
     """Goes along the files of one chain, line by line, from where the store says that it begins.
 
@@ -49,34 +50,30 @@ class Walk:
     then: what it raises ends the walk.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        known: Known,
-        secrets: Sequence[AuditSecret],
-        pause: Pause | None = None,
-    ) -> None:
-        self.head = known.base
-        self.ended = False
-        self.torn = ""
-        self.lines = 0
-        self.files = 0
-        self.notes: list[str] = []
-        self._known = known
-        self._folder = folder
-        self._pause = pause
-        self._secrets = secrets
-        self._secret: AuditSecret | None = None
-        self._first: ChainHead | None = None
+    folder: Path
+    known: Known
+    secrets: Sequence[AuditSecret]
+    pause: Pause | None = None
+    head: ChainHead = field(init=False)
+    ended: bool = False
+    torn: str = ""
+    lines: int = 0
+    files: int = 0
+    notes: list[str] = field(default_factory=list)
+    _secret: AuditSecret | None = None
+    _first: ChainHead | None = None
+
+    def __post_init__(self) -> None:
+        self.head = self.known.base
 
     def follow(self, files: Sequence[DayFile], *, whole: bool = True) -> None:
         """Along these files; where they are the `whole` chain, to its end. BrokenChain; OSError.
 
         An empty file has no line and changes nothing.
         """
-        if not self._known.is_sealed(self._secrets):
+        if not self.known.is_sealed(self.secrets):
             text = "the store says that old days were dropped, and the audit's key did not say so"
-            raise BrokenChain(self._folder, 0, f"chain {self._known.id}: {text}")
+            raise BrokenChain(self.folder, 0, f"chain {self.known.id}: {text}")
         self._go(files)
         if whole:
             self._check_head(files)
@@ -87,7 +84,7 @@ class Walk:
         A file's first line is believed where the head is behind it: what follows must lead to the
         very line that the store recorded. BrokenChain; OSError.
         """
-        recorded = self._known.head
+        recorded = self.known.head
         for at in range(len(files) - 1, -1, -1):
             with files[at].path.open("rb") as lines:
                 first = head_of(lines.readline())
@@ -101,7 +98,7 @@ class Walk:
     def _go(self, files: Sequence[DayFile]) -> None:
         """Along those whose days were not dropped."""
         for file in files:
-            if self._known.dropped is not None and file.day <= self._known.dropped:
+            if self.known.dropped is not None and file.day <= self.known.dropped:
                 self.notes.append(f"{file.path}: is old, and will be dropped")
             else:
                 self._file(file)
@@ -115,8 +112,8 @@ class Walk:
             number = 0
             for number, line in enumerate(lines, 1):
                 self._line(file, number, line)
-                if self._pause is not None and number % REST_AFTER == 0:
-                    self._pause(self.lines)
+                if self.pause is not None and number % REST_AFTER == 0:
+                    self.pause(self.lines)
         if not number:
             self.notes.append(f"{file.path}: is empty")
 
@@ -136,7 +133,7 @@ class Walk:
             head = unseal(line, self.head, self._secret)
         if head is None:
             raise BrokenChain(file.path, number, self._why(line))
-        if head.seq == self._known.head.seq and head.mac != self._known.head.mac:
+        if head.seq == self.known.head.seq and head.mac != self.known.head.mac:
             raise BrokenChain(file.path, number, "is another line than the store recorded")
         self.head, self.lines = head, self.lines + 1
         self.ended = mark is not None and mark.kind == END
@@ -144,15 +141,15 @@ class Walk:
     def _is_torn(self, line: bytes) -> bool:
         """Whether a kill may have left it: it is begun rightly, and the store knows none of it."""
         begin = b'{"seq":%d,' % (self.head.seq + 1)
-        unknown = self.head.seq >= self._known.head.seq
+        unknown = self.head.seq >= self.known.head.seq
         return unknown and (begin.startswith(line[: len(begin)]) or not line.strip(b"\0"))
 
     def _begin(self, file: DayFile, number: int, mark: AuditLine) -> None:
         """From here on that key seals; an older one than before never does."""
-        sealed, ids = f"is sealed with the key {mark.key}", [secret.id for secret in self._secrets]
+        sealed, ids = f"is sealed with the key {mark.key}", [secret.id for secret in self.secrets]
         if mark.key not in ids:
             raise BrokenChain(file.path, number, f"{sealed}, which is not here")
-        secret = self._secrets[ids.index(mark.key)]
+        secret = self.secrets[ids.index(mark.key)]
         if self._secret is not None and ids.index(mark.key) > ids.index(self._secret.id):
             raise BrokenChain(file.path, number, f"{sealed}, which is older")
         if not is_begin_of(file, mark):
@@ -167,13 +164,13 @@ class Walk:
 
     def _check_head(self, files: Sequence[DayFile]) -> None:
         """BrokenChain where all files do not reach as far as the store knows."""
-        recorded = self._known.head
+        recorded = self.known.head
         if self.head.seq < recorded.seq:
-            place = files[-1].path if files else self._folder
+            place = files[-1].path if files else self.folder
             lines = counted(recorded.seq, "line")
             text = f"the store recorded {lines}, the files end with {self.head.seq}"
-            raise BrokenChain(place, 0, f"chain {self._known.id}: {text}")
-        if self._known.ended and not self.ended and self.head != self._known.base:
+            raise BrokenChain(place, 0, f"chain {self.known.id}: {text}")
+        if self.known.ended and not self.ended and self.head != self.known.base:
             raise BrokenChain(files[-1].path, 0, "the last line of its process is missing")
 
 

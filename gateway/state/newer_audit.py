@@ -24,7 +24,7 @@ from gateway.audit.chains import (
     is_open,
     place_of,
 )
-from gateway.audit.entries import DEED, ChainHead, DeedLine, key_file, read_line, read_secrets
+from gateway.audit.entries import DEED, DeedLine, key_file, read_line, read_secrets
 from gateway.audit.verification import BrokenChain, Walk
 from gateway.contract.fields import write_instant
 from gateway.settings import Settings
@@ -97,17 +97,8 @@ def _unknown(folder: Path, file: DayFile) -> Known:
     with file.path.open("rb") as lines, suppress(ValueError):
         if first := read_line(lines.readline()):
             begun = datetime.fromisoformat(first.time)
-    return Known(
-        id=file.chain,
-        place=place_of(folder) or "",
-        host=socket.gethostname(),
-        begun=begun,
-        head=ChainHead(),
-        ended=False,
-        dropped=None,
-        base=ChainHead(),
-        base_seal="",
-    )
+    place, host = place_of(folder) or "", socket.gethostname()
+    return Known(id=file.chain, place=place, host=host, begun=begun)
 
 
 def deeds_since(folder: Path, moment: datetime, names: Mapping[str, str]) -> list[str]:

@@ -117,7 +117,7 @@ class Observers:
                 await call.mark_untold()
             kind = BookingUnknown if call.upload.idempotency_keys() else BookingUnknownWithoutKey
             raise kind from error
-        self.journal.recorder.hasten()
+        self.journal.recorder.soon()
 
     def _refused(self, call: Call, operation: str, error: GatewayError, seconds: float) -> None:
         if isinstance(error, KeyMissing | KeyInvalid):

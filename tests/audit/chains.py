@@ -17,9 +17,10 @@ from gateway.audit.entries import (
     read_secrets,
     secrets_at_start,
 )
-from gateway.audit.upkeep import Retention
+from gateway.audit.upkeep import Upkeep
 from gateway.audit.verification import ChainVerdict, chains_in, verify
 from gateway.observe.lines import texts
+from gateway.settings import Settings
 from gateway.store import Store, open_store
 from tests.heard import Heard
 
@@ -140,5 +141,9 @@ async def machine(folder: Path) -> AsyncIterator[Machine]:
 
 async def expire(made: Machine, before: date, heard: Heard | None = None) -> int:
     """Drop the days before that one, as the running gateway does."""
-    retention = Retention(Chains(made.store), made.audit, heard or Heard())
-    return await retention.expire(read_secrets(made.key), before)
+    return await upkeep_of(made, heard).expire(before)
+
+
+def upkeep_of(made: Machine, heard: Heard | None = None) -> Upkeep:
+    settings = Settings.model_validate({"state": made.folder, "audit": {"keep_days": 2}})
+    return Upkeep(settings, made.store, heard or Heard(), made.clock.now, made.clock.clock)

@@ -13,14 +13,13 @@ from gateway.audit.chains import Chains, place_of
 from gateway.audit.entries import ANSWERED, BEGUN, REFUSED, AuditSecret, ChainHead, Entry, seal
 from gateway.audit.index import CallView, Counted, DaySpan, Index, count, forget, record_key
 from gateway.audit.questions import Days, deeds, readers
-from gateway.audit.upkeep import EXPIRE_EVERY, Upkeep
+from gateway.audit.upkeep import EXPIRE_EVERY
 from gateway.audit.verification import elsewhere
 from gateway.background import RESTS
 from gateway.observe.lines import texts
-from gateway.settings import Settings
 from gateway.store import StoreError
 from gateway.store.tables import audit_reads, audit_views
-from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine
+from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine, upkeep_of
 from tests.audit.stores import postgres, sqlite
 from tests.heard import Heard
 
@@ -186,11 +185,6 @@ def test_ids_of_any_form_have_a_key_of_16_bytes() -> None:
     assert len(set(others)) == len(others)
 
 
-def upkeep_of(made: Machine, told: Heard) -> Upkeep:
-    settings = Settings.model_validate({"state": made.folder, "audit": {"keep_days": 2}})
-    return Upkeep(settings, made.store, told, made.clock.now, made.clock.clock)
-
-
 async def test_the_upkeep_indexes_and_drops_what_is_old(tmp_path: Path) -> None:
     async with machine(tmp_path) as made:
         told, process = Heard(), await made.begin()
@@ -311,13 +305,11 @@ def written(path: Path, entries: list[Entry]) -> bytes:
 
 
 def added(sums: Sums, counted: Counted) -> None:
-    parts = [(view, spans) for (view, _), spans in counted.reads.items()]
-    for view, spans in parts:
-        for record, span in spans.items():
-            add(sums, (view.key_id, view.operation, record), span)
-    for (view, _), ends in counted.calls.items():
-        for (outcome, reason), span in ends.items():
-            add(sums, (view.key_id, view.operation, outcome + reason), span)
+    for kind in filter(None, counted.kinds.values()):
+        of = (kind.view.key_id, kind.view.operation)
+        add(sums, (*of, kind.outcome + kind.reason), kind.calls)
+        for record, span in kind.shown.items():
+            add(sums, (*of, record), span)
 
 
 def add(sums: Sums, name: tuple[str, str, str], span: DaySpan) -> None:
@@ -386,5 +378,6 @@ def test_lines_that_are_none_are_passed_over_and_half_a_line_waits(tmp_path: Pat
 def test_nobodys_calls_have_a_view_of_their_own(tmp_path: Path) -> None:
     nobody = Entry(START, "0" * 32, None, "", (), None, None, REFUSED, "KeyMissing")
     written(tmp_path / "day", [nobody])
-    [(view, _)] = count(tmp_path / "day", 0).calls
-    assert view == CallView("", "", "", "")
+    [kind] = count(tmp_path / "day", 0).kinds.values()
+    assert kind is not None
+    assert kind.view == CallView("", "", "", "")

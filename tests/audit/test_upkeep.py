@@ -1,20 +1,15 @@
 """What a process wrote last before it died is verified, and the store is told of it."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from gateway.audit.chains import Chains, Known
-from gateway.audit.entries import AuditSecret, read_secrets, rotate
-from gateway.audit.upkeep import Ends
+from gateway.audit.entries import rotate
 from gateway.audit.verification import CUT_OFF, RUNS
-from tests.audit.chains import Machine, Process, machine
+from tests.audit.chains import Machine, Process, machine, upkeep_of
 
 
 async def record(made: Machine) -> None:
-    def secrets() -> Sequence[AuditSecret]:
-        return read_secrets(made.key)
-
-    await Ends(Chains(made.store), made.audit, made.clock.now).record(secrets)
+    await upkeep_of(made).record_ends()
 
 
 async def known(made: Machine) -> Known:

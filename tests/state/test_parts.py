@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from gateway.audit.chains import Chains
-from gateway.audit.entries import ChainHead, read_secrets
-from gateway.audit.upkeep import Retention
+from gateway.audit.entries import ChainHead
+from gateway.audit.upkeep import Upkeep
+from gateway.settings import Settings
 from gateway.state.parts import is_named
 from gateway.store import open_store
 from tests.command import clinic_gateway
@@ -143,9 +144,8 @@ async def test_day_files_that_were_old_or_lie_elsewhere_are_not_missed(
     store = open_store(folder / "gateway.db")
     chains, heard = Chains(store), Heard()
     # the gateway was off for longer than days are kept, and another folder's goes on
-    retention = Retention(chains, folder / "audit", heard)
-    secrets = read_secrets(folder / "audit.key")
-    assert await retention.expire(secrets, now.date() + timedelta(days=1)) > 0
+    upkeep = Upkeep(Settings(state=folder), store, heard, lambda: now)
+    assert await upkeep.expire(now.date() + timedelta(days=1)) > 0
     await chains.begin("another", "another-folder", "host", 1, now)
     await chains.record("another", ChainHead(3, bytes(32)), now, ended=True)
     await store.aclose()
