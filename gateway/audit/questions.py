@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Select, Table, and_, exists, func, or_, select
+from sqlalchemy import Select, Table, and_, exists, func, or_, select, true
 
 from gateway.audit.chains import Chains, DayFile, Known, day_files, place_of
 from gateway.audit.entries import ANSWERED, FAILED, UNKNOWN
@@ -83,13 +82,18 @@ async def _rows(
         for at in range(0, len(known), DAYS_AT_ONCE):
             part = table.c.day.in_(known[at : at + DAYS_AT_ONCE])
             rows += await connection.execute(query.where(part, wanted))
-    return [(CallView(*row[-len(views) :]), _occurrences(row), row) for row in rows]
 
+    def moment(day: int, second: int) -> datetime:
+        return _START + timedelta(days=day, seconds=second)
 
-def _occurrences(row: Any) -> Occurrences:
-    day = _START + timedelta(days=row.day)
-    first, last = day + timedelta(seconds=row.first), day + timedelta(seconds=row.last)
-    return Occurrences(row.times, first, last)
+    return [
+        (
+            CallView(*row[-len(views) :]),
+            Occurrences(row.times, moment(row.day, row.first), moment(row.day, row.last)),
+            row,
+        )
+        for row in rows
+    ]
 
 
 def _merged(found: Iterable[tuple[Any, Occurrences]]) -> dict[Any, Occurrences]:
@@ -111,35 +115,27 @@ async def known_days(store: Store) -> list[date]:
 
 async def days_with(store: Store, wanted: EntryFilter, days: Collection[date]) -> set[date]:
     """Those of the days on which there may be such an entry. StoreError."""
-    numbers = [day.toordinal() - EPOCH for day in days]
-    found: set[date] = set()
-    async with store.begin() as connection:
-        for query in _day_queries(wanted, numbers):
-            found.update(map(_date, (await connection.execute(query)).scalars()))
-    return found
-
-
-def _day_queries(wanted: EntryFilter, days: Sequence[int]) -> list[Select[Any]]:
-    calls, reads = audit_calls, audit_reads
-    called = _of_days(calls, days, wanted)
-    if wanted.outcome:
-        called = called.where(calls.c.outcome == wanted.outcome)
-    if not wanted.record or wanted.outcome not in {"", ANSWERED}:
-        return [called]
-    shown = _of_days(reads, days, wanted).where(reads.c.record == record_key(wanted.record))
-    return [shown] if wanted.outcome else [shown, called.where(calls.c.outcome.in_(_UNCOUNTED))]
-
-
-def _of_days(table: Any, days: Sequence[int], wanted: EntryFilter) -> Select[Any]:
-    # each day by its number: so the index is sought once a day, and never read along
-    query = select(table.c.day).where(table.c.day.in_(days)).distinct()
-    views = select(audit_views.c.id)
+    views, calls, reads = select(audit_views.c.id), audit_calls.c, audit_reads.c
     if wanted.keys is not None:
         views = views.where(audit_views.c.key_id.in_(wanted.keys))
     if wanted.operation:
         views = views.where(audit_views.c.operation == wanted.operation)
-    is_narrow = wanted.keys is not None or bool(wanted.operation)
-    return query.where(table.c.view_id.in_(views)) if is_narrow else query
+    asked: list[tuple[Table, Any]] = []
+    if wanted.record and wanted.outcome in {"", ANSWERED}:
+        asked.append((audit_reads, reads.record == record_key(wanted.record)))
+        if not wanted.outcome:
+            asked.append((audit_calls, calls.outcome.in_(_UNCOUNTED)))
+    else:
+        asked.append((audit_calls, calls.outcome == wanted.outcome if wanted.outcome else true()))
+    # each day by its number: so the index is sought once a day, and never read along
+    numbers, found = [day.toordinal() - EPOCH for day in days], set[date]()
+    async with store.begin() as connection:
+        for table, so in asked:
+            query = select(table.c.day).where(table.c.day.in_(numbers), so).distinct()
+            if wanted.keys is not None or wanted.operation:
+                query = query.where(table.c.view_id.in_(views))
+            found.update(map(_date, (await connection.execute(query)).scalars()))
+    return found
 
 
 async def first_loss(
@@ -248,22 +244,14 @@ def _gaps(
     known: Sequence[Known], progress: Mapping[str, IndexProgress], others: Collection[Known]
 ) -> list[Gap]:
     """Where `known` was read before the files were, and `others` are chains of other folders."""
-
-    def folder(chain: Known) -> tuple[str, str]:
-        return chain.place, chain.host
-
-    def missing(chain: Known) -> int:
+    gaps: dict[tuple[str, str], Gap] = {}
+    for chain in sorted(known, key=lambda each: (each.place, each.host)):
         at = progress.get(chain.id)
-        return max(0, chain.head.seq - max(chain.base.seq, at.seq if at else 0))
-
-    def known_until(chain: Known) -> str:
-        at = progress.get(chain.id)
-        return (at.time if at else chain.begun.isoformat())[:19] + "Z"
-
-    behind = sorted(filter(missing, known), key=folder)
-    found = []
-    for (_, host), chains in groupby(behind, key=folder):
-        own = list(chains)
-        lines, until = sum(map(missing, own)), min(map(known_until, own))
-        found.append(Gap(host=host, here=own[0] not in others, lines=lines, until=until))
-    return found
+        lines = chain.head.seq - max(chain.base.seq, at.seq if at else 0)
+        if lines > 0:
+            until = (at.time if at else chain.begun.isoformat())[:19] + "Z"
+            new = Gap(host=chain.host, here=chain not in others, lines=0, until=until)
+            gap = gaps.get((chain.place, chain.host), new)
+            more = replace(gap, lines=gap.lines + lines, until=min(gap.until, until))
+            gaps[chain.place, chain.host] = more
+    return list(gaps.values())

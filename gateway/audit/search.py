@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
@@ -60,16 +60,6 @@ class Piece:
     def times(self) -> tuple[datetime | None, datetime | None]:
         """Those of the first and the last line."""
         return _time_in(self.data[: self.data.index(b"\n")]), _time_in(self.last)
-
-    def lines_with(self, needles: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
-        """Where in the file each line that has one of them begins, and the line, the last first."""
-        likely = re.compile(b"|".join(map(re.escape, needles)))
-        before = len(self.data)
-        for match in reversed(list(likely.finditer(self.data))):
-            if match.start() < before:
-                before = self.data.rfind(b"\n", 0, match.start()) + 1
-                end = self.data.index(b"\n", match.start()) + 1
-                yield self.offset + before, self.data[before:end]
 
 
 def _time_in(line: bytes) -> datetime | None:
@@ -145,26 +135,24 @@ class EntryFilter:
 
     def among(self, piece: Piece, most: int) -> list[Hit]:
         """The last ones of some lines, the last first."""
-        if self.keys == frozenset() or self._is_past(piece):
-            return []
-        counts = [sum(map(piece.data.count, group)) for group in self.needles]
         found: list[Hit] = []
-        if not min(counts):
+        if self.keys == frozenset() or self._is_past(piece):
             return found
-        rarest = self.needles[counts.index(min(counts))]
-        for start, line in piece.lines_with(rarest):
-            if (hit := self._hit(line, start)) is not None:
-                found.append(hit)
+        data, before = piece.data, len(piece.data)
+        rarest = min(self.needles, key=lambda group: sum(map(data.count, group)))
+        likely = re.compile(b"|".join(map(re.escape, rarest)))
+        for match in reversed(list(likely.finditer(data))):
+            if match.start() >= before:
+                continue
+            before = data.rfind(b"\n", 0, match.start()) + 1
+            end = data.index(b"\n", match.start()) + 1
+            entry = read_line(data[before:end])
+            at = _moment(entry.time) if entry and entry.outcome and not entry.kind else None
+            if entry and at and self._is_meant(entry, at):
+                found.append(Hit(at, entry, piece.offset + before, piece.offset + end))
             if len(found) == most:
                 break
         return found
-
-    def _hit(self, line: bytes, start: int) -> Hit | None:
-        entry = read_line(line)
-        at = _moment(entry.time) if entry and entry.outcome and not entry.kind else None
-        if entry is None or at is None or not self._is_meant(entry, at):
-            return None
-        return Hit(at, entry, start, start + len(line))
 
     def _is_meant(self, entry: AuditLine, at: datetime) -> bool:
         return (
