@@ -56,7 +56,6 @@ class Refusal(Exception):
 
 
 def answer(page: PanelPage) -> Handler:
-
     async def handler(request: web.Request) -> web.StreamResponse:
         visit = Visit(request, await get_session(request))
         if page.needs is not None:
@@ -79,12 +78,9 @@ def answer(page: PanelPage) -> Handler:
 
 def is_same(told: object, known: object) -> bool:
     """Returns whether a form holds what is known; of nothing, nothing is."""
-    return (
-        isinstance(told, str)
-        and isinstance(known, str)
-        and bool(known)
-        and compare_digest(printable(told).encode(), printable(known).encode())
-    )
+    if not isinstance(told, str) or not isinstance(known, str) or not known:
+        return False
+    return compare_digest(printable(told).encode(), printable(known).encode())
 
 
 def _to_sign_in(visit: Visit) -> web.Response:
@@ -161,13 +157,10 @@ async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 _REASONS = {400: "unread", 404: "missing", 405: "method", 408: "unread", 413: "large"}
 # The first that fits counts.
-_FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
+_FAILURES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int, str], ...] = (
     (StoreError, 503, "store"),
     (NotARequest, 400, "proxy"),  # it does not say who calls, or in a way that nobody can read
-    (UnknownKey, 404, "missing"),
-    (OddKey, 404, "missing"),
-    (RevokedKey, 404, "missing"),
-    (NoSuchAdministrator, 404, "missing"),
+    ((UnknownKey, OddKey, RevokedKey, NoSuchAdministrator), 404, "missing"),
     (AdapterError, 502, "practice"),
     (PasswordChanged, 403, "form"),
     (Unended, 503, "unended"),
@@ -186,8 +179,7 @@ async def _failure(request: web.Request, error: Exception) -> web.Response:
     elif isinstance(error, GatewayError) and not isinstance(error, NotARequest):
         status, reason = (502 if error.status < 500 else error.status), "practice"
     else:
-        found = ((code, text) for kind, code, text in _FAILURES if isinstance(error, kind))
-        status, reason = next(found)
+        status, reason = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
     if reason == "store":
         events.report("panel_store_unusable", error)
     elif reason == "fault":

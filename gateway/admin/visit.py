@@ -93,8 +93,8 @@ class StoreStorage(AbstractStorage):
             set_cookie(context, response, self.cookie_name, "", 0)
         elif session.identity is None:
             address, agent = context.address_of(request), request.headers.get("User-Agent", "")
-            who, now, agent = data[ADMINISTRATOR], context.now(), printable(agent)
-            token = await sessions.begin(who, request[PROVED], data, now, address, agent)
+            who, proved, now = data[ADMINISTRATOR], request[PROVED], context.now()
+            token = await sessions.begin(who, proved, data, now, address, printable(agent))
             set_cookie(context, response, self.cookie_name, token)
         else:
             await sessions.save(session.identity, data)
@@ -173,7 +173,7 @@ class Visit:
         """
         status = 422 if errors and status == 200 else status
         said = self.session.pop(SAID) if SAID in self.session and not self.is_part else None
-        known: dict[str, Any] = {
+        values = {
             "t": self.words,
             "clock": self.clock,
             "language": self.words.language,
@@ -185,8 +185,8 @@ class Visit:
             "errors": errors or {},
             "wait": wait,
             "status": status,
+            **values,
         }
-        values = known | values
         page = aiohttp_jinja2.render_template(template, self.request, values, status=status)
         if wait:
             page.headers["Retry-After"] = str(wait)

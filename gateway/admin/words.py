@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -49,9 +49,8 @@ def catalogue() -> Mapping[str, Mapping[str, Text]]:
         try:
             data = tomllib.loads(file.read_text("utf-8"))
         except tomllib.TOMLDecodeError as error:
-            raise DocumentErrors(
-                [Problem(str(file), 0, 0, f"is not valid TOML: {error}")]
-            ) from error
+            problem = Problem(str(file), 0, 0, f"is not valid TOML: {error}")
+            raise DocumentErrors([problem]) from error
         found |= {f"{file.stem}.{name}": texts for name, texts in data.items()}
     return found
 
@@ -89,15 +88,12 @@ class Words:
     def number(self, value: float, places: int = 0) -> str:
         """Returns it as it is written in that language: 1,234.5 or 1 234,5."""
         text = f"{value:,.{places}f}"
-        if self.language == "fr":
-            # a narrow blank that does not break
-            return text.replace(",", "\u202f").replace(".", ",")
-        return text
+        # a narrow blank that does not break
+        return text if self.language == "en" else text.replace(",", "\u202f").replace(".", ",")
 
     def percent(self, share: float) -> str:
         """Returns a share of 1 in hundredths; what is above nothing is never shown as nothing."""
-        hundredths = share * 100
-        text = "<1" if 0 < hundredths < 1 else f"{hundredths:.0f}"
+        text = "<1" if 0 < share < 0.01 else f"{share * 100:.0f}"
         return f"{text}\u202f%" if self.language == "fr" else f"{text}%"
 
     def listed(self, names: Sequence[str], phrase: str) -> str:
@@ -164,9 +160,7 @@ def _forms(text: Text) -> Sequence[str]:
     return [text] if isinstance(text, str) else text
 
 
-@cache
-def words(language: str) -> Words:
-    return Words(language)
+words = cache(Words)
 
 
 def language_of(accepted: str) -> str:
@@ -187,38 +181,32 @@ def language_of(accepted: str) -> str:
 
 def check_words() -> None:
     """Raises DocumentErrors with each text that is missing, or missing in a language."""
-    texts = catalogue()
-    wrong = [
-        (file, name, f"there is no text for {name}; add a line")
-        for file, name in needed()
-        if f"{file}.{name}" not in texts
-    ]
-    for full_name, translations in texts.items():
-        file, _, name = full_name.partition(".")
-        absent = ", ".join(language for language in LANGUAGES if language not in translations)
-        if absent:
-            wrong.append((file, name, f"{name} has no text in {absent}; write"))
     empty = ", ".join(f'{language} = "..."' for language in LANGUAGES)
-    problems = [
-        Problem(str(FOLDER / f"{file}.toml"), 0, 0, f'{text} "{name}" = {{ {empty} }}')
-        for file, name, text in wrong
-    ]
+    texts, problems = catalogue(), []
+    for full_name in (*(name for name in needed() if name not in texts), *texts):
+        file, _, name = full_name.partition(".")
+        absent = ", ".join(each for each in LANGUAGES if each not in texts.get(full_name, ()))
+        said = f"{name} has no text in {absent}; write"
+        if full_name not in texts:
+            said = f"there is no text for {name}; add a line"
+        if absent:
+            text = f'{said} "{name}" = {{ {empty} }}'
+            problems.append(Problem(str(FOLDER / f"{file}.toml"), 0, 0, text))
     if problems:
         raise DocumentErrors(problems)
 
 
-def needed() -> Iterator[tuple[str, str]]:
-    """Yields the file and the name of each text that a page looks up by a name from a table."""
-    for resource in RESOURCES:
-        yield "resources", resource.name
-        yield from (("fields", f"{resource.name}.{path}") for path in resource.paths)
-    yield from (("rights", permission) for permission in Permission)
-    yield from (("rights", f"{right}_about") for right in (*Permission, *LEVELS))
-    for role in Role:
-        yield "roles", role
-        yield "roles", f"{role}_about"
-    yield from (("masks", kind) for kind in KINDS)
-    yield from (("conditions", phrase) for phrase in ENGLISH)
+def needed() -> list[str]:
+    """Returns the name of each text that a page looks up by a name from a table."""
+    return [
+        *(f"resources.{resource.name}" for resource in RESOURCES),
+        *(f"fields.{resource.name}.{path}" for resource in RESOURCES for path in resource.paths),
+        *(f"rights.{permission}" for permission in Permission),
+        *(f"rights.{right}_about" for right in (*Permission, *LEVELS)),
+        *(f"roles.{role}{about}" for role in Role for about in ("", "_about")),
+        *(f"masks.{kind}" for kind in KINDS),
+        *(f"conditions.{phrase}" for phrase in ENGLISH),
+    ]
 
 
 class PageClock:

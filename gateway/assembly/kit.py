@@ -143,14 +143,13 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
     kit.closers.callback(access.close)
     audit, recorder = await open_audit(kit.settings, store, kit.events, kit.now)
     journal = kit.closing(Journal(access, audit, recorder, kit.now))
-    files = journal.files
     kit.metrics.ask_all(
         "gateway_log_lines_waiting",
-        lambda: {(name,): file.waiting for name, file in files.items()},
+        lambda: {("access",): access.waiting, ("audit",): audit.waiting},
     )
     kit.metrics.ask_all(
         "gateway_log_writable",
-        lambda: {(name,): not file.broken for name, file in files.items()},
+        lambda: {("access",): not access.broken, ("audit",): not audit.broken},
     )
     return journal
 

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gateway.identity import content_of, identity_of, replace_text, state_line, write_new
+from gateway.identity import content_of, identity_of, reason_of, replace_text, state_line, write_new
 from gateway.settings import Settings, StartRefused
 from gateway.settings.kinds import read_sealing_secret
 
@@ -209,7 +209,7 @@ def secrets_at_start(
             )
         # two processes may start at once: who comes second reads what the first has made
         with suppress(FileExistsError):
-            _write(path, (), state)
+            _add_secret(path, state)
     return read_secrets(path)
 
 
@@ -219,20 +219,19 @@ def rotate(path: Path, state: str | None = None) -> AuditSecret:
     A file that is gone is made anew for the state with that identity.
     """
     if not path.exists():
-        return _write(path, (), state)
-    return _write(path, read_secrets(path), identity_of(path), like=path.stat())
+        return _add_secret(path, state)
+    return _add_secret(path, identity_of(path), read_secrets(path), path.stat())
 
 
-def _write(
+def _add_secret(
     path: Path,
-    known: Sequence[AuditSecret],
     state: str | None,
+    known: Sequence[AuditSecret] = (),
     like: os.stat_result | None = None,
 ) -> AuditSecret:
     """A new secret before those; a file that must be new has nothing that it is `like`."""
     new = AuditSecret(secrets.token_bytes(32))
-    lines = "".join(f"{secret.value.hex()}\n" for secret in (new, *known))
-    text = state_line(state) + lines
+    text = state_line(state) + "".join(f"{each.value.hex()}\n" for each in (new, *known))
     try:
         if like is None:
             write_new(path, text)
@@ -241,8 +240,9 @@ def _write(
     except FileExistsError:
         raise
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise StartRefused(f"the audit's key {path} cannot be written: {reason}") from error
+        raise StartRefused(
+            f"the audit's key {path} cannot be written: {reason_of(error)}"
+        ) from error
     return new
 
 

@@ -92,19 +92,19 @@ class Sparing:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # how many lines are left, and as of when
-        self._left: dict[str | None, tuple[float, float]] = {}
+        # when each has as many lines again as at first
+        self._full_at: dict[str | None, float] = {}
         self._spared: Counter[str | None] = Counter()
 
     def spares(self, key_id: str | None) -> bool:
         """Whether this call goes without, and is only counted."""
         now = self._clock()
-        left, since = self._left.get(key_id, (AT_ONCE, now))
-        left = min(AT_ONCE, left + (now - since) * PER_SECOND)
-        spared = left < 1
-        self._left[key_id] = left if spared else left - 1, now
-        self._spared[key_id] += spared
-        return spared
+        full_at = max(now, self._full_at.get(key_id, now)) + 1 / PER_SECOND
+        if full_at - now > AT_ONCE / PER_SECOND:
+            self._spared[key_id] += 1
+            return True
+        self._full_at[key_id] = full_at
+        return False
 
     def told(self) -> Mapping[str | None, int]:
         """How many calls went without since this was asked last."""
@@ -124,11 +124,6 @@ class Journal:
         self._telling: asyncio.TimerHandle | None = None
         self.audit = audit
         self.recorder = recorder
-
-    @property
-    def files(self) -> Mapping[str, Lines | Buffer]:
-        """Both, by what they are called in the figures."""
-        return {"access": self._access, "audit": self.audit}
 
     def note(self, access: Access, entry: Entry | None, *, counted: bool = True) -> None:
         """Both lines of one call; no entry where it has one already.

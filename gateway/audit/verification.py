@@ -41,13 +41,29 @@ class BrokenChain(Exception):
         super().__init__(f"{path}:{line}: {text}" if line else f"{path}: {text}")
 
 
+@dataclass(slots=True, kw_only=True)
+class ChainVerdict:
+    """What is to be said of one chain; `broken` is empty where it is whole.
+
+    `state`: it runs; it ended in order; or its process was cut off, and may have lost its last
+    moment. `notes` are no alarm.
+    """
+
+    chain: str
+    lines: int = 0
+    files: int = 0
+    state: str = CUT_OFF
+    broken: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class Walk:
     """Goes along the files of one chain, line by line, from where the store says that it begins.
 
     `head` is the last line that is as it was written, `ended` whether its process ended with it;
-    `torn` tells of one behind it that was cut off. `notes` are no alarm. `pause` is called now and
-    then: what it raises ends the walk.
+    `torn` tells of one behind it that was cut off. `verdict` has the sums so far. `pause` is called
+    now and then: what it raises ends the walk.
     """
 
     folder: Path
@@ -57,14 +73,13 @@ class Walk:
     head: ChainHead = field(init=False)
     ended: bool = False
     torn: str = ""
-    lines: int = 0
-    files: int = 0
-    notes: list[str] = field(default_factory=list)
+    verdict: ChainVerdict = field(init=False)
     _secret: AuditSecret | None = None
     _first: ChainHead | None = None
 
     def __post_init__(self) -> None:
         self.head = self.known.base
+        self.verdict = ChainVerdict(chain=self.known.id)
 
     def follow(self, files: Sequence[DayFile], *, whole: bool = True) -> None:
         """Along these files; where they are the `whole` chain, to its end. BrokenChain; OSError.
@@ -99,12 +114,12 @@ class Walk:
         """Along those whose days were not dropped."""
         for file in files:
             if self.known.dropped is not None and file.day <= self.known.dropped:
-                self.notes.append(f"{file.path}: is old, and will be dropped")
+                self.verdict.notes.append(f"{file.path}: is old, and will be dropped")
             else:
                 self._file(file)
 
     def _file(self, file: DayFile) -> None:
-        self.files += 1
+        self.verdict.files += 1
         if self.torn:
             text = f"a file that follows a line that was cut off: {self.torn}"
             raise BrokenChain(file.path, 0, text)
@@ -113,9 +128,9 @@ class Walk:
             for number, line in enumerate(lines, 1):
                 self._line(file, number, line)
                 if self.pause is not None and number % REST_AFTER == 0:
-                    self.pause(self.lines)
+                    self.pause(self.verdict.lines)
         if not number:
-            self.notes.append(f"{file.path}: is empty")
+            self.verdict.notes.append(f"{file.path}: is empty")
 
     def _line(self, file: DayFile, number: int, line: bytes) -> None:
         if self.ended:
@@ -135,7 +150,8 @@ class Walk:
             raise BrokenChain(file.path, number, self._why(line))
         if head.seq == self.known.head.seq and head.mac != self.known.head.mac:
             raise BrokenChain(file.path, number, "is another line than the store recorded")
-        self.head, self.lines = head, self.lines + 1
+        self.head = head
+        self.verdict.lines += 1
         self.ended = mark is not None and mark.kind == END
 
     def _is_torn(self, line: bytes) -> bool:
@@ -188,22 +204,6 @@ def is_begin_of(file: DayFile, mark: AuditLine) -> bool:
     return (mark.kind, mark.chain, mark.day) == (BEGIN, file.chain, str(file.day))
 
 
-@dataclass(slots=True, kw_only=True)
-class ChainVerdict:
-    """What is to be said of one chain; `broken` is empty where it is whole.
-
-    `state`: it runs; it ended in order; or its process was cut off, and may have lost its last
-    moment. `notes` are no alarm.
-    """
-
-    chain: str
-    lines: int = 0
-    files: int = 0
-    state: str = CUT_OFF
-    broken: str = ""
-    notes: list[str] = field(default_factory=list)
-
-
 def chains_in(folder: Path) -> frozenset[str]:
     """The chains that the folder has files of."""
     return frozenset(file.chain for file in day_files(folder))
@@ -235,26 +235,24 @@ def verify(
 
 def _verdict(walk: Walk, known: Known, files: Sequence[DayFile]) -> ChainVerdict:
     """All that is to be said of one chain."""
-    broken = ""
+    verdict = walk.verdict
     try:
         walk.follow(files)
     except BrokenChain as error:
-        broken = str(error)
+        verdict.broken = str(error)
     except OSError as error:
-        broken = f"{error.filename}: cannot be read: {(error.strerror or '').lower()}"
-    state = ENDED if walk.ended else CUT_OFF
-    if not walk.ended and files and is_open(files[-1].path):
-        state = RUNS
-    notes = walk.notes
-    if state != RUNS and walk.head.seq > known.head.seq:
+        verdict.broken = f"{error.filename}: cannot be read: {(error.strerror or '').lower()}"
+    if walk.ended:
+        verdict.state = ENDED
+    elif files and is_open(files[-1].path):
+        verdict.state = RUNS
+    if verdict.state != RUNS and walk.head.seq > known.head.seq:
         beyond = counted(walk.head.seq - known.head.seq, "line")
         text = f"the files go {beyond} beyond what the store recorded"
-        notes.append(f"{files[-1].path}: {text}")
+        verdict.notes.append(f"{files[-1].path}: {text}")
     if walk.torn:
-        notes.append(walk.torn)
-    return ChainVerdict(
-        chain=known.id, lines=walk.lines, files=walk.files, state=state, broken=broken, notes=notes
-    )
+        verdict.notes.append(walk.torn)
+    return verdict
 
 
 def is_foreign(known: Sequence[Known], place: str | None, *, shared: bool) -> bool:

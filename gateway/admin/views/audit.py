@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +23,11 @@ from gateway.audit.chains import audit_folder, place_of
 from gateway.audit.entries import ANSWERED, BEGUN, FAILED, REFUSED, UNKNOWN, AuditLine
 from gateway.audit.index import record_id, uuid_key
 from gateway.audit.questions import Days, IndexState, brought_up
-from gateway.audit.search import EntryFilter, read_cursor
+from gateway.audit.search import EntryFilter, SearchCursor, read_cursor
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED
+from gateway.identity import reason_of
 from gateway.inquiries.audit import (
     EntryPage,
     Fields,
@@ -136,40 +138,50 @@ def _moment(text: str, zone: ZoneInfo, *, is_end: bool) -> datetime:
 
 @get("/audit")
 async def _entries(visit: Visit) -> web.Response:
-    filters, after = await read_filters(visit, visit.request.query), visit.asked("after")
-    found, unread = EntryPage(entries=[], rest=None, in_time=True), ""
-    try:
-        place = read_cursor(after) if after else None
-    except ValueError:
-        place = None
-    folder = audit_folder(visit.context.settings)
-    if not filters.errors:
-        try:
-            found = await find_entries(visit.store, folder, filters.wanted, PAGE, place)
-        except OSError as error:
-            unread = _unreadable(folder, error)
-    rows = [(datetime.fromisoformat(entry.time), entry) for entry in found.entries]
+    filters, after, place = (
+        await read_filters(visit, visit.request.query),
+        visit.asked("after"),
+        None,
+    )
+    with suppress(ValueError):
+        place = read_cursor(after)
     return visit.page(
         "audit/list.html",
         errors=filters.errors,
         filters=filters,
         choices=CHOICES,
-        rows=sorted(rows, key=lambda row: row[0], reverse=True),
         names=await visit.panel.book.names(),
         resources=_RESOURCES,
         most_records=MOST_RECORDS,
-        rest=found.rest,
-        in_time=found.in_time,
         is_first=not after,
-        unread=unread,
         most_keys=MOST_KEYS,
         most_lines=MOST,
         verification=await _verification(visit),
+        **await last_entries(visit, None if filters.errors else filters.wanted, PAGE, place),
     )
 
 
+async def last_entries(
+    visit: Visit, wanted: EntryFilter | None, most: int, place: SearchCursor | None = None
+) -> dict[str, Any]:
+    """Returns `rows` of times and entries, the newest first; and `unread`, why they cannot be read.
+
+    `rest` is where to go on, and `in_time` whether there was time for all, as in EntryPage.
+    """
+    found, unread = EntryPage(entries=[], rest=None, in_time=True), ""
+    folder = audit_folder(visit.context.settings)
+    if wanted is not None:
+        try:
+            found = await find_entries(visit.store, folder, wanted, most, place)
+        except OSError as error:
+            unread = _unreadable(folder, error)
+    rows = [(datetime.fromisoformat(entry.time), entry) for entry in found.entries]
+    rows.sort(key=lambda row: row[0], reverse=True)
+    return {"rows": rows, "rest": found.rest, "in_time": found.in_time, "unread": unread}
+
+
 def _unreadable(folder: Path, error: OSError) -> str:
-    return f"{error.filename or folder}: {(error.strerror or str(error)).lower()}"
+    return f"{error.filename or folder}: {reason_of(error)}"
 
 
 @post("/audit/export", Right.READ)

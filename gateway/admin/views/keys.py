@@ -16,15 +16,13 @@ from uuid import UUID, uuid4
 import orjson
 from aiohttp import web
 
-from gateway.admin.visit import Visit, get, post
+from gateway.admin.views.audit import last_entries
+from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right
-from gateway.audit.chains import audit_folder
-from gateway.audit.entries import AuditLine
 from gateway.audit.search import EntryFilter
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.contract.resources import GOVERNED
-from gateway.inquiries.audit import find_entries
 from gateway.inquiries.keys import (
     UNUSED,
     Listed,
@@ -69,9 +67,8 @@ async def _list(visit: Visit) -> web.Response:
     order = order if order in ORDERS else ORDERS[0]
     found = await visit.panel.book.find(wanted, state, visit.now)
     listed = await _sorted(visit, found.keys, order)
-    pages, page = max(1, -(-len(listed) // AT_ONCE)), visit.asked("page")
-    number = int(page) if page.isascii() and page.isdigit() and len(page) < 7 else 1
-    number = min(max(1, number), pages)
+    pages = max(1, -(-len(listed) // AT_ONCE))
+    number = min(max(1, number_of(visit.asked("page")) or 1), pages)
     shown = listed[(number - 1) * AT_ONCE : number * AT_ONCE]
     ids = [each.key.id for each in shown]
     return visit.page(
@@ -149,7 +146,7 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
         total=total,
         days=days,
         chart=visit.chart(noon, drawn, unit="keys.calls", step="day"),
-        entries=await _last_entries(visit, key.id),
+        entries=(await last_entries(visit, EntryFilter(keys=frozenset({key.id})), LAST))["rows"],
         deeds=await visit.panel.deeds.log.last(LAST, subject=key.id),
         **_seen_by(visit, key),
         title="does_see",
@@ -176,17 +173,6 @@ async def _days(visit: Visit, key_id: str) -> Mapping[date, CallSums]:
         if moment.date() in days:
             days[moment.date()].add(sums)
     return days
-
-
-async def _last_entries(visit: Visit, key_id: str) -> list[tuple[datetime, AuditLine]]:
-    """Returns the last entries on this machine; none where the audit cannot be read."""
-    folder, wanted = audit_folder(visit.context.settings), EntryFilter(keys=frozenset({key_id}))
-    try:
-        found = await find_entries(visit.store, folder, wanted, LAST)
-    except OSError:
-        return []
-    entries = [(datetime.fromisoformat(entry.time), entry) for entry in found.entries]
-    return sorted(entries, key=lambda each: each[0], reverse=True)
 
 
 @post("/keys/{id}/rotate", Right.KEYS)
@@ -273,20 +259,6 @@ def _written(visit: Visit) -> KeyForm:
         frozenset(permission for permission in Permission if permission in chosen),
         {name: AccessLevel(level) for name, level in scopes.items() if level in set(LEVELS)},
     )
-
-
-def _form_of(key: Key, visit: Visit) -> KeyForm:
-    texts = {
-        "name": key.name,
-        "contact": key.contact or "",
-        "level": key.level.value,
-        "limit": str(key.limit),
-        "bookings": "" if key.bookings_per_day is None else str(key.bookings_per_day),
-        "networks": "\n".join(key.networks),
-        "expires": "" if key.expires_at is None else _last_day(key.expires_at, visit).isoformat(),
-        "was": _mark_of(key),
-    }
-    return KeyForm(texts, key.permissions, key.scopes)
 
 
 def _mark_of(key: Key) -> str:
@@ -377,7 +349,17 @@ async def _form(visit: Visit) -> web.Response:
         texts = dict.fromkeys(_TEXTS, "") | {"level": LEVELS[0], "limit": str(DEFAULT_LIMIT)}
         return _page(visit, KeyForm(texts), key_id=str(uuid4()))
     key, _ = await _found_key(visit)
-    return _page(visit, _form_of(key, visit), key=key)
+    texts = {
+        "name": key.name,
+        "contact": key.contact or "",
+        "level": key.level.value,
+        "limit": str(key.limit),
+        "bookings": "" if key.bookings_per_day is None else str(key.bookings_per_day),
+        "networks": "\n".join(key.networks),
+        "expires": "" if key.expires_at is None else _last_day(key.expires_at, visit).isoformat(),
+        "was": _mark_of(key),
+    }
+    return _page(visit, KeyForm(texts, key.permissions, key.scopes), key=key)
 
 
 @post("/keys/new", Right.KEYS)
