@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -245,70 +246,35 @@ class FileReader:
             self._left = self.hits[-1].start
 
 
-class Search:
-    """One search by one thread; `add` whole days, the newest first, and `run` after each time.
+def search(
+    files: Iterable[DayFile],
+    wanted: EntryFilter,
+    found: list[AuditLine],
+    most: int,
+    deadline: float,
+    place: SearchCursor | None = None,
+) -> SearchCursor | None:
+    """Add to what was found up to `most` in all, the newest first, until then (time.monotonic).
 
-    It goes on to the day before once all files of a day have been read.
+    Where to go on, after something was read; None where all has been searched. OSError.
     """
-
-    def __init__(self, wanted: EntryFilter, most: int, cursor: SearchCursor | None = None) -> None:
-        self.entries: list[AuditLine] = []
-        self._wanted = wanted
-        self._most = most
-        self._cursor = cursor
-        self._files: list[DayFile] = []
-        self._readers: list[FileReader] = []
-        self._has_read = False
-
-    @property
-    def is_full(self) -> bool:
-        """Whether as many were found as were asked for."""
-        return len(self.entries) == self._most
-
-    def add(self, files: Iterable[DayFile]) -> None:
-        """Some more."""
-        self._files += sorted(files, reverse=True)
-
-    def run(self, deadline: float) -> bool:
-        """Whether, by then (time.monotonic), all is searched or enough was found. OSError."""
-        while self._readers or self._files:
-            if not self._readers:
-                self._begin_day()
-                continue
-            reader = max(self._readers, key=lambda reader: reader.newest)
-            if reader.hits and self.is_full:
-                return True
+    has_read = False
+    for day, own in groupby(sorted(files, reverse=True), key=lambda file: file.day):
+        # files that are not in a cursor in the midst of their day are read, or too new
+        left = place.left if place is not None and place.day == day else {}
+        readers = [FileReader(file, left.get(_name(file), 0) if left else None) for file in own]
+        while readers := [reader for reader in readers if reader.rest]:
+            reader = max(readers, key=lambda reader: reader.newest)
+            is_late = has_read and time.monotonic() >= deadline
+            if len(found) == most if reader.hits else is_late:
+                rest = {_name(each.file): each.rest for each in readers}
+                return SearchCursor(day=day, until=reader.newest, left=rest)
             if reader.hits:
-                self.entries.append(reader.hits.pop(0).entry)
-            elif self._has_read and time.monotonic() >= deadline:
-                return False
+                found.append(reader.hits.pop(0).entry)
             else:
-                self._has_read = True
-                reader.read(self._wanted, self._most + 1)
-            if not reader.rest:
-                self._readers.remove(reader)
-        return True
-
-    def rest(self, next_file: DayFile | None) -> SearchCursor | None:
-        """Where to go on; `next_file` is a newest one of those that were not added."""
-        if self._readers:
-            left = {_name(reader.file): reader.rest for reader in self._readers}
-            until = max(reader.newest for reader in self._readers)
-            return SearchCursor(day=self._readers[0].file.day, until=until, left=left)
-        day = next_file.day if next_file else None
-        return SearchCursor(day=day, until=end_of(day), left={}) if day else None
-
-    def _begin_day(self) -> None:
-        """Open its files; those that are not in a cursor in its midst are read, or too new."""
-        day, cursor = self._files[0].day, self._cursor
-        left = cursor.left if cursor is not None and cursor.day == day else {}
-        readers = [
-            FileReader(file, left.get(_name(file), 0) if left else None)
-            for file in self._files
-            if file.day == day
-        ]
-        self._readers = [reader for reader in readers if reader.rest]
-        self._files = [file for file in self._files if file.day != day]
+                has_read = True
+                reader.read(wanted, most + 1)
+    return None
 
 
 def _name(file: DayFile) -> str:
@@ -325,8 +291,7 @@ def newest_entries(
     folder: Path, wanted: EntryFilter, most: int = sys.maxsize - 1
 ) -> list[dict[str, Any]]:
     """As many as JSON members, the newest first, in whatever time that takes. OSError."""
-    search = Search(wanted, most)
-    search.add(day_files(folder))
-    search.run(math.inf)
-    entries = sorted(search.entries, key=lambda entry: entry.time, reverse=True)
-    return [entry.members() for entry in entries]
+    found: list[AuditLine] = []
+    search(day_files(folder), wanted, found, most, math.inf)
+    found.sort(key=lambda entry: entry.time, reverse=True)
+    return [entry.members() for entry in found]

@@ -15,7 +15,7 @@ from gateway.audit.chains import DayFile, day_files
 from gateway.audit.entries import AuditLine
 from gateway.audit.index import CallView, Index, IndexProgress, uuid_key
 from gateway.audit.questions import Days, Occurrences, days_with, first_loss, known_days, readers
-from gateway.audit.search import EntryFilter, Search, SearchCursor
+from gateway.audit.search import EntryFilter, SearchCursor, end_of, search
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
@@ -61,7 +61,7 @@ async def find_entries(
     Something is read each time, so that whoever goes on comes to the end. StoreError, OSError.
     """
     deadline = time.monotonic() + (BUDGET if budget is None else budget)
-    search = Search(wanted, most, place)
+    entries: list[AuditLine] = []
     rest: Sequence[_Spanned] = await asyncio.to_thread(_spanned, folder, wanted, place)
     known = None
     if wanted.is_narrow and rest:
@@ -72,19 +72,14 @@ async def find_entries(
         some, rest = _parted(rest, wanted)
         if known is not None and some:
             some = await known(some)
-
-        def run(some: Sequence[_Spanned] = some) -> bool:
-            search.add(file for file, _ in some)
-            return search.run(deadline)
-
-        in_time = await asyncio.to_thread(run)
-        if search.is_full or not in_time or not rest:
-            break
-        if time.monotonic() >= deadline:
-            in_time = False
-            break
-    place = await asyncio.to_thread(search.rest, rest[0][0] if rest else None)
-    return EntryPage(entries=search.entries, rest=place, in_time=in_time or search.is_full)
+        files = [file for file, _ in some]
+        cursor = await asyncio.to_thread(search, files, wanted, entries, most, deadline, place)
+        is_full = len(entries) == most
+        if cursor is None and rest and (is_full or time.monotonic() >= deadline):
+            day = rest[0][0].day
+            cursor = SearchCursor(day=day, until=end_of(day), left={})
+        if cursor is not None or not rest:
+            return EntryPage(entries=entries, rest=cursor, in_time=is_full or cursor is None)
 
 
 def _spanned(folder: Path, wanted: EntryFilter, place: SearchCursor | None) -> list[_Spanned]:
