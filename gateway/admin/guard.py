@@ -101,7 +101,7 @@ async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
     if request.can_read_body and (request.content_type, charset) != (KIND, LETTERS):
         raise web.HTTPBadRequest
     try:
-        async with asyncio.timeout(request.app[PANEL].context.settings.body_timeout):
+        async with asyncio.timeout(request.app[PANEL].settings.body_timeout):
             # nosemgrep: bodies-are-read-to-a-bound - the application's client_max_size is one
             form = await request.post()
     except TimeoutError as error:
@@ -117,7 +117,7 @@ async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
 def _check_origin(request: web.Request) -> None:
     """Raises Refusal where the form comes from a page of anybody else."""
     origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
-    is_ours = origin is None or origin.lower() in request.app[PANEL].context.origins
+    is_ours = origin is None or origin.lower() in request.app[PANEL].origins
     if not is_ours or site not in {None, "same-origin"} or (origin is None and site is None):
         raise Refusal(403, "origin")
 
@@ -128,14 +128,14 @@ def _check_place(request: web.Request) -> None:
     A page elsewhere whose name was made to lead here (DNS rebinding) has another host.
     HTTPNotFound for a letter that no database takes.
     """
-    context, target = request.app[PANEL].context, request.raw_path.lower()
-    if context.only_through_proxies and not context.trusts(request.remote or ""):
+    panel, target = request.app[PANEL], request.raw_path.lower()
+    if panel.only_through_proxies and not panel.trusts(request.remote or ""):
         raise Refusal(403, "proxy")
-    hosts = {origin.partition("://")[2] for origin in context.origins}
+    hosts = {origin.partition("://")[2] for origin in panel.origins}
     host = request.headers.get("Host", "").lower()
     is_ours = host in hosts or host.removesuffix(":443") in hosts
     # a whole address (RFC 9112 3.2.2) counts for more than the Host
-    is_path = target[:1] == "/" or any(target.startswith(f"{own}/") for own in context.origins)
+    is_path = target[:1] == "/" or any(target.startswith(f"{own}/") for own in panel.origins)
     if not (is_ours and is_path):
         raise Refusal(421, "host")
     if "%00" in target:
@@ -150,7 +150,7 @@ async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = await handler(request)
     except Exception as error:  # noqa: BLE001 - whoever works here gets a page, and the log the fault
         response = await _failure(request, error)
-    response.headers.update({**HEADERS, **request.app[PANEL].context.more_headers})
+    response.headers.update({**HEADERS, **request.app[PANEL].more_headers})
     response.headers.setdefault("Cache-Control", "no-store")
     return response
 
@@ -171,7 +171,7 @@ _FAILURES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int, str],
 
 async def _failure(request: web.Request, error: Exception) -> web.Response:
     """Renders what is the matter and what to do, as a page; for a part of a page, as a line."""
-    events = request.app[PANEL].context.events
+    events = request.app[PANEL].events
     if isinstance(error, Refusal):
         status, reason = error.status, error.reason
     elif isinstance(error, web.HTTPException):

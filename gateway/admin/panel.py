@@ -11,10 +11,10 @@ import jinja2
 from aiohttp import hdrs, web
 from aiohttp_session import session_middleware
 
-from gateway.admin.context import PanelContext
+from gateway.admin.context import Panel
 from gateway.admin.guard import always, answer
 from gateway.admin.views import PAGES
-from gateway.admin.visit import PANEL, Panel, StoreStorage
+from gateway.admin.visit import PANEL, StoreStorage
 from gateway.administrators.administrator import Right, Role
 from gateway.assets import StaticFile, accepts_gzip, static_files
 from gateway.contract.access import LEVELS, Permission
@@ -28,9 +28,8 @@ LARGEST_FORM = 64 * 1024
 warnings.filterwarnings("ignore", category=web.NotAppKeyWarning, module="aiohttp_session")
 
 
-def panel(context: PanelContext) -> web.Application:
+def panel(parts: Panel) -> web.Application:
     """Returns the application, not started yet."""
-    parts = Panel(context)
     sessions = session_middleware(StoreStorage(parts))
     app = web.Application(middlewares=[always, sessions], client_max_size=LARGEST_FORM)
     app[PANEL], app[aiohttp_jinja2.APP_KEY] = parts, _templates()

@@ -16,43 +16,16 @@ from aiohttp import web
 from aiohttp_session import AbstractStorage, Session
 from multidict import MultiDict, MultiDictProxy
 
-from adapters.examination import Finding
-from gateway.admin.chores import Chore
-from gateway.admin.context import PanelContext
-from gateway.admin.sampler import Sampler
+from gateway.admin.context import Panel
 from gateway.admin.words import PageClock, language_of, words
-from gateway.administrators.administrator import Administrator, AdministratorStore, Right
-from gateway.administrators.passwords import AttemptLimiter, Passwords
-from gateway.administrators.sessions import SessionStore, SignedIn
-from gateway.inquiries.deeds import Deeds
-from gateway.inquiries.keys import KeyBook
-from gateway.inquiries.verification import VerifyProgress
-from gateway.keys.store import KeyStore
+from gateway.administrators.administrator import Administrator, Right
+from gateway.administrators.sessions import SignedIn
 from gateway.observe.lines import printable
 
 SIGNED_IN = web.RequestKey("signed in", SignedIn)
 # What is kept of the password that a new session is begun with.
 PROVED = web.RequestKey("proved", str)
 ADMINISTRATOR, CSRF, SAID = "administrator", "csrf", "said"
-
-
-class Panel:
-    """What outlives a request: the stores of a gateway, its audit, and work in the background."""
-
-    def __init__(self, context: PanelContext) -> None:
-        store = context.store
-        self.context = context
-        self.deeds = Deeds(store, context.audit, context.now)
-        self.administrators = AdministratorStore(store)
-        self.sessions = SessionStore(store)
-        self.attempts = AttemptLimiter(store)
-        self.passwords = Passwords()
-        self.keys = KeyStore(store)
-        self.book = KeyBook(self.keys)
-        self.sampler = Sampler(context, self.book)
-        # the audit, and the practice system, are looked through for one administrator at a time
-        self.verifying = Chore[VerifyProgress](context.events)
-        self.examining = Chore[list[Finding]](context.events)
 
 
 PANEL = web.AppKey("panel", Panel)
@@ -62,7 +35,7 @@ class StoreStorage(AbstractStorage):
     """Finds and keeps sessions; a path that is polled, which no person asks for, is no use."""
 
     def __init__(self, panel: Panel) -> None:
-        is_secure = panel.context.is_secure
+        is_secure = panel.is_secure
         # a browser takes a cookie of that prefix only from this very host, over TLS
         name = "__Host-clinic-gateway" if is_secure else "clinic-gateway"
         super().__init__(cookie_name=name, secure=is_secure, httponly=True, samesite="Strict")
@@ -74,7 +47,7 @@ class StoreStorage(AbstractStorage):
         token, found = self.load_cookie(request), None
         # bytes that are no text come as halves of letters, which nothing can be made of
         if token and token.isascii():
-            is_use, now = request.path not in self._polled, self._panel.context.now()
+            is_use, now = request.path not in self._polled, self._panel.now()
             found = await self._panel.sessions.find(token, now, is_use=is_use)
         if found is None:
             return Session(None, data=None, new=True)
@@ -86,32 +59,18 @@ class StoreStorage(AbstractStorage):
         self, request: web.Request, response: web.StreamResponse, session: Session
     ) -> None:
         """Begins it, keeps what has changed, or ends it where it is empty now."""
-        sessions, context, data = self._panel.sessions, self._panel.context, dict(session)
+        sessions, panel, data = self._panel.sessions, self._panel, dict(session)
         if session.empty:
             if session.identity is not None:
                 await sessions.end(session.identity)
-            set_cookie(context, response, self.cookie_name, "", 0)
+            panel.set_cookie(response, self.cookie_name, "", 0)
         elif session.identity is None:
-            address, agent = context.address_of(request), request.headers.get("User-Agent", "")
-            who, proved, now = data[ADMINISTRATOR], request[PROVED], context.now()
+            address, agent = panel.address_of(request), request.headers.get("User-Agent", "")
+            who, proved, now = data[ADMINISTRATOR], request[PROVED], panel.now()
             token = await sessions.begin(who, proved, data, now, address, printable(agent))
-            set_cookie(context, response, self.cookie_name, token)
+            panel.set_cookie(response, self.cookie_name, token)
         else:
             await sessions.save(session.identity, data)
-
-
-def set_cookie(
-    context: PanelContext,
-    response: web.StreamResponse,
-    name: str,
-    value: str,
-    max_age: int | None = None,
-) -> None:
-    """Sets a cookie of the browser's session; to take one away needs the same marks."""
-    secure = context.is_secure
-    response.set_cookie(
-        name, value, max_age=max_age, path="/", secure=secure, httponly=True, samesite="Strict"
-    )
 
 
 class Visit:
@@ -122,10 +81,9 @@ class Visit:
         self.session = session
         self.form = MultiDictProxy(MultiDict[Any]())
         self.panel = request.app[PANEL]
-        self.context = self.panel.context
-        self.store = self.context.store
+        self.store = self.panel.store
         self.words = words(language_of(request.headers.get("Accept-Language", "")))
-        self.clock = PageClock(self.context.zone, self.words, self.context.now)
+        self.clock = PageClock(self.panel.zone, self.words, self.panel.now)
         self.signed_in = request[SIGNED_IN].administrator if SIGNED_IN in request else None
         # whether a page that is open asks for a part of it
         self.is_part = request.headers.get("HX-Request") == "true"
@@ -139,12 +97,12 @@ class Visit:
 
     @property
     def now(self) -> datetime:
-        return self.context.now()
+        return self.panel.now()
 
     @property
     def today(self) -> date:
         """The day on the clinic's wall."""
-        return self.now.astimezone(self.context.zone).date()
+        return self.now.astimezone(self.panel.zone).date()
 
     def text(self, name: str) -> str:
         """Returns one value of the form, without blanks around it; "" where it is not there."""
@@ -210,7 +168,7 @@ class Visit:
             "series": series,
             "unit": self.words(unit),
             "kind": "bars",
-            "zone": self.context.zone.key,
+            "zone": self.panel.zone.key,
             "step": step,
             "language": self.words.language,
         }

@@ -10,7 +10,7 @@ from socket import socket
 from aiohttp import web
 
 from adapters.base import Adapter
-from gateway.admin.context import PanelContext
+from gateway.admin.context import Panel
 from gateway.admin.guard import HEADERS
 from gateway.admin.panel import panel
 from gateway.admin.words import check_words
@@ -137,7 +137,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
     proxies = Proxies(settings.proxies, settings.proxy_hops)
     certificate = certificate_of(kit) if is_open else None
     headers = {} if certificate is None else STRICT
-    context = PanelContext(
+    parts = Panel(
         settings=settings,
         store=store,
         now=kit.now,
@@ -168,7 +168,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
         response.force_close()
         return response
 
-    app = panel(context)
+    app = panel(parts)
     options = ListenerOptions(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
     runner = AppRunner(app, refuse, options, end=CUT_OFF)
     return kit.closing(BoundListener(runner=runner, socket=listening, certificate=certificate))

@@ -149,28 +149,24 @@ class Buffer:
         """Write what waits, again and again, until `aclose`."""
         self._writes.start()
 
-    def note(self, entry: Entry) -> None:
-        """One more entry, on disk within a moment; missing where there is no room for it."""
+    def note(self, line: Entry | Mark) -> None:
+        """One more line, on disk within a moment; missing where there is no room for it.
+
+        A mark stands for as many lines as it tells of.
+        """
         if not self.broken:
-            self._outbox.add(entry)
+            self._outbox.add(line)
             return
-        spare, spare_bytes = (SPARE, SPARE_BYTES) if entry.outcome == entries.ANSWERED else (0, 0)
-        if self._has_room(spare, spare_bytes):
-            self._outbox.add(entry)
+        is_late = isinstance(line, Mark) or line.outcome == entries.ANSWERED
+        if self._has_room(*((SPARE, SPARE_BYTES) if is_late else (0, 0))):
+            self._outbox.add(line)
             self._outbox.encode()  # its bytes count
         else:
-            self._outbox.drop(1)
-
-    def mark(self, mark: Mark) -> None:
-        """What is to be said of the chain itself; it stands for as many lines as it tells of."""
-        if self.broken and self.waiting >= MOST_WAITING + SPARE:
-            self._outbox.drop(mark.lines)
-        else:
-            self._outbox.add(mark)
+            self._outbox.drop(line.lines if isinstance(line, Mark) else 1)
 
     def check(self, *, creates: bool) -> None:
-        """Unavailable where what a call does could not be noted, while the audit is broken."""
-        if creates or self.is_full:
+        """Unavailable where nobody could say later what a call did, or whom it showed what."""
+        if self.broken and (creates or self.is_full):
             raise Unavailable(EVERY)
 
     @property
@@ -184,21 +180,12 @@ class Buffer:
         size = self._moving_size + self._outbox.size
         return self.waiting < MOST_WAITING + spare and size < MOST_BYTES + spare_bytes
 
-    async def begin(self, entry: Entry) -> None:
+    async def begin(self, line: Entry | DeedLine) -> None:
         """It is on disk, and there is room for what follows from it; Unwritten where not so."""
-        texts([entry])  # what cannot be written is a fault before anything is sent
-        self.note(entry)
-        await self._commit_unbroken()
-
-    async def deed(self, line: DeedLine) -> None:
-        """What somebody does is on disk before it is done; Unwritten where it cannot be."""
-        texts([line])
-        if self.broken and self.waiting >= MOST_WAITING:
+        texts([line])  # what cannot be written is a fault before anything is done
+        if self.broken and not self._has_room():
             raise Unwritten(self.broken)
         self._outbox.add(line)
-        await self._commit_unbroken()
-
-    async def _commit_unbroken(self) -> None:
         await self.commit()
         if self.broken:
             raise Unwritten(self.broken)

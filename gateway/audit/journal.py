@@ -155,7 +155,7 @@ class Journal:
     def _tell_spared(self) -> None:
         self._telling = None
         for key_id, calls in self._sparing.told().items():
-            self.audit.mark(Mark(SPARED, self._now(), lines=calls, key_id=key_id or ""))
+            self.audit.note(Mark(SPARED, self._now(), lines=calls, key_id=key_id or ""))
 
 
 @asynccontextmanager

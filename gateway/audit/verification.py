@@ -86,12 +86,18 @@ class Walk:
 
         An empty file has no line and changes nothing.
         """
-        if not self.known.is_sealed(self.secrets):
+        known, place = self.known, files[-1].path if files else self.folder
+        if not known.is_sealed(self.secrets):
             text = "the store says that old days were dropped, and the audit's key did not say so"
-            raise BrokenChain(self.folder, 0, f"chain {self.known.id}: {text}")
-        self._go(files)
-        if whole:
-            self._check_head(files)
+            raise BrokenChain(self.folder, 0, f"chain {known.id}: {text}")
+        for file in files:
+            self._file(file)
+        if whole and self.head.seq < known.head.seq:
+            lines = counted(known.head.seq, "line")
+            text = f"the store recorded {lines}, the files end with {self.head.seq}"
+            raise BrokenChain(place, 0, f"chain {known.id}: {text}")
+        if whole and known.ended and not self.ended and self.head != known.base:
+            raise BrokenChain(place, 0, "the last line of its process is missing")
 
     def follow_on(self, files: Sequence[DayFile]) -> None:
         """Along what may go beyond the recorded head, from a file that holds it or follows it.
@@ -107,24 +113,20 @@ class Walk:
                 self.head = recorded
                 if first.seq <= recorded.seq:
                     self.head, self._first = ChainHead(first.seq - 1), first
-                self._go(files[at:])
+                for file in files[at:]:
+                    self._file(file)
                 return
 
-    def _go(self, files: Sequence[DayFile]) -> None:
-        """Along those whose days were not dropped."""
-        for file in files:
-            if self.known.dropped is not None and file.day <= self.known.dropped:
-                self.verdict.notes.append(f"{file.path}: is old, and will be dropped")
-            else:
-                self._file(file)
-
     def _file(self, file: DayFile) -> None:
+        if self.known.dropped is not None and file.day <= self.known.dropped:
+            self.verdict.notes.append(f"{file.path}: is old, and will be dropped")
+            return
         self.verdict.files += 1
         if self.torn:
             text = f"a file that follows a line that was cut off: {self.torn}"
             raise BrokenChain(file.path, 0, text)
+        number = 0
         with file.path.open("rb") as lines:
-            number = 0
             for number, line in enumerate(lines, 1):
                 self._line(file, number, line)
                 if self.pause is not None and number % REST_AFTER == 0:
@@ -177,17 +179,6 @@ class Walk:
         is_there = line.startswith(b'{"seq":%d,' % expected)
         why = "is not as it was written" if is_there else "is missing here"
         return f"line {expected} of its chain {why}"
-
-    def _check_head(self, files: Sequence[DayFile]) -> None:
-        """BrokenChain where all files do not reach as far as the store knows."""
-        recorded = self.known.head
-        if self.head.seq < recorded.seq:
-            place = files[-1].path if files else self.folder
-            lines = counted(recorded.seq, "line")
-            text = f"the store recorded {lines}, the files end with {self.head.seq}"
-            raise BrokenChain(place, 0, f"chain {self.known.id}: {text}")
-        if self.known.ended and not self.ended and self.head != self.known.base:
-            raise BrokenChain(files[-1].path, 0, "the last line of its process is missing")
 
 
 def head_of(line: bytes) -> ChainHead | None:

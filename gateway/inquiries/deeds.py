@@ -36,7 +36,7 @@ class Deeds:
 
         async def end(outcome: str) -> None:
             at = self._now()
-            await self._audit.deed(DeedLine(at, who, deed, subject, outcome, dict(details)))
+            await self._audit.begin(DeedLine(at, who, deed, subject, outcome, dict(details)))
             if outcome != BEGUN:
                 ended = Deed(
                     at=at, who=who, deed=deed, subject=subject, outcome=outcome, details=details

@@ -104,7 +104,7 @@ class Pipeline:
             raise target
         operation = target.operation
         authorize(key, operation)
-        self._check_audit(operation)
+        self.audit.check(creates=operation.creates)
         shedder = self.shedder
         try:
             if operation.creates or len(shedder.inside) >= shedder.free:
@@ -197,11 +197,6 @@ class Pipeline:
         shown = "id" in redactor.visible
         location = f"{plan.operation.path}/{booked.record['id']}" if shown else ""
         return Reply(plan.operation.status, body, location=location)
-
-    def _check_audit(self, operation: Operation) -> None:
-        """Unavailable where nobody could say later who was shown what."""
-        if self.audit.broken:
-            self.audit.check(creates=operation.creates)
 
     async def _begin(self, call: Call, operation: Operation) -> None:
         """That it is to be booked is on disk before anything is sent; Unavailable where not."""

@@ -21,7 +21,7 @@ from adapters.base import (
     Record,
 )
 from gateway.admin.chores import Question
-from gateway.admin.sampler import Sampler
+from gateway.admin.context import Sampler
 from gateway.admin.views.traffic import ORDER, part_states
 from gateway.admin.visit import PANEL
 from gateway.admin.words import words
@@ -130,7 +130,7 @@ async def test_a_key_near_no_limit_is_not_told_and_nobody_knows_where_what_count
     async def nobody(key_ids: Sequence[str]) -> None:
         return None
 
-    context = sampler_of(running_gateway)._context
+    context = sampler_of(running_gateway)._panel
     object.__setattr__(context, "used", nobody)
     text = await looked(manager, running_gateway)
     assert "nobody can say how much of its limit" in section(text, "near")
@@ -220,7 +220,7 @@ async def test_while_the_store_is_down_the_page_says_so_and_keeps_what_it_knew(
         raise StoreError("is locked")
 
     await looked(manager, running_gateway)
-    monkeypatch.setattr("gateway.admin.sampler.unknown", fails)
+    monkeypatch.setattr("gateway.admin.context.unknown", fails)
     monkeypatch.setattr("gateway.inquiries.keys.recent", fails)
     text = await looked(manager, running_gateway, "/traffic/live")
     assert "database cannot be read just now" in section(text, "bookings")

@@ -91,7 +91,7 @@ async def test_while_the_audit_is_broken_marks_wait_in_bounds_too(tmp_path: Any)
         buffer = Buffer(process.writer, heard, heard.written, made.clock.now)
         buffer.broken = "full"
         for _ in range(MOST_WAITING + SPARE + 5):
-            buffer.mark(Mark(SPARED, START, lines=3))
+            buffer.note(Mark(SPARED, START, lines=3))
         assert buffer.waiting == MOST_WAITING + SPARE
         assert heard.counted["log_lines_dropped"] == 15
         buffer.broken = ""

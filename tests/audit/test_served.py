@@ -208,8 +208,8 @@ async def test_without_an_idempotency_key_such_a_booking_is_told_to_the_same_req
     assert (told.status, told.data["id"]) == (201, record_of(APPOINTMENT)["id"])
     # once: asked for again it is another one, and the time is taken
     assert (await partner.post("/appointments", DRAFT)).status == 409
-    await until(lambda: len(ends(partner)) == 3)
-    assert {outcome for outcome, _ in ends(partner)} == {"unknown", "answered", "refused"}
+    # an answer may be gone, and what was noted before it written, before its call ends
+    await until(lambda: {each for each, _ in ends(partner)} == {"unknown", "answered", "refused"})
 
 
 def ends(partner: Partner) -> list[tuple[str, str | None]]:

@@ -101,7 +101,7 @@ async def read_filters(visit: Visit, told: Mapping[str, object]) -> EntryFilters
     moments = dict[str, datetime]()
     for name in given.keys() & {"from", "to"}:
         try:
-            moments[name] = _moment(given[name], visit.context.zone, is_end=name == "to")
+            moments[name] = _moment(given[name], visit.panel.zone, is_end=name == "to")
         except (ValueError, OverflowError):
             errors[name] = visit.words("audit.bad_time")
     found = (await visit.panel.book.find(key, Which.ALL, visit.now)).keys if key else ()
@@ -169,7 +169,7 @@ async def last_entries(
     `rest` is where to go on, and `in_time` whether there was time for all, as in EntryPage.
     """
     found, unread = EntryPage(entries=[], rest=None, in_time=True), ""
-    folder = audit_folder(visit.context.settings)
+    folder = audit_folder(visit.panel.settings)
     if wanted is not None:
         try:
             found = await find_entries(visit.store, folder, wanted, most, place)
@@ -210,13 +210,13 @@ async def _export(visit: Visit) -> web.StreamResponse:
         if visit.request.transport is not None:
             visit.request.transport.abort()
         if not isinstance(error, ConnectionError):
-            visit.context.events.report("export_cut_off", error)
+            visit.panel.events.report("export_cut_off", error)
     return response
 
 
 async def _send(visit: Visit, wanted: EntryFilter, response: web.StreamResponse) -> int:
     """Sends the file a piece at a time; returns how many entries it has."""
-    folder, place, lines = audit_folder(visit.context.settings), None, 0
+    folder, place, lines = audit_folder(visit.panel.settings), None, 0
     while True:
         most = min(PIECE, MOST - lines)
         found = await find_entries(visit.store, folder, wanted, most, place, BUDGET)
@@ -239,7 +239,7 @@ async def _send(visit: Visit, wanted: EntryFilter, response: web.StreamResponse)
 
 
 def _cells(visit: Visit, entry: AuditLine, names: Mapping[str, str]) -> list[str]:
-    at = datetime.fromisoformat(entry.time).astimezone(visit.context.zone)
+    at = datetime.fromisoformat(entry.time).astimezone(visit.panel.zone)
     return [
         at.isoformat(timespec="seconds"),
         names.get(entry.key_id or "", ""),
@@ -295,7 +295,7 @@ async def _record_readers(visit: Visit) -> web.Response:
     name, record = visit.asked("resource"), record_id(visit.asked("id")[:200])
     known: dict[str, Any] = {"resource": name, "record": record, "unread": "", "state": None}
     if name in _GOVERNED and record:
-        folder = audit_folder(visit.context.settings)
+        folder = audit_folder(visit.panel.settings)
         try:
             state = await brought_up(visit.store, folder, lambda size: None, WITHIN)
         except OSError as error:
@@ -335,7 +335,7 @@ async def _verification(visit: Visit) -> dict[str, Any]:
 
     `last` is the last look that came to its end, `failed` a later one that did not.
     """
-    subject = place_of(audit_folder(visit.context.settings)) or ""
+    subject = place_of(audit_folder(visit.panel.settings)) or ""
     deeds = await visit.panel.deeds.log.last(_ATTEMPTS, subject=subject, deeds=(VERIFIED,))
     last = next((deed for deed in deeds if deed.outcome == DONE), None)
     return {
@@ -355,13 +355,13 @@ async def _status(visit: Visit) -> web.Response:
 @post("/audit/verify", Right.CHECK)
 async def _verify(visit: Visit) -> web.Response:
     """Looks, in the background."""
-    context, progress = visit.context, VerifyProgress()
+    panel, progress = visit.panel, VerifyProgress()
 
     async def look(noted: Noted) -> None:
-        noted.update(told(await verify_audit(context.settings, context.store, progress)))
+        noted.update(told(await verify_audit(panel.settings, panel.store, progress)))
 
     run = UnderWay(visit.who.name, visit.now, progress)
-    deed = visit.deed(VERIFIED, place_of(audit_folder(context.settings)) or "")
+    deed = visit.deed(VERIFIED, place_of(audit_folder(panel.settings)) or "")
     begun = await visit.panel.verifying.begin(run, deed, look)
     return visit.go("/audit", "verification.begun" if begun else "verification.runs_already")
 

@@ -34,7 +34,7 @@ _SLOTS = next(each for each in OPERATIONS if each.id == "list_available_slots")
 @get("/directory")
 async def _directory(visit: Visit) -> web.Response:
     """The ids of both kinds, and what the last look at the practice system found."""
-    asked, why, example, adapter = visit.asked("q")[:100], "", "", visit.context.adapter
+    asked, why, example, adapter = visit.asked("q")[:100], "", "", visit.panel.adapter
     vets = types = None
     try:
         async with asyncio.timeout(PATIENCE):
@@ -48,7 +48,7 @@ async def _directory(visit: Visit) -> web.Response:
         # a call that a partner can try: free times of the first veterinarian, tomorrow
         query = f"vetId={vets[0]['id']}&date={visit.today + timedelta(days=1)}"
         query += f"&appointmentTypeId={types[0]['id']}" if types else ""
-        address = f"{visit.context.public_url}{BASE_PATH}{_SLOTS.path}?{query}"
+        address = f"{visit.panel.public_url}{BASE_PATH}{_SLOTS.path}?{query}"
         example = f'curl -H "X-API-Key: $KEY" "{address}"'
     return visit.page(
         "directory/directory.html",
@@ -101,13 +101,13 @@ async def _checked(visit: Visit) -> web.Response:
 @post("/directory/check", Right.CHECK)
 async def _check(visit: Visit) -> web.Response:
     """Looks, in the background; nothing is booked."""
-    context, who = visit.context, visit.who.name
+    panel, who = visit.panel, visit.who.name
     found: list[Finding] = []
 
     async def look(noted: Noted) -> None:
         began = time.monotonic()
-        examination = Examination(now=context.now())
-        async with aclosing(examine(context.settings, context.store, examination)) as findings:
+        examination = Examination(now=panel.now())
+        async with aclosing(examine(panel.settings, panel.store, examination)) as findings:
             async for finding in findings:
                 found.append(finding)  # noqa: PERF401 - pages tell meanwhile how many there are
         # what failed first
@@ -115,13 +115,13 @@ async def _check(visit: Visit) -> web.Response:
         counts = {str(each): sum(one.verdict is each for one in found) for each in _ORDER}
         kept = {
             "who": who,
-            "at": context.now().isoformat(),
+            "at": panel.now().isoformat(),
             "seconds": round(time.monotonic() - began, 1),
             "counts": counts,
             "findings": [asdict(finding) for finding in in_order[:MOST_FINDINGS]],
             "left_out": len(in_order[MOST_FINDINGS:]),
         }
-        await context.store.set_meta(KEPT, json.dumps(kept))
+        await panel.store.set_meta(KEPT, json.dumps(kept))
         noted.update(counts)
 
     run = UnderWay(who, visit.now, found)

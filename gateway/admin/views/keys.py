@@ -106,7 +106,7 @@ async def _shares(visit: Visit, keys: Sequence[Listed]) -> Mapping[str, tuple[fl
 
     What has used more than its limit, which was lowered meanwhile, has used all.
     """
-    found = await visit.context.used([each.key.id for each in keys])
+    found = await visit.panel.used([each.key.id for each in keys])
     if found is None:
         return {}
     calls = {key_id: used.calls for key_id, used in found.items()}
@@ -133,8 +133,8 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
         "keys.failed": [sums.failed for sums in days.values()],
     }
     drawn = [{"label": visit.words(text), "values": values} for text, values in series.items()]
-    noon = [datetime.combine(day, time(12), visit.context.zone) for day in days]
-    used = await visit.context.used([key.id])
+    noon = [datetime.combine(day, time(12), visit.panel.zone) for day in days]
+    used = await visit.panel.used([key.id])
     since = now - UNUSED
     is_unused = key.created_at < since and (key.last_used_at is None or key.last_used_at < since)
     return visit.page(
@@ -158,7 +158,7 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
 def _seen_by(visit: Visit, key: Key) -> dict[str, Any]:
     """Returns what keys/sees.html is made of, but for its title."""
     return {
-        "sights": sights(visit.context.standing().policy, key, visit.words.phrases),
+        "sights": sights(visit.panel.standing().policy, key, visit.words.phrases),
         "closed": closed_to(key),
         "can_book": Permission.APPOINTMENT_CREATE in key.permissions,
         "key": key,
@@ -206,7 +206,7 @@ def _shown_once(
 ) -> web.Response:
     """Answers the form that made the secret: no address leads here again, no browser keeps it."""
     before = [each.expires_at for each in secrets[:-1] if each.expires_at is not None]
-    base = f"{visit.context.public_url}{BASE_PATH}"
+    base = f"{visit.panel.public_url}{BASE_PATH}"
     # a call that the key may make, and that needs nothing but the key
     paths = (
         each.path
@@ -329,7 +329,7 @@ def _expiry(form: KeyForm, visit: Visit, before: Key | None) -> datetime | None:
         day = date.fromisoformat(text)
         if known is not None and _last_day(known, visit) == day:
             return known
-        ends = datetime.combine(day + timedelta(days=1), time(), visit.context.zone)
+        ends = datetime.combine(day + timedelta(days=1), time(), visit.panel.zone)
     except (ValueError, OverflowError):
         ends = None
     if ends is None or ends <= visit.now:
@@ -338,7 +338,7 @@ def _expiry(form: KeyForm, visit: Visit, before: Key | None) -> datetime | None:
 
 
 def _last_day(ends: datetime, visit: Visit) -> date:
-    return (ends.astimezone(visit.context.zone) - timedelta(microseconds=1)).date()
+    return (ends.astimezone(visit.panel.zone) - timedelta(microseconds=1)).date()
 
 
 @get("/keys/new", Right.KEYS)

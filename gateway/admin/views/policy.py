@@ -45,7 +45,7 @@ async def _policy(visit: Visit, errors: Mapping[str, str] | None = None) -> web.
         state="declined" if held["declined"] else standing.state.replace(" ", "_"),
         problems=await asyncio.to_thread(lambda: [*_problems(standing)]),
         failing=[(problem, _place(problem)) for problem in standing.failing[:PROBLEMS]],
-        applies=visit.context.settings.policy_widening == "apply",
+        applies=visit.panel.settings.policy_widening == "apply",
         of_cases=standing.waits_for == CASES,
         processes=await versions.running(visit.now),
         past=await versions.history(EVENTS),
@@ -70,7 +70,7 @@ async def _waiting(visit: Visit, *, counts: bool) -> dict[str, Any]:
 
     Their answers of the last days are counted where that is wanted.
     """
-    standing, touches, declined = visit.context.standing(), list[Touched](), None
+    standing, touches, declined = visit.panel.standing(), list[Touched](), None
     if standing.waiting is not None:
         found = changes(standing.policy.rules, standing.waiting.rules)
         selected = await visit.panel.book.find("", Which.ACTIVE, visit.now)
@@ -122,7 +122,7 @@ async def _history(visit: Visit) -> web.Response:
 async def _version(visit: Visit) -> web.Response:
     """One version: its text, what became of it, and how it differs from what runs."""
     version, rules = await _found(visit, visit.request.match_info["hash"])
-    running = visit.context.standing().policy
+    running = visit.panel.standing().policy
     return visit.page(
         "policy/version.html",
         version=version,
@@ -138,7 +138,7 @@ async def _found(visit: Visit, digest: str) -> tuple[Version, Rules | None]:
     """Returns the version whose hash begins so, without rules where its text is another; or 404."""
     if not _hash(digest):
         raise web.HTTPNotFound
-    standing = visit.context.standing()
+    standing = visit.panel.standing()
     if standing.version.hash.startswith(digest):
         return standing.version, standing.policy.rules
     found = await Versions(visit.store).find(digest)
@@ -154,7 +154,7 @@ async def _found(visit: Visit, digest: str) -> tuple[Version, Rules | None]:
 @get("/policy/table")
 async def _file(visit: Visit) -> web.Response:
     """The matrix of what runs, or of a version, as a page to print (html) or a table (csv)."""
-    policy = visit.context.standing().policy
+    policy = visit.panel.standing().policy
     if asked := visit.asked("version"):
         version, rules = await _found(visit, asked)
         if rules is None:
@@ -174,12 +174,12 @@ async def _file(visit: Visit) -> web.Response:
 async def _decide(visit: Visit) -> web.Response:
     """Lets the policy that waits run from now on, on every process, or declines it."""
     decision = APPROVED if visit.request.path == "/policy/approve" else DECLINED
-    digest, versions, now = visit.text("hash"), Versions(visit.store), visit.context.now
+    digest, versions, now = visit.text("hash"), Versions(visit.store), visit.panel.now
     reason = " ".join(visit.text("reason").split())
     if digest not in waiting(await versions.running(now())):
         return await _policy(visit, {"form": visit.words("policy.gone")})
     # who approves has seen how much wider it is than what ran then
-    if visit.text("running") != visit.context.standing().policy.hash:
+    if visit.text("running") != visit.panel.standing().policy.hash:
         return await _policy(visit, {"form": visit.words("policy.moved")})
     if not reason or len(reason) > LONGEST or not reason.isprintable():
         return await _policy(visit, {decision: visit.words("policy.reason_wrong", most=LONGEST)})

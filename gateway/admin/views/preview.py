@@ -51,7 +51,7 @@ async def _look(visit: Visit) -> web.Response:
     try:
         async with visit.deed(LOOKED, record_id, resource=resource):
             wanted = Query(resource=resource, now=visit.now, id=record_id)
-            record = await visit.context.adapter.read_one(wanted)
+            record = await visit.panel.adapter.read_one(wanted)
     except NotFound:
         return await _page(visit, errors={"id": visit.words("preview.unknown_id")})
     return await _page(visit, record, record_id)
@@ -85,7 +85,7 @@ async def _page(
         shown = resource or next(readable, _RESOURCES["clients"])
         result = await _result(visit, viewer, shown, record, record_id)
         if given.get("ids"):
-            records = await first(visit.context.adapter, shown.name, OFFERED, visit.now)
+            records = await first(visit.panel.adapter, shown.name, OFFERED, visit.now)
             offered = [some["id"] for some in records if isinstance(some.get("id"), str)]
     return visit.page(
         "preview/result.html" if visit.is_part else "preview/page.html",
@@ -140,7 +140,7 @@ async def _result(
     By the policy that runs. `seen` is None where the practice system gives the record without a
     usable id; `place` is the file of the policy while it holds that very text, else the hash.
     """
-    standing, troubles, seen = visit.context.standing(), list[Trouble](), None
+    standing, troubles, seen = visit.panel.standing(), list[Trouble](), None
     policy, version = standing.policy, standing.version
     level, rules = viewer.level_for(resource), policy.rules[resource.name]
     with suppress(NoUsableId):

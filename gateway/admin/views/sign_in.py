@@ -18,7 +18,6 @@ from gateway.admin.visit import (
     Visit,
     get,
     post,
-    set_cookie,
 )
 from gateway.administrators import passwords
 from gateway.administrators.administrator import Credential, Right
@@ -67,13 +66,13 @@ async def _enter(
     if password:
         name, lasts = _device_cookie(visit, administrator_id), int(DEVICE_LASTS.total_seconds())
         token = device_token(administrator_id, password, visit.now)
-        set_cookie(visit.context, response, name, token, lasts)
+        visit.panel.set_cookie(response, name, token, lasts)
     return response
 
 
 def _device_cookie(visit: Visit, administrator_id: str) -> str:
     """One for each administrator: several may share a browser."""
-    prefix = "__Host-" if visit.context.is_secure else ""
+    prefix = "__Host-" if visit.panel.is_secure else ""
     return f"{prefix}clinic-gateway-device-{administrator_id}"
 
 
@@ -97,7 +96,7 @@ async def _sign_in(visit: Visit) -> web.Response:
         return await _page(visit, 503, wait=passwords.ALL_TURNS, name=name)
     if wait:
         return await _page(visit, 429, wait=wait, name=name)
-    address = visit.context.address_of(visit.request)
+    address = visit.panel.address_of(visit.request)
     if kept is not None and is_right and kept.administrator.one_time:
         # it counts once, and is used from now on
         is_right = await panel.administrators.use_up(kept.administrator.id, kept.password)
@@ -176,7 +175,7 @@ async def _page(
         wait=wait,
         is_empty=not await visit.panel.administrators.count(),
     )
-    set_cookie(visit.context, response, _ASKED, asked)
+    visit.panel.set_cookie(response, _ASKED, asked)
     return response
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.admin.sampler import Sampler
+from gateway.admin.context import Sampler
 from gateway.admin.visit import Visit, get
 from gateway.admin.words import Words
 from gateway.inquiries.traffic import (
