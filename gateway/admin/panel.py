@@ -29,7 +29,6 @@ warnings.filterwarnings("ignore", category=web.NotAppKeyWarning, module="aiohttp
 
 
 def panel(parts: Panel) -> web.Application:
-    """Returns the application, not started yet."""
     sessions = session_middleware(StoreStorage(parts))
     app = web.Application(middlewares=[always, sessions], client_max_size=LARGEST_FORM)
     app[PANEL], app[aiohttp_jinja2.APP_KEY] = parts, _templates()

@@ -115,7 +115,6 @@ class Words:
         return conditions(resource, rows, self.phrases)
 
     def change(self, change: PolicyChange, old: Rules, new: Rules) -> str:
-        """Returns a change of the policy as a sentence."""
         names = [level.value for level in change.levels]
         at = self("policy.at", len(names), levels=self.listed(names, "and"))
         if not change.path:

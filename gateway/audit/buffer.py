@@ -10,13 +10,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from gateway.audit import entries
-from gateway.audit.chains import Tail
+from gateway.audit.chains import lock, sync_folder
 from gateway.audit.entries import AuditSecret, ChainHead, DeedLine, Entry, Mark, seal
 from gateway.background import Periodic
 from gateway.contract.errors import Unavailable
 from gateway.events import Events
 from gateway.identity import reason_of
-from gateway.observe.lines import Outbox, texts
+from gateway.observe.lines import Outbox, is_in_place, texts
 
 # Seconds between two writes; a booking does not wait for the next.
 EVERY = 1.0
@@ -39,7 +39,11 @@ ROOM = 1 << 20
 
 
 class Writer:
-    """The chain of one process, a file for each day; one thread at a time calls it."""
+    """The chain of one process, a file for each day; one thread at a time calls it.
+
+    Lines are appended whole and on disk, or not at all. A lock tells others that the file is still
+    written to.
+    """
 
     def __init__(
         self,
@@ -56,24 +60,24 @@ class Writer:
         self._clock = clock
         self._ahead = now.timestamp() - clock()
         self._head = ChainHead()
-        self._tail: Tail | None = None
-        self._day: date | None = None
+        # the day's file, what has been written of it whole, and whether there may be more
+        self._day = date.min
+        self._file: int | None = None
+        self._size = 0
+        self._spoilt = False
 
     def write(self, lines: Sequence[bytes], now: datetime) -> ChainHead:
         """The head once all of it is on disk; OSError: none of it counts, try again."""
         now = now.astimezone(UTC)
         # a clock that is set back begins no file
-        if self._tail is None or self._day is None or now.date() > self._day:
-            if self._tail is not None:
-                self._tail.mend()
-            tail = Tail(self.folder / f"{now.date()}.{self._chain}.jsonl")
-            self.close()
-            self._tail, self._day = tail, now.date()
-        tail = self._tail
+        file = self._file
+        if file is None or now.date() > self._day:
+            self._mend()
+            file = self._open(now.date())
         secret, ahead = self._secret(), now.timestamp() - self._clock()
         marks = []
         # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
-        if not tail.size or secret != self._sealing:
+        if not self._size or secret != self._sealing:
             day, key = str(self._day), secret.id
             marks.append(Mark(entries.BEGIN, now, chain=self._chain, day=day, key=key))
         if abs(ahead - self._ahead) > STEP:
@@ -81,7 +85,11 @@ class Writer:
         if not marks and not lines:
             return self._head
         data, head = seal([*texts(marks), *lines], self._head, secret)
-        tail.append(data)
+        if not is_in_place(self._path(self._day), file):
+            # somebody moved it away; whoever verifies the chain will say what is missing
+            file = self._open(self._day)
+            self._spoilt = False
+        self._append(file, data)
         self._head, self._sealing, self._ahead = head, secret, ahead
         return head
 
@@ -95,9 +103,43 @@ class Writer:
         return self.write(texts([Mark(entries.END, now)]), now)
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._tail is not None:
-            self._tail.close()
+        if self._file is not None:
+            os.close(self._file)
+
+    def _path(self, day: date) -> Path:
+        return self.folder / f"{day}.{self._chain}.jsonl"
+
+    def _open(self, day: date) -> int:
+        """Go on in the file of that day, and let go of the one before."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        file = os.open(self._path(day), flags, 0o600)
+        lock(file)
+        sync_folder(self.folder)
+        self.close()
+        self._file, self._day, self._size = file, day, os.fstat(file).st_size
+        return file
+
+    def _append(self, file: int, data: bytes) -> None:
+        """What a failed write leaves goes before the next one: nobody knows what of it is there."""
+        self._mend()
+        self._spoilt = True
+        try:
+            written = os.write(file, data)
+            while written < len(data):
+                # the rest says why it does not fit
+                written += os.write(file, data[written:])
+            os.fdatasync(file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._mend()
+            raise
+        self._spoilt = False
+        self._size += len(data)
+
+    def _mend(self) -> None:
+        if self._spoilt and self._file is not None:
+            os.ftruncate(self._file, self._size)
+            self._spoilt = False
 
 
 class Unwritten(Exception):

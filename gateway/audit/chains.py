@@ -22,7 +22,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.entries import AuditSecret, ChainHead
 from gateway.identity import content_of, state_line, write_new
-from gateway.observe.lines import is_in_place
 from gateway.settings import Settings
 from gateway.store import Store
 from gateway.store.tables import audit_chains as chains
@@ -47,7 +46,6 @@ class DayFile:
 
 
 def audit_folder(settings: Settings) -> Path:
-    """Where the files are."""
     return settings.audit.folder or settings.state / FOLDER
 
 
@@ -110,60 +108,7 @@ def is_open(path: Path) -> bool:
     return False
 
 
-class Tail:
-    """The end of one process's day file: lines are appended whole and on disk, or not at all.
-
-    `size` is what has been written whole. A lock tells others that the file is still written to.
-    OSError where it cannot be opened.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._spoilt = False
-        self._file = self._open()
-
-    def append(self, data: bytes) -> None:
-        """OSError: nothing of it counts, and what is there of it goes before the next."""
-        if not is_in_place(self.path, self._file):
-            # somebody moved it away; whoever verifies the chain will say what is missing
-            moved, self._file = self._file, self._open()
-            self._spoilt = False
-            os.close(moved)
-        self.mend()
-        self._spoilt = True
-        try:
-            written = os.write(self._file, data)
-            while written < len(data):
-                # the rest says why it does not fit
-                written += os.write(self._file, data[written:])
-            os.fdatasync(self._file)
-        except OSError:
-            with suppress(OSError):
-                self.mend()
-            raise
-        self._spoilt = False
-        self.size += len(data)
-
-    def close(self) -> None:
-        """Let go of it."""
-        os.close(self._file)
-
-    def mend(self) -> None:
-        """Take away what a failed write left: nobody knows what of it is there. OSError."""
-        if self._spoilt:
-            os.ftruncate(self._file, self.size)
-            self._spoilt = False
-
-    def _open(self) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
-        file = os.open(self.path, flags, 0o600)
-        self.size = os.fstat(file).st_size
-        _lock(file)
-        sync_folder(self.path.parent)
-        return file
-
-
-def _lock(file: int) -> None:
+def lock(file: int) -> None:
     """Who asks whether the file is written to holds it for an instant: it is waited for.
 
     Where nothing can be locked, a file of this day is taken for one that is written to.
@@ -238,7 +183,6 @@ class Chains:
             return (await connection.execute(query)).first() is not None
 
     async def begin(self, chain: str, place: str, host: str, pid: int, at: datetime) -> None:
-        """A chain without a line."""
         async with self._store.begin() as connection:
             new = Known(id=chain, place=place, host=host, begun=at)
             await self.enter(connection, [new], pid)

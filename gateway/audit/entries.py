@@ -173,7 +173,6 @@ def unseal(line: bytes, head: ChainHead, secret: AuditSecret) -> ChainHead | Non
 
 
 def key_file(settings: Settings) -> Path:
-    """Where the secrets are."""
     return settings.audit.key_file or settings.state / KEY_FILE
 
 

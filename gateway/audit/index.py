@@ -65,7 +65,6 @@ class DaySpan(msgspec.Struct, gc=False):
     last: int
 
     def count(self, second: int) -> None:
-        """Once more, in that second."""
         self.times += 1
         # twice as fast as min and max, for each record of each call
         self.first = min(self.first, second)

@@ -54,7 +54,6 @@ class Piece:
 
     @property
     def last(self) -> bytes:
-        """The last line."""
         return self.data[self.data.rfind(b"\n", 0, -1) + 1 :]
 
     @property
@@ -69,7 +68,6 @@ def _time_in(line: bytes) -> datetime | None:
 
 
 def _moment(text: str) -> datetime | None:
-    """A time of a line; None where it is none."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -235,7 +233,6 @@ class FileReader:
         return self.hits[0].at if self.hits else self._reached
 
     def read(self, wanted: EntryFilter, most: int) -> None:
-        """Some bytes more."""
         piece = last_lines(self.file.path, self._left, self._at_once)
         self._at_once = min(self._at_once * 2, MOST)
         self._left = 0
@@ -278,12 +275,10 @@ def search(
 
 
 def _name(file: DayFile) -> str:
-    """What a cursor calls it."""
     return file.chain.replace("-", "")[:12]
 
 
 def end_of(day: date) -> datetime:
-    """Its last moment."""
     return datetime.combine(day, LAST_MOMENT, UTC)
 
 

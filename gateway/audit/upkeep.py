@@ -72,7 +72,6 @@ class Upkeep(Periodic):
         )
 
     async def _turn(self) -> None:
-        """Take in what is new, and now and then drop what is old."""
         await self.record_ends()
         await self._index.catch_up()
         clock = self._clock()

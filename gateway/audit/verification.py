@@ -30,7 +30,6 @@ def rest(lines: int) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 line`, `2 lines`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -225,7 +224,6 @@ def verify(
 
 
 def _verdict(walk: Walk, known: Known, files: Sequence[DayFile]) -> ChainVerdict:
-    """All that is to be said of one chain."""
     verdict = walk.verdict
     try:
         walk.follow(files)

@@ -7,11 +7,12 @@ from pathlib import Path
 from random import Random
 from threading import Timer
 
-from gateway.audit.chains import Chains, Tail, day_files, is_open, place_of
+from gateway.audit.buffer import Writer
+from gateway.audit.chains import Chains, day_files, is_open, place_of
 from gateway.audit.entries import AuditSecret, read_secrets, rotate
 from gateway.audit.verification import CUT_OFF, ENDED, RUNS, elsewhere, is_foreign
 from gateway.store.tables import audit_chains
-from tests.audit.chains import KEY, Machine, Process, entry, expire, machine
+from tests.audit.chains import KEY, START, Machine, Process, entry, expire, machine
 from tests.audit.mutations import MUTATIONS
 from tests.heard import Heard
 
@@ -207,16 +208,17 @@ async def test_a_file_that_is_written_to_is_never_dropped(tmp_path: Path) -> Non
 async def test_who_asks_whether_a_file_is_written_to_keeps_nobody_from_saying_so(
     tmp_path: Path,
 ) -> None:
-    file = tmp_path / "file"
+    writer = Writer(tmp_path, "chain", lambda: AuditSecret(bytes(32)), START)
+    file = tmp_path / f"{START.date()}.chain.jsonl"
     asking = os.open(file, os.O_RDONLY | os.O_CREAT, 0o600)
     fcntl.flock(asking, fcntl.LOCK_SH)  # as is_open does, for an instant
     assert not is_open(file)
     let_go = Timer(0.02, os.close, [asking])
     let_go.start()
-    tail = Tail(file)
+    writer.write((), START)
     let_go.join()
     assert is_open(file)
-    tail.close()
+    writer.close()
     assert not is_open(file)
 
 

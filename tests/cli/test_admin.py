@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from gateway.administrators.administrator import AdministratorStore, Credential, Role
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
 from gateway.administrators.passwords import FREE, LONGEST, SHORTEST, AttemptLimiter, of_name
-from gateway.audit.chains import Tail
+from gateway.audit.entries import ChainHead
 from gateway.cli import main
 from gateway.store import Store, open_store
 from tests.admin.manager import guessed
@@ -215,13 +215,13 @@ def test_what_a_command_does_is_logged_and_sealed_before_and_after_it(config: Pa
 def test_where_the_audit_cannot_be_written_a_command_does_nothing(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path) -> Tail:
-        raise OSError(ENOSPC, os.strerror(ENOSPC), str(path))
+    def full(*_: object) -> ChainHead:
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
 
     admin(config, "password", "Claire", typed=WORD)
     admin(config, "password", "Denis", typed=WORD)
     with monkeypatch.context() as patched:
-        patched.setattr("gateway.audit.buffer.Tail", full)
+        patched.setattr("gateway.audit.buffer.Writer.write", full)
         done = admin(config, "remove", "Denis")
     assert done.exit_code != 0
     assert "cannot be written" in done.stderr

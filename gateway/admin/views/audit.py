@@ -354,7 +354,6 @@ async def _status(visit: Visit) -> web.Response:
 
 @post("/audit/verify", Right.CHECK)
 async def _verify(visit: Visit) -> web.Response:
-    """Looks, in the background."""
     panel, progress = visit.panel, VerifyProgress()
 
     async def look(noted: Noted) -> None:

@@ -52,7 +52,6 @@ async def _add(visit: Visit) -> web.Response:
 
 @post(f"{PEOPLE}/act", Right.PEOPLE)
 async def _act(visit: Visit) -> web.Response:
-    """Gives another role or another password, or removes somebody."""
     kept = await visit.panel.administrators.get(visit.text("id"))
     action = {"role": _role, "password": _password, "remove": _remove}.get(visit.text("do"))
     if kept is None or action is None:
