@@ -1,10 +1,9 @@
 """What takes longer than a page may: work in the background, and questions asked now and then."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -42,45 +41,36 @@ class Chore(Generic[T]):
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self, run: UnderWay[T], deed: NotedDeed, work: Work) -> bool:
-        """Returns whether it begins now; False where it goes on already.
+        """Returns whether it begins now, once the audit knows of it; False where one goes on.
 
-        Back once the audit knows of it: raises what kept the deed from being begun,
-        asyncio.CancelledError where it was cut off before.
+        Raises what kept the deed from being begun.
         """
         if self.under_way is not None:
             return False
-        self.under_way = run
-        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        async def do() -> None:
-            try:
-                async with deed as noted:
-                    if not begun.done():
-                        begun.set_result(None)
-                    try:
-                        await work(noted)
-                    except (OSError, StartRefused) as error:
-                        noted["why"] = str(error)
-                        raise
-            except Exception as error:  # noqa: BLE001 - it is said, and can be tried again
-                if begun.done():
-                    self._events.report("panel_chore_failed", error)
-                else:
-                    begun.set_exception(error)
-
-        def over(_: object) -> None:
-            # also where it was cut off before its first step, which no `finally` would see
+        self.under_way, ending = run, AsyncExitStack()
+        try:
+            noted = await ending.enter_async_context(deed)
+        except BaseException:
             self.under_way = None
-            begun.cancel()
-
-        self._task = asyncio.create_task(do(), name="a chore of the panel")
-        self._task.add_done_callback(over)
-        await begun
+            raise
+        self._task = asyncio.create_task(self._do(ending, work, noted), name="a chore of the panel")
         return True
 
+    async def _do(self, ending: AsyncExitStack, work: Work, noted: Noted) -> None:
+        try:
+            async with ending:
+                try:
+                    await work(noted)
+                except (OSError, StartRefused) as error:
+                    noted["why"] = str(error)
+                    raise
+        except Exception as error:  # noqa: BLE001 - it is said, and can be tried again
+            self._events.report("panel_chore_failed", error)
+        finally:
+            self.under_way = None
+
     async def aclose(self) -> None:
-        with contextlib.suppress(Exception):
-            await ended(self._task)
+        await ended(self._task)
 
 
 class Question(Generic[T]):

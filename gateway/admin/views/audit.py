@@ -336,10 +336,12 @@ async def _verification(visit: Visit) -> dict[str, Any]:
     `last` is the last look that came to its end, `failed` a later one that did not.
     """
     subject = place_of(audit_folder(visit.panel.settings)) or ""
+    # first: what ends meanwhile is among the deeds then
+    under_way = visit.panel.verifying.under_way
     deeds = await visit.panel.deeds.log.last(_ATTEMPTS, subject=subject, deeds=(VERIFIED,))
     last = next((deed for deed in deeds if deed.outcome == DONE), None)
     return {
-        "under_way": visit.panel.verifying.under_way,
+        "under_way": under_way,
         "last": last,
         "failed": deeds[0] if deeds and deeds[0] is not last else None,
         "is_broken": last is not None and bool(last.details["broken"]),

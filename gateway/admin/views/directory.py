@@ -80,10 +80,10 @@ async def _last_check(visit: Visit) -> dict[str, Any]:
 
     `at` is None where nobody has looked yet; `failed` is a later attempt.
     """
+    # what is under way first: what ends meanwhile is among the deeds then
+    check: dict[str, Any] = {"at": None, "under_way": visit.panel.examining.under_way}
     deeds = await visit.panel.deeds.log.last(1, deeds=(DEED,))
-    failed = deeds[0] if deeds and deeds[0].outcome != DONE else None
-    check: dict[str, Any] = {"failed": failed, "at": None}
-    check["under_way"] = visit.panel.examining.under_way
+    check["failed"] = deeds[0] if deeds and deeds[0].outcome != DONE else None
     if (text := await visit.store.meta(KEPT)) is None:
         return check
     kept: dict[str, Any] = json.loads(text)
