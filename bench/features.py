@@ -11,7 +11,7 @@ from adapters.asking import Asking
 from adapters.wrappers import guarded
 from gateway.audit import buffer, journal, upkeep
 from gateway.observe import metrics, process, traces
-from gateway.pipeline import pipeline, shedder
+from gateway.pipeline import shedder
 from gateway.usage import Usage
 from gateway.web import connection, front, observers, reader
 
@@ -33,7 +33,7 @@ def _without_audit() -> None:
         self._access.add(access)
 
     journal.Journal.note = note  # type: ignore[method-assign]
-    pipeline.Pipeline._check_audit = _nothing  # type: ignore[method-assign] # noqa: SLF001
+    buffer.Buffer.check = _nothing  # type: ignore[method-assign]
 
 
 def _without_access() -> None:

@@ -24,8 +24,7 @@ from gateway.inquiries.keys import changes_told, settings_told
 from gateway.keys.key import Key, new_key
 
 if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
-    from gateway.keys.base import KeyAndSecrets
-    from gateway.keys.store import KeyStore
+    from gateway.keys.store import KeyAndSecrets, KeyStore
     from gateway.store import Store
 
 SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
