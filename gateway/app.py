@@ -22,7 +22,7 @@ from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
 from gateway.limits import open_peeker
 from gateway.limits.shared import Counters
-from gateway.observe.metrics import Snapshot
+from gateway.observe.metrics import Snapshot, exposition
 from gateway.observe.process import watch_process
 from gateway.policy.running.file import find
 from gateway.policy.running.follower import Taker, take
@@ -204,7 +204,7 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     async def figures() -> bytes:
         await look()
         told = await reports.ask()
-        text = workers.figures(told)
+        text = exposition(workers.snapshot(told))
         # before they are told: none falls below what anybody has seen
         await workers.keep(told)
         return text

@@ -19,7 +19,7 @@ from gateway.administrators.passwords import AttemptLimiter, Passwords
 from gateway.administrators.sessions import SessionStore
 from gateway.audit.buffer import Buffer
 from gateway.background import Periodic
-from gateway.booking.lookup import ResolvedBooking, UnknownBooking, resolved, unknown
+from gateway.booking.base import LedgerRow
 from gateway.booking.rows import LedgerRows
 from gateway.events import Events
 from gateway.inquiries.deeds import Deeds
@@ -50,8 +50,8 @@ class LedgerBookings:
     """
 
     states: Mapping[str, int]
-    unknown: Sequence[UnknownBooking]
-    resolved: Sequence[ResolvedBooking]
+    unknown: Sequence[LedgerRow]
+    resolved: Sequence[Any]
 
 
 class Sampler(Periodic):
@@ -117,10 +117,10 @@ class Sampler(Periodic):
         return await key_hours(panel.store, panel.book, panel.used, panel.now())
 
     async def _bookings(self) -> LedgerBookings:
-        store, since = self._panel.store, self._panel.now() - LATELY
-        states, _ = await LedgerRows(store).states()
-        ended = await resolved(store, since, MOST)
-        return LedgerBookings(states, await unknown(store, MOST), ended)
+        rows, since = LedgerRows(self._panel.store), self._panel.now() - LATELY
+        states, _ = await rows.states()
+        ended = await rows.latest_resolved(since, MOST)
+        return LedgerBookings(states, await rows.oldest_unknown(MOST), ended)
 
     async def _vets(self) -> Mapping[str, Any]:
         """Returns public id -> name."""

@@ -21,7 +21,6 @@ from gateway.backend import (
     open_backend,
     unserved_rows,
 )
-from gateway.booking.claims import Patience
 from gateway.booking.ledger import Ledger
 from gateway.booking.reconcile import LedgerStatus, Reconciler, Watch
 from gateway.booking.takeover import Owners
@@ -92,8 +91,8 @@ async def open_owners(kit: Kit, store: Store) -> Owners:
 def open_ledger(kit: Kit, store: Store, owners: Owners) -> Ledger:
     """The ledger of bookings."""
     lands, seen = _booking_traits(kit)
-    patience, wait = Patience(lands=lands), kit.settings.booking_wait
-    ledger = Ledger(store, owners, kit.events, wait=wait, patience=patience, seen=seen)
+    wait = kit.settings.booking_wait
+    ledger = Ledger(store, owners, kit.events, wait=wait, lands=lands, seen=seen)
     kit.closing(ledger).start(kit.now)
     kit.metrics.ask("gateway_ledger_unwritten", lambda: ledger.waiting)
     return ledger
@@ -259,7 +258,7 @@ async def open_keeper(
     `handed` is where other processes find what runs. Where something lies there already and the
     practice was opened without the file's policy, that goes on, whatever the file says.
     """
-    kit.metrics.put("gateway_policy_behind", 0)
+    kit.metrics.ask("gateway_policy_behind", lambda: 0)
 
     async def approved(digest: str) -> bool:
         if any(version.event == RAN and version.hash != digest for version in keeper.unwritten):

@@ -22,12 +22,12 @@ from gateway.audit.chains import day_files
 from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store
 from gateway.store.tables import (
+    adding,
     audit_calls,
     audit_days,
     audit_progress,
     audit_reads,
     audit_views,
-    insert_of,
 )
 
 # Bytes that are read and decoded at once: what fits into the processor's cache costs half.
@@ -249,7 +249,7 @@ class Index:
         table, kinds = audit_progress, [kind for kind in new.kinds.values() if kind]
         async with self._store.begin() as connection:
             if at == _NONE:
-                first = insert_of(connection.dialect, table).values(chain=chain, **now._asdict())
+                first = adding(connection, table).values(chain=chain, **now._asdict())
                 moved = await connection.execute(first.on_conflict_do_nothing())
             else:
                 here = (table.c.chain == chain, table.c.day == at.day, table.c.bytes == at.bytes)
@@ -273,7 +273,7 @@ class Index:
         found = {view: self._views[view] for view in views if view in self._views}
         for view in sorted(views - found.keys()):
             row = view._asdict()
-            added = insert_of(connection.dialect, audit_views).values(**row)
+            added = adding(connection, audit_views).values(**row)
             await connection.execute(added.on_conflict_do_nothing())
             same = [audit_views.c[name] == value for name, value in row.items()]
             number = await connection.execute(select(audit_views.c.id).where(*same))
@@ -286,7 +286,7 @@ async def _add(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -
 
     In the order of the key: so two never wait for each other, and pages lie side by side.
     """
-    statement = insert_of(connection.dialect, table)
+    statement = adding(connection, table)
     new, old = statement.excluded, table.c
     changes = {column.name: column + new[column.name] for column in old if not column.primary_key}
     if "first" in old:

@@ -161,6 +161,11 @@ class LedgerRow:
         except (msgspec.MsgspecError, ValueError):
             return None
 
+    @property
+    def is_legible(self) -> bool:
+        """Whether it can be looked up; else only people can."""
+        return self.read_draft() is not None
+
     def is_like(self, request: BookingRequest) -> bool:
         """Whether a look-up without a reference could take one of them for the other."""
         wanted = request.draft

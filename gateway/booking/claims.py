@@ -7,7 +7,8 @@ process that was stopped for long and taken for dead, is read again.
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 import orjson
@@ -46,49 +47,31 @@ _PAUSES = (0.05, 0.2, 0.4, 0.7, 1.0)
 WAIT, PAUSE = 10.0, 0.25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """Seconds: `looks` after a lost answer, within the call; `lands` for the longest booking."""
+class Claims:
+    """What one process does with the rows that are its own; `me` is its id, `looks` as Ledger's.
 
-    looks: float = 3.0
-    lands: float = 15.0
+    The outcomes of these are written at once, or kept until they can be.
+    """
 
-
-class Outcomes:
-    """The outcomes of one process's rows: written at once, or kept until they can be."""
-
-    def __init__(self, rows: LedgerRows, events: Events) -> None:
+    def __init__(
+        self, rows: LedgerRows, me: str, looks: float, unknown: UnknownBookings, events: Events
+    ) -> None:
         self._rows = rows
+        self._me = me
+        self._looks = looks
+        self._unknown = unknown
         self._events = events
         self._unwritten: dict[str, tuple[LedgerRow, Outcome]] = {}
         self._writing = asyncio.Lock()
 
-    def __len__(self) -> int:
-        """How many there are; of those rows that may never have been written nobody knows."""
+    @property
+    def waiting(self) -> int:
+        """How many outcomes wait; of rows that may never have been written nobody knows."""
         return sum(row.id is not None for row, _ in self._unwritten.values())
 
-    def __contains__(self, row: LedgerRow) -> bool:
+    def waits(self, row: LedgerRow) -> bool:
+        """Whether its outcome does."""
         return row.claim in self._unwritten
-
-    async def settle(self, row: LedgerRow, outcome: Outcome, knows: Outcome = None) -> bool:
-        """As LedgerRows.write, but where it can't be written now it is kept and written later.
-
-        What happened has happened. Should this process end before, the row is looked up like any
-        that was left behind. LostClaim, with what the claim `knows`.
-        """
-        try:
-            return await self._rows.write(row, outcome)
-        except LostClaim as lost:
-            raise LostClaim(knows) from lost
-        except StoreError as error:
-            self.keep(row, outcome)
-            self._events.report("outcome_waits", error)
-            return True
-
-    async def leave(self, row: LedgerRow, outcome: Outcome) -> None:
-        """Settle the row where it is still its claim's."""
-        with suppress(LostClaim):
-            await self.settle(row, outcome)
 
     def keep(self, row: LedgerRow, outcome: Outcome) -> None:
         """Write it when the rest is; of rows that may never have been written only so many."""
@@ -108,18 +91,6 @@ class Outcomes:
                 if self._unwritten.get(claim) == (row, outcome):
                     del self._unwritten[claim]
 
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What one process does with the rows that are its own; `me` is its id, `looks` as Patience."""
-
-    rows: LedgerRows
-    outcomes: Outcomes
-    me: str
-    looks: float
-    unknown: UnknownBookings
-    events: Events
-
     async def finish(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
         """The appointment; None where another has taken the row before anything was sent.
 
@@ -138,11 +109,31 @@ class Claims:
         except (AdapterError, GatewayError, BookingRefused):
             raise
         except BaseException as error:  # a fault of ours: what was settled before it stays
-            if row not in self.outcomes:
-                await self.outcomes.leave(row, LEFT if sends or not row.fresh else None)
+            if not self.waits(row):
+                await self._leave(row, LEFT if sends or not row.fresh else None)
             if sends and isinstance(error, Exception):
                 raise OutcomeUnknown("the gateway failed in the middle of a booking") from error
             raise
+
+    async def _settle(self, row: LedgerRow, outcome: Outcome, knows: Outcome = None) -> bool:
+        """As LedgerRows.write, but where it can't be written now it is kept and written later.
+
+        What happened has happened. Should this process end before, the row is looked up like any
+        that was left behind. LostClaim, with what the claim `knows`.
+        """
+        try:
+            return await self._rows.write(row, outcome)
+        except LostClaim as lost:
+            raise LostClaim(knows) from lost
+        except StoreError as error:
+            self.keep(row, outcome)
+            self._events.report("outcome_waits", error)
+            return True
+
+    async def _leave(self, row: LedgerRow, outcome: Outcome) -> None:
+        """Settle the row where it is still its claim's."""
+        with suppress(LostClaim):
+            await self._settle(row, outcome)
 
     async def _prepare(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
         """What an earlier attempt made; else the row says from now on that it is sent."""
@@ -152,8 +143,8 @@ class Claims:
             if not row.fresh:
                 request.check_time()
             request.check_key()
-            now = {"state": "sent", "owner": self.me, "sender": self.me, "sent_at": request.now()}
-            await self.rows.write(row, now)
+            now = {"state": "sent", "owner": self._me, "sender": self._me, "sent_at": request.now()}
+            await self._rows.write(row, now)
         return None
 
     async def _send(self, request: BookingRequest, row: LedgerRow) -> Booked:
@@ -164,13 +155,13 @@ class Claims:
         except (OutcomeUnknown, BackendTimeout) as error:
             return await self._not_known(request, row, error)
         except AdapterError:
-            await self.outcomes.leave(row, None)
+            await self._leave(row, None)
             raise
         except Exception as error:  # noqa: BLE001 - a fault says nothing about what was written
             return await self._not_known(request, row, error)
         outcome = done(record)
-        if not await self.outcomes.settle(row, outcome, knows=outcome):
-            await self.outcomes.leave(row, LEFT)
+        if not await self._settle(row, outcome, knows=outcome):
+            await self._leave(row, LEFT)
             raise OutcomeUnknown(ANOTHERS)
         return Booked(record, replayed=False)
 
@@ -180,7 +171,7 @@ class Claims:
         try:
             yield
         except (AdapterError, GatewayError, StoreError) as error:
-            await self.outcomes.leave(row, outcome)
+            await self._leave(row, outcome)
             if isinstance(error, StoreError):
                 raise Unavailable(error.retry_after) from error
             raise
@@ -188,7 +179,7 @@ class Claims:
     async def _left_behind(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
         """What an earlier attempt left; OutcomeUnknown where it may still leave something."""
         # before it is asked: the answer may be older
-        is_over = self.unknown.deadlines.left(request.adapter, row) == 0
+        is_over = self._unknown.left(request.adapter, row) == 0
         async with self._failing_leaves(row, LEFT):
             found = await self._look(request, row)
             if found is None and not is_over:
@@ -208,43 +199,35 @@ class Claims:
             if not row.fresh and (found := await self._left_behind(request, row)) is not None:
                 return found
             async with self._failing_leaves(row, None):
-                for other in await self.rows.in_doubt(row):
-                    await self.unknown.settle(other, request.adapter)
+                for other in await self._rows.in_doubt(row):
+                    await self._unknown.settle(other, request.adapter)
         name = type(error).__name__
         kept = request.idempotency_key is not None
-        await self.outcomes.settle(row, refused(name) if kept else None)
-        if kept and row in self.outcomes:
+        await self._settle(row, refused(name) if kept else None)
+        if kept and self.waits(row):
             raise Unavailable(1) from error
         raise BookingRefused(name, replayed=False) from error
 
     async def _not_known(self, request: BookingRequest, row: LedgerRow, error: Exception) -> Booked:
         """What was sent is looked up for a while; OutcomeUnknown where it is not found."""
-        await self.outcomes.settle(row, {"state": "unknown"}, knows=LEFT)
-        found = await self._look_a_while(request, row)
-        if found is not None:
-            return Booked(found, replayed=False)
-        await self.outcomes.leave(row, LEFT)
+        await self._settle(row, {"state": "unknown"}, knows=LEFT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._looks):
+                for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
+                    await asyncio.sleep(pause)
+                    with suppress(OutcomeUnknown, StoreError):
+                        found = await self._look(request, row)
+                        if found is not None:
+                            return Booked(found, replayed=False)
+                        if request.adapter.excludes:
+                            break
+        await self._leave(row, LEFT)
         if isinstance(error, OutcomeUnknown | BackendTimeout):
             raise OutcomeUnknown(str(error)) from error
         raise OutcomeUnknown("the adapter failed in the middle of a booking") from error
 
-    async def _look_a_while(self, request: BookingRequest, row: LedgerRow) -> Record | None:
-        until = asyncio.get_running_loop().time() + self.looks
-        pauses = iter(_PAUSES)
-        while True:
-            try:
-                async with asyncio.timeout_at(until):
-                    await asyncio.sleep(next(pauses, _PAUSES[-1]))
-                    found = await self._look(request, row)
-            except TimeoutError:
-                return None
-            except (OutcomeUnknown, StoreError):
-                continue
-            if found is not None or request.adapter.excludes:
-                return found
-
     async def _look(self, request: BookingRequest, row: LedgerRow) -> Record | None:
-        return await look(self.rows, request.adapter, request.draft, row, told=True)
+        return await look(self._rows, request.adapter, request.draft, row, told=True)
 
     async def _lost(self, row: LedgerRow, outcome: Mapping[str, Any]) -> Booked | None:
         """What a lost row says now, with what its first claim knows; None: begin anew.
@@ -254,17 +237,17 @@ class Claims:
         """
         until = asyncio.get_running_loop().time() + WAIT
         try:
-            while (now := await self.rows.read(row)) is not None:
+            while (now := await self._rows.read(row)) is not None:
                 if now.is_settled:
                     self._compare(now, outcome)
                     return now.outcome_again()
                 if now.owner is None:
                     with suppress(LostClaim):
-                        return _booked(outcome, is_own=await self.rows.write(now, outcome))
+                        return _booked(outcome, is_own=await self._rows.write(now, outcome))
                 if asyncio.get_running_loop().time() >= until:
                     raise Unavailable(1)
                 await asyncio.sleep(PAUSE)
-            return _booked(outcome, is_own=await self.rows.restore(row, outcome))
+            return _booked(outcome, is_own=await self._rows.restore(row, outcome))
         except LostClaim:
             self._compare(row, outcome)
             return None
@@ -274,7 +257,7 @@ class Claims:
     def _compare(self, now: LedgerRow, outcome: Mapping[str, Any]) -> None:
         made = outcome.get("appointment_id")
         if made is not None and made != now.appointment_id:
-            self.events.report("booked_twice", appointment=made)
+            self._events.report("booked_twice", appointment=made)
 
 
 def _booked(outcome: Mapping[str, Any], *, is_own: bool) -> Booked:

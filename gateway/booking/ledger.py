@@ -23,16 +23,9 @@ from secrets import token_hex
 from typing import Any
 
 from gateway.background import Periodic, WallClock
-from gateway.booking.base import (
-    LEFT,
-    Allowance,
-    Booked,
-    BookingRequest,
-    LedgerRow,
-    Outcome,
-)
-from gateway.booking.claims import Claims, Outcomes, Patience
-from gateway.booking.lookup import Deadlines, UnknownBookings
+from gateway.booking.base import LEFT, Allowance, Booked, BookingRequest, LedgerRow, Outcome
+from gateway.booking.claims import Claims
+from gateway.booking.lookup import UnknownBookings
 from gateway.booking.rows import KEPT, LedgerRows
 from gateway.booking.takeover import Owners
 from gateway.contract.errors import GatewayError, KeyReused, Unavailable
@@ -49,28 +42,29 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.25
 class Ledger:
     """Books through an adapter, once; `wait` is how long a second call waits for the first.
 
-    `seen` is where the process that reconciles the ledger keeps since when rows are unknown.
+    `looks` is for how long a call looks for its booking after a lost answer, `lands` how long one
+    takes at the most, all in seconds. `seen` is where the process that reconciles the ledger keeps
+    since when rows are unknown.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but three have a default
         self,
         store: Store,
         owners: Owners,
         events: Events,
         *,
         wait: float = 10.0,
-        patience: Patience = Patience(),  # noqa: B008 - it is frozen
+        looks: float = 3.0,
+        lands: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
         seen: Path | None = None,
     ) -> None:
         self._owners = owners
         self._wait = wait
-        self._looks = max(1, ceil(patience.looks))
+        self._looks = max(1, ceil(looks))
         self.rows = rows = LedgerRows(store)
-        self._outcomes = outcomes = Outcomes(rows, events)
-        deadlines = Deadlines(owners.me, patience.lands, clock, seen)
-        self._unknown = unknown = UnknownBookings(rows, deadlines, events)
-        self._claims = Claims(rows, outcomes, owners.me, patience.looks, unknown, events)
+        self._unknown = unknown = UnknownBookings(rows, events, lands, clock, seen, owners.me)
+        self._claims = Claims(rows, owners.me, looks, unknown, events)
         self._wall_clock = WallClock(clock)
         # claims that this process is working on: of its own rows any other was left behind
         self._running: dict[str, asyncio.Future[None]] = {}
@@ -82,7 +76,7 @@ class Ledger:
     @property
     def waiting(self) -> int:
         """How many outcomes could not be written yet."""
-        return len(self._outcomes)
+        return self._claims.waiting
 
     def start(self, now: Callable[[], datetime]) -> None:
         """Tidy now and then, until `aclose`; where that fails the store's own probe says so."""
@@ -94,16 +88,22 @@ class Ledger:
         if self._tidying is not None:
             await self._tidying.aclose()
         with contextlib.suppress(StoreError):
-            await self._outcomes.flush()
+            await self._claims.flush()
 
     async def tidy(self, now: datetime) -> None:
         """Write the outcomes that wait, hand in what was left, forget what is old. StoreError."""
         trusted = self._wall_clock.is_trusted(now)
-        await self._outcomes.flush()
-        if asyncio.get_running_loop().time() - self._handed_in >= HAND_IN_EVERY:
-            await self._hand_in()
-        if trusted and asyncio.get_running_loop().time() - self._purged >= PURGE_EVERY:
-            await self._purge(now)
+        await self._claims.flush()
+        at = asyncio.get_running_loop().time()
+        if at - self._handed_in >= HAND_IN_EVERY:
+            # rows of its own whose work ended, by whatever fault, are for whoever looks them up
+            for row in await self.rows.between(self._owners.me):
+                if row.owner is not None and await self._is_left(row):
+                    await self.rows.abandon(row)
+            self._handed_in = at
+        if trusted and at - self._purged >= PURGE_EVERY:
+            await self.rows.purge(now)
+            self._purged = at
 
     async def book(self, request: BookingRequest) -> Booked:
         """The appointment, new or as it was made before.
@@ -211,15 +211,15 @@ class Ledger:
         """
         trusted = self._wall_clock.is_trusted(request.now())
         found = await self.rows.find(request)
-        if any(row in self._outcomes for row in found):
-            await self._outcomes.flush()
+        if any(map(self._claims.waits, found)):
+            await self._claims.flush()
             found = await self.rows.find(request)
         for row in found:
             if request.idempotency_key is None:
                 if row.state in ("unknown", "done") or await self._is_left(row):
                     return row
             elif trusted and row.is_settled and row.created_at <= request.now() - KEPT:
-                await self._purge(request.now())
+                await self.rows.purge(request.now())
             else:
                 return row
         return None
@@ -227,7 +227,7 @@ class Ledger:
     async def _is_left(self, row: LedgerRow) -> bool:
         """Whether nobody works on the row, or will."""
         if row.owner == self._owners.me:
-            return row.claim not in self._running and row not in self._outcomes
+            return row.claim not in self._running and not self._claims.waits(row)
         return row.owner is None or await self._owners.is_dead(row.owner)
 
     def _begin(self) -> str:
@@ -251,21 +251,10 @@ class Ledger:
         except GatewayError:  # nothing was written
             raise
         except BaseException:
-            self._outcomes.keep(perhaps, undone)
-            task.add_done_callback(lambda _: self._outcomes.keep(perhaps, undone))
+            self._claims.keep(perhaps, undone)
+            task.add_done_callback(lambda _: self._claims.keep(perhaps, undone))
             raise
         finally:
             if got is None or not got.mine:
                 self._release(perhaps.claim)
         return got
-
-    async def _hand_in(self) -> None:
-        """Leave rows of its own whose work ended, by whatever fault, to whoever looks them up."""
-        for row in await self.rows.between(self._owners.me):
-            if row.owner is not None and await self._is_left(row):
-                await self.rows.abandon(row)
-        self._handed_in = asyncio.get_running_loop().time()
-
-    async def _purge(self, now: datetime) -> None:
-        await self.rows.purge(now)
-        self._purged = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Bookings of unknown outcome: looked up in the practice system, settled, and shown to people.
+"""Bookings of unknown outcome: looked up in the practice system, and settled.
 
 Since when one is seen that nobody works on is counted by the machine's steady clock, which is the
 same in all of its processes and which nobody sets: a wall clock that jumps would free a time while
@@ -6,16 +6,14 @@ its booking may still come, and so would two machines whose clocks differ.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from math import ceil
 from pathlib import Path
 
 from msgspec import DecodeError, Struct, json
-from sqlalchemy import select
 
 from adapters.base import Adapter, AdapterError, BackendUnavailable, Draft, OutcomeUnknown, Record
 from gateway.booking.base import LedgerRow, LostClaim, done
@@ -24,8 +22,7 @@ from gateway.booking.takeover import boot
 from gateway.contract.errors import Unavailable
 from gateway.events import Events
 from gateway.identity import replace_text
-from gateway.store.base import Store, StoreError, in_time
-from gateway.store.tables import bookings, resolved_bookings
+from gateway.store.base import StoreError, in_time
 
 # Seconds after which it is worth asking again where the practice system cannot be asked now.
 AGAIN = 5.0
@@ -55,23 +52,37 @@ async def look(
     return None
 
 
-class Deadlines:
-    """Until when an attempt that nobody works on any more may still be made.
+class _FirstSeen(Struct):
+    boot: str
+    since: dict[str, float]
 
-    It counts from when the attempt was first seen left behind: when it was sent only another clock
-    says. `lands` is the seconds of the longest attempt. `me` is this process where it asks the
-    adapter through which it books, else "". `file` is where the process that reconciles the ledger
-    keeps since when it has seen them.
+
+class UnknownBookings:
+    """Looks rows up in the practice system, and writes and tells what came of them.
+
+    Until when an attempt that nobody works on any more may still be made counts from when it was
+    first seen left behind: when it was sent only another clock says. `lands` is the seconds of the
+    longest attempt. `me` is this process where it asks the adapter through which it books, else "".
+    `file` is where the process that reconciles the ledger keeps since when it has seen them.
     """
 
     def __init__(
-        self, me: str, lands: float, clock: Callable[[], float], file: Path | None = None
+        self,
+        rows: LedgerRows,
+        events: Events,
+        lands: float,
+        clock: Callable[[], float],
+        file: Path | None = None,
+        me: str = "",
     ) -> None:
-        self._me = me
+        self._rows = rows
+        self._events = events
         self._lands = lands
         self._clock = clock
         self._file = file
+        self._me = me
         self._since: dict[str, float] = {}
+        self._looks: dict[str, asyncio.Task[float]] = {}
 
     def left(self, adapter: Adapter, row: LedgerRow) -> float:
         """Seconds in which it may still be made, where a look-up finds nothing; 0 for none.
@@ -82,7 +93,7 @@ class Deadlines:
             return 0.0
         now = self._clock()
         if row.sending not in self._since:
-            self._since[row.sending] = read_first_seen(self._file, now).get(row.sending, now)
+            self._since[row.sending] = self._seen_before(now).get(row.sending, now)
             if len(self._since) > MOST:
                 del self._since[next(iter(self._since))]
         return max(0.0, self._since[row.sending] + self._lands + adapter.settle - now)
@@ -95,48 +106,23 @@ class Deadlines:
         if self._since.keys() == sendings:
             return
         now = self._clock()
-        known = read_first_seen(self._file, now) | self._since
+        known = self._seen_before(now) | self._since
         self._since = {sending: known.get(sending, now) for sending in sendings}
         if self._file is not None:
-            await in_time(asyncio.to_thread(write_first_seen, self._file, dict(self._since)))
+            kept = json.encode(_FirstSeen(boot(), self._since)).decode()
+            await in_time(asyncio.to_thread(_replace, self._file, kept))
 
+    def _seen_before(self, now: float) -> dict[str, float]:
+        """What was sent -> the second at which an earlier process saw first that it is not known.
 
-class _FirstSeen(Struct):
-    boot: str
-    since: dict[str, float]
-
-
-def read_first_seen(file: Path | None, now: float) -> dict[str, float]:
-    """What was sent -> the second at which an earlier process saw first that it is not known.
-
-    What is of another boot, cannot be read or was not written counts for nothing.
-    """
-    try:
-        kept = json.decode(file.read_bytes() if file else b"", type=_FirstSeen)
-    except (OSError, DecodeError):
-        return {}
-    if kept.boot != boot():
-        return {}
-    return {sending: since for sending, since in kept.since.items() if since <= now}
-
-
-def write_first_seen(file: Path, since: Mapping[str, float]) -> None:
-    """The same for whoever comes next; where it cannot be written nothing is left that is old."""
-    try:
-        replace_text(file, json.encode(_FirstSeen(boot(), dict(since))).decode())
-    except OSError:
-        with suppress(OSError):
-            file.unlink(missing_ok=True)
-
-
-class UnknownBookings:
-    """Looks rows up in the practice system, and writes and tells what came of them."""
-
-    def __init__(self, rows: LedgerRows, deadlines: Deadlines, events: Events) -> None:
-        self._rows = rows
-        self.deadlines = deadlines
-        self._events = events
-        self._looks: dict[str, asyncio.Task[float]] = {}
+        What is of another boot, cannot be read or was not written counts for nothing.
+        """
+        try:
+            kept = json.decode(self._file.read_bytes() if self._file else b"", type=_FirstSeen)
+        except (OSError, DecodeError):
+            return {}
+        is_of_now = kept.boot == boot()
+        return {sent: since for sent, since in kept.since.items() if is_of_now and since <= now}
 
     async def settle(self, row: LedgerRow, adapter: Adapter) -> None:
         """As `look`, once for all who meet the row at the same time; return once it is settled.
@@ -156,7 +142,7 @@ class UnknownBookings:
 
         They are 0 once it is settled, or another process has taken it.
         """
-        left = self.deadlines.left(adapter, row)  # before it is asked: the answer may be older
+        left = self.left(adapter, row)  # before it is asked: the answer may be older
         draft = row.read_draft()
         if draft is None:  # only people can look it up; the reconciler tells them
             return AGAIN
@@ -179,63 +165,10 @@ class UnknownBookings:
         return left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownBooking:
-    """A booking that was sent and may or may not have been made; its time is blocked.
-
-    `since` is when it was asked for. It `is_asked_again` while a call of its partner looks it up;
-    one that is not `is_legible` can only be looked up by people.
-    """
-
-    key_id: str
-    vet_id: str | None
-    starts_at: datetime | None
-    ends_at: datetime | None
-    since: datetime
-    is_asked_again: bool
-    is_legible: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedBooking:
-    """How one ended: an appointment, or none and its time is free again.
-
-    `is_told` where its partner asked again and was told; else the gateway found it out by itself.
-    """
-
-    key_id: str
-    vet_id: str | None
-    starts_at: datetime | None
-    since: datetime
-    at: datetime
-    appointment_id: str | None
-    is_told: bool
-
-
-async def unknown(store: Store, most: int) -> Sequence[UnknownBooking]:
-    """Those of which nobody knows, the oldest first. StoreError."""
-    wanted = select(bookings).where(bookings.c.state == "unknown").order_by(bookings.c.id)
-    async with store.begin() as connection:
-        found = (await connection.execute(wanted.limit(most))).mappings().all()
-    return [
-        UnknownBooking(
-            key_id=row.key_id,
-            vet_id=row.vet_id,
-            starts_at=row.starts_at,
-            ends_at=row.ends_at,
-            since=row.created_at,
-            is_asked_again=row.owner is not None,
-            is_legible=row.read_draft() is not None,
-        )
-        for row in (LedgerRow(**columns) for columns in found)
-    ]
-
-
-async def resolved(store: Store, since: datetime, most: int) -> Sequence[ResolvedBooking]:
-    """How those ended that did since then, the latest first. StoreError."""
-    table = resolved_bookings.c
-    columns = (table.key_id, table.vet_id, table.starts_at, table.created_at, table.resolved_at)
-    wanted = select(*columns, table.appointment_id, table.told).where(table.resolved_at >= since)
-    async with store.begin() as connection:
-        rows = await connection.execute(wanted.order_by(table.resolved_at.desc()).limit(most))
-        return [ResolvedBooking(*row[:-1], is_told=bool(row.told)) for row in rows]
+def _replace(file: Path, text: str) -> None:
+    """Where it cannot be written nothing is left that is old."""
+    try:
+        replace_text(file, text)
+    except OSError:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)

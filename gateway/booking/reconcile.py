@@ -16,7 +16,7 @@ from sqlalchemy import select
 from adapters.base import WATCHED_AT_ONCE, Adapter, AdapterError
 from gateway.background import Periodic, ended
 from gateway.booking.base import STATES, LedgerRow
-from gateway.booking.lookup import Deadlines, UnknownBookings
+from gateway.booking.lookup import UnknownBookings
 from gateway.booking.rows import LedgerRows
 from gateway.booking.takeover import Owners
 from gateway.events import Events
@@ -55,8 +55,7 @@ class Reconciler:
         self._adapter = adapter
         self._owners = owners
         self._events = events
-        self._deadlines = Deadlines("", lands, clock, file)
-        self._unknown = UnknownBookings(self._rows, self._deadlines, events)
+        self._unknown = UnknownBookings(self._rows, events, lands, clock, file)
         self._clock = clock
         # of each sending, when it is looked up next, and the pause after that
         self._due: dict[str, tuple[float, float]] = {}
@@ -94,7 +93,7 @@ class Reconciler:
         unknown = {row.sending: row for row in rows if row.state == "unknown"}
         now = self._clock()
         self._due = {sending: self._due.get(sending, (now, FIRST_PAUSE)) for sending in unknown}
-        await self._deadlines.count_only(unknown.keys())
+        await self._unknown.count_only(unknown.keys())
         for sending, row in unknown.items():
             due, pause = self._due[sending]
             if row.owner is None and due <= now and sending not in self._looks:
@@ -120,13 +119,13 @@ class Reconciler:
         sending = row.sending
         try:
             async with self._room:
-                if sending not in self._illegible and row.read_draft() is None:
+                if sending not in self._illegible and not row.is_legible:
                     self._illegible.add(sending)
                     self._events.report("booking_illegible", reference=row.reference)
                 await self._unknown.look(row, self._adapter)
         finally:
             # not past the moment from which a look-up is certain
-            left = self._deadlines.left(self._adapter, row)
+            left = self._unknown.left(self._adapter, row)
             due = self._clock() + (min(left, pause) or pause)
             self._due[sending] = due, min(LONGEST_PAUSE, pause * 1.5)
             del self._looks[sending]
@@ -135,7 +134,7 @@ class Reconciler:
 class Watch(Periodic):
     """Asks the adapter about the coming bookings, which the practice's desk may write over.
 
-    It takes no lock of ours, and nothing forbids it.
+    The desk takes no lock of ours, and nothing forbids it.
 
     Each appointment is told of once, when it is first seen written over, or there and unreadable.
     """
@@ -165,7 +164,15 @@ class Watch(Periodic):
 
     async def look(self) -> None:
         """Ask about every booking that is not over. StoreError."""
-        coming = await self._coming()
+        wanted = (
+            select(bookings.c.appointment_id)
+            .where(bookings.c.state == "done", bookings.c.ends_at > self._now())
+            .order_by(bookings.c.ends_at)
+            .limit(MOST_WATCHED)
+        )
+        async with self._store.begin() as connection:
+            found = (await connection.execute(wanted)).scalars()
+            coming = [each for each in found if each is not None]
         seen: set[str] = set()
         unread: set[str] = set()
         for start in range(0, len(coming), WATCHED_AT_ONCE):
@@ -185,17 +192,6 @@ class Watch(Periodic):
         for appointment in sorted(unread - self._unread):
             self._events.report("booking_unreadable", appointment=appointment)
         self._known, self._unread = frozenset(seen), frozenset(unread)
-
-    async def _coming(self) -> list[str]:
-        wanted = (
-            select(bookings.c.appointment_id)
-            .where(bookings.c.state == "done", bookings.c.ends_at > self._now())
-            .order_by(bookings.c.ends_at)
-            .limit(MOST_WATCHED)
-        )
-        async with self._store.begin() as connection:
-            found = (await connection.execute(wanted)).scalars()
-            return [each for each in found if each is not None]
 
 
 class LedgerStatus:

@@ -1,6 +1,6 @@
 """The rows of the ledger: what is read and written of them, each in one bounded transaction."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -55,11 +55,8 @@ class LedgerRows:
     Whoever asks for these two has to know what they wrote too late.
     """
 
-    def __init__(
-        self, store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = BoundedStore(store)
-        self._now = now
 
     async def find(self, request: BookingRequest) -> Sequence[LedgerRow]:
         """The row of the same Idempotency-Key; without one, those of the same request.
@@ -99,6 +96,17 @@ class LedgerRows:
         """Vet, start and end of all that may or may not have been booked."""
         columns = select(_row.vet_id, _row.starts_at, _row.ends_at)
         return [(*found,) for found in await self._select(columns.where(_row.state == "unknown"))]
+
+    async def oldest_unknown(self, most: int) -> Sequence[LedgerRow]:
+        """Those that may or may not have been booked; one with an owner is being looked up."""
+        is_unknown = _row.state == "unknown"
+        return await self._store.glance(lambda connection: _rows(connection, is_unknown, most=most))
+
+    async def latest_resolved(self, since: datetime, most: int) -> Sequence[Any]:
+        """How those ended that did since then: rows of the table of these, the latest first."""
+        at = resolved_bookings.c.resolved_at
+        wanted = select(resolved_bookings).where(at >= since)
+        return await self._select(wanted.order_by(at.desc()).limit(most))
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
         """How many rows are in each state, and since when the oldest is unknown."""
@@ -164,7 +172,7 @@ class LedgerRows:
                 told = resolved_bookings.c.reference == row.reference
                 await connection.execute(delete(resolved_bookings).where(told))
             else:
-                await _note(connection, row, self._now(), outcome)
+                await _note(connection, row, outcome)
             return True
 
         try:
@@ -190,7 +198,7 @@ class LedgerRows:
             if not await _is_changed(connection, change):
                 raise LostClaim
             if row.state == "unknown" and (outcome is None or outcome["state"] in SETTLED):
-                await _note(connection, row, self._now(), outcome)
+                await _note(connection, row, outcome)
             return True
 
         return await self._store.run(written)
@@ -249,9 +257,11 @@ class LedgerRows:
         return await self._store.glance(lambda connection: _rows(connection, *which))
 
 
-async def _rows(connection: AsyncConnection, *which: Any) -> Sequence[LedgerRow]:
-    found = await connection.execute(select(bookings).where(*which).order_by(_row.id))
-    return [LedgerRow(**row) for row in found.mappings()]
+async def _rows(
+    connection: AsyncConnection, *which: Any, most: int | None = None
+) -> Sequence[LedgerRow]:
+    wanted = select(bookings).where(*which).order_by(_row.id).limit(most)
+    return [LedgerRow(**row) for row in (await connection.execute(wanted)).mappings()]
 
 
 def _is_claimed(row: LedgerRow) -> Any:
@@ -329,10 +339,9 @@ async def _is_held(
     return bool((await connection.execute(select(taken))).scalar_one())
 
 
-async def _note(
-    connection: AsyncConnection, row: LedgerRow, at: datetime, outcome: Outcome
-) -> None:
+async def _note(connection: AsyncConnection, row: LedgerRow, outcome: Outcome) -> None:
     """How one of unknown outcome ended; where that was said before, this is the last word."""
+    at = datetime.now(UTC)
     last: dict[str, Any] = {"resolved_at": at, "appointment_id": None, "told": 0}
     if outcome is not None:
         told = int(outcome["outcome"] != FOUND)

@@ -34,8 +34,8 @@ from gateway.limits.shared import Counters
 from gateway.observe.logs import EventLog
 from gateway.policy.reading.document import load_policy
 from gateway.processes.child import Inherited
-from gateway.processes.parent import Parent, Plan
 from gateway.processes.reports import socket_in
+from gateway.processes.supervisor import Plan, Supervisor
 from gateway.serving import Gateway, Operations, Worker, forbid_core_dumps
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
 from gateway.state import make_folder, make_run, open_to_others, sole_use
@@ -152,10 +152,10 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
             events.report("serving", **sockets.ports, workers=settings.workers)
             _warn(settings, sockets.public, events)
 
-        parent = Parent(processes.plan(settings), events, processes.replan, begun)
+        supervisor = Supervisor(processes.plan(settings), events, processes.replan, begun)
         # what was made for the start stays, and is shared as long as nobody touches it
         gc.freeze()
-        return parent.run()
+        return supervisor.run()
 
 
 def _check_settings(settings: Settings) -> None:

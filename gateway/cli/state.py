@@ -24,9 +24,15 @@ from gateway.settings import Settings, StartRefused, configuration_file, load_se
 from gateway.state import open_own_store, opened
 from gateway.state.backup import StateCheck, back_up, dump_told, verify_backup
 from gateway.state.manifest import Manifest, read
-from gateway.state.newer_audit import deeds_since, enter, read_newer_audit
 from gateway.state.parts import StateParts, checked_parts
-from gateway.state.restore import left_out, restore, restore_configuration
+from gateway.state.restore import (
+    deeds_since,
+    enter,
+    left_out,
+    read_newer_audit,
+    restore,
+    restore_configuration,
+)
 from gateway.store import Store
 from gateway.store.base import HEAD
 

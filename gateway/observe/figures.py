@@ -7,6 +7,8 @@ off this table.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import Any
 
 CALLS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 LAGS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -57,16 +59,19 @@ class Figure:
         return frozenset(f"{self.name}_{part}" for part in ("bucket", "count", "sum"))
 
 
-def _counter(name: str, told: str, *labels: str) -> Figure:
-    return Figure(f"gateway_{name}_total", MetricKind.COUNTER, told, labels)
+def _figure(
+    kind: MetricKind, end: str, name: str, told: str, merge: Merge = Merge.SUM, **more: Any
+) -> Figure:
+    """Of a name with its labels, as queries write it: `name{label,label}`."""
+    name, _, labels = name.rstrip("}").partition("{")
+    own_labels = tuple(labels.split(",")) if labels else ()
+    return Figure(f"gateway_{name}{end}", kind, told, own_labels, merge, **more)
 
 
-def _gauge(name: str, told: str, *labels: str, merge: Merge = Merge.SUM) -> Figure:
-    return Figure(f"gateway_{name}", MetricKind.GAUGE, told, labels, merge)
-
-
-def _histogram(name: str, told: str, *labels: str, buckets: tuple[float, ...]) -> Figure:
-    return Figure(f"gateway_{name}", MetricKind.HISTOGRAM, told, labels, Merge.SUM, buckets)
+_counter = partial(_figure, MetricKind.COUNTER, "_total")
+_gauge = partial(_figure, MetricKind.GAUGE, "")
+_highest, _lowest = partial(_gauge, merge=Merge.MAX), partial(_gauge, merge=Merge.MIN)
+_histogram = partial(_figure, MetricKind.HISTOGRAM, "")
 
 
 def _of_process(name: str, told: str) -> Figure:
@@ -74,107 +79,85 @@ def _of_process(name: str, told: str) -> Figure:
 
 
 FIGURES = (
-    _counter("requests", "Calls by operation and status.", "operation", "status"),
+    _counter("requests{operation,status}", "Calls by operation and status."),
     _histogram(
-        "request_seconds",
+        "request_seconds{operation}",
         "Seconds from the head of a call to its answer, by operation.",
-        "operation",
         buckets=CALLS,
     ),
     _gauge("calls_in_flight", "Calls that are under way now."),
-    _gauge(
+    _lowest(
         "places_per_key",
         "Calls of one key that may be under way at once in a process: fewer than in_flight_per_key"
         " while its event loop comes late.",
-        merge=Merge.MIN,
     ),
     _counter(
-        "calls_turned_away",
+        "calls_turned_away{reason}",
         "Calls for which there was no room in time, uncounted: their key had too many under way"
         " (key), the process had (process), or bodies had too many bytes (body).",
-        "reason",
     ),
     _gauge("connections", "Connections of partners that are open now."),
     _counter(
-        "connections_turned_away",
+        "connections_turned_away{reason}",
         "Connections refused since their address or the process held too many (address, process) or"
         " no file was left (files), closed to make room (idle, or stranger: without a key) or for a"
         " reader that took too long (reader), and handshakes that failed (tls).",
-        "reason",
     ),
     _counter(
-        "authentication_failures",
+        "authentication_failures{reason}",
         "Calls without a usable key, also with one from outside its networks.",
-        "reason",
     ),
     _counter("limit_hits", "Calls that the limiter was asked about, denied ones included."),
     _counter("limit_denials", "Calls beyond a key's hour, and bookings beyond its day."),
     _counter("limiter_local", "Calls that a process counted alone, as the limiter was down."),
-    _gauge(
+    _highest(
         "limiter_degraded",
         "Whether calls are counted by this process alone, since the shared limiter does not"
         " answer: 0 no, 1 yes.",
-        merge=Merge.MAX,
     ),
+    _counter("records_shown{resource,level}", "Records in answers, by resource and access level."),
     _counter(
-        "records_shown", "Records in answers, by resource and access level.", "resource", "level"
-    ),
-    _counter(
-        "fields_hidden",
+        "fields_hidden{resource,level}",
         "Fields that the policy left out of these records, masked ones not counted; a field of"
         " the objects in a list counts once per record.",
-        "resource",
-        "level",
     ),
     _counter(
-        "unusable_values",
+        "unusable_values{kind,resource,field}",
         "Values and rows of the practice system that could not be used: unknown codes, unreadable"
         " values, rows without an id.",
-        "kind",
-        "resource",
-        "field",
     ),
     _counter(
-        "backend_calls",
+        "backend_calls{verb,resource,outcome}",
         "Calls of the practice system: what was asked of which resource, and what became of it.",
-        "verb",
-        "resource",
-        "outcome",
     ),
     _histogram(
-        "backend_seconds",
+        "backend_seconds{verb,resource}",
         "Seconds that the practice system took, the wait for room not counted, by verb and"
         " resource.",
-        "verb",
-        "resource",
         buckets=CALLS,
     ),
-    _gauge(
+    _highest(
         "backend_breaker",
         "Whether the practice system is asked: 0 yes, 1 by one call that tries it, 2 no.",
-        merge=Merge.MAX,
     ),
     _gauge("backend_pool_in_use", "Calls of the practice system that are under way now."),
     _gauge("backend_pool_waiting", "Calls that wait for room to ask the practice system."),
     _counter(
-        "cache_reads",
+        "cache_reads{outcome}",
         "Reads of what may be remembered: hit (told from memory), joined (told with another call's"
         " answer), miss (asked).",
-        "outcome",
     ),
     _gauge("cache_entries", "Answers that are remembered."),
     _gauge("cache_bytes", "Bytes that these take."),
-    _gauge("ledger_bookings", "Bookings in the ledger, by state.", "state", merge=Merge.MAX),
-    _gauge(
+    _highest("ledger_bookings{state}", "Bookings in the ledger, by state."),
+    _highest(
         "ledger_oldest_unknown_seconds",
         "Age of the oldest booking whose outcome is not known; 0 where there is none.",
-        merge=Merge.MAX,
     ),
     _gauge("ledger_unwritten", "Outcomes of bookings that wait for the store to be written."),
-    _gauge(
+    _highest(
         "bookings_overwritten",
         "Coming bookings over which the practice's desk has written something else.",
-        merge=Merge.MAX,
     ),
     Figure(
         "gateway_policy_info",
@@ -183,41 +166,36 @@ FIGURES = (
         ("hash", "file_hash"),
         Merge.MAX,
     ),
-    _gauge(
+    _highest(
         "policy_loaded_timestamp_seconds",
         "When the policy in force began to be so, in seconds since 1970.",
-        merge=Merge.MAX,
     ),
-    _gauge(
+    _highest(
         "policy_stale",
         "Whether the policy's file is another one than what runs, since it was refused or is held"
         " back: 0 no, 1 yes.",
-        merge=Merge.MAX,
     ),
-    _gauge(
+    _highest(
         "policy_cases_failing",
         "Cases beside the policy that fail, or mistakes in their file: until it is 0, nothing that"
         " the policy's file shows more takes effect.",
-        merge=Merge.MAX,
     ),
-    _gauge(
+    _highest(
         "policy_behind",
         "Workers that have served by another policy than the one in force for over three seconds.",
-        merge=Merge.MAX,
     ),
     _counter(
-        "policy_reloads", "Changes of the policy's file: loaded, refused, held back.", "outcome"
+        "policy_reloads{outcome}", "Changes of the policy's file: loaded, refused, held back."
     ),
-    _gauge("keys_loaded", "Keys that are known and not revoked.", merge=Merge.MAX),
-    _gauge(
+    _highest("keys_loaded", "Keys that are known and not revoked."),
+    _highest(
         "keys_age_seconds",
         "Seconds since the keys were read from the store, or known to be unchanged there.",
-        merge=Merge.MAX,
     ),
-    _gauge("ready", "Whether every part is ready: 0 no, 1 yes.", merge=Merge.MIN),
-    _gauge("part_ready", "The same of each part, as /readyz tells it.", "part", merge=Merge.MIN),
-    _gauge("log_lines_waiting", "Lines of a log (access, audit) that wait to be written.", "log"),
-    _gauge("log_writable", "Whether a log can be written: 0 no, 1 yes.", "log", merge=Merge.MIN),
+    _lowest("ready", "Whether every part is ready: 0 no, 1 yes."),
+    _lowest("part_ready{part}", "The same of each part, as /readyz tells it."),
+    _gauge("log_lines_waiting{log}", "Lines of a log (access, audit) that wait to be written."),
+    _lowest("log_writable{log}", "Whether a log can be written: 0 no, 1 yes."),
     _counter("log_lines_lost", "Lines of the access log and the audit that could not be kept."),
     _counter("usage_lost", "Calls that are missing in the usage of their keys."),
     _counter("spans_lost", "Spans of traces that no collector took."),
@@ -226,7 +204,7 @@ FIGURES = (
         "How late the event loop came back to a task that waits a tenth of a second at a time.",
         buckets=LAGS,
     ),
-    _gauge("loop_lag_max_seconds", "The largest of these in the last minute.", merge=Merge.MAX),
+    _highest("loop_lag_max_seconds", "The largest of these in the last minute."),
     _of_process("start_time_seconds", "When the process began, in seconds since 1970."),
     Figure(
         "process_cpu_seconds_total", MetricKind.COUNTER, "Seconds of CPU that were used, by all."

@@ -17,7 +17,7 @@ import time
 import traceback
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -201,14 +201,25 @@ class EventLog:
         if kind.counter and self._metrics is not None:
             labels = [label.format_map(details) for label in kind.labels.values()]
             self._metrics.add(kind.counter, details.get(kind.amount, 1), *labels)
-        if not kind.text or (kind.once and self._is_known(event, details)):
+        if not kind.text:
             return
-        if kind.sum or kind.most:
-            name = kind.sum or kind.most
-            times = self._summed(event, details.pop(name), details, at_once=not kind.later)
-            if times is None:
+        value = details.pop(kind.sum or kind.most, "")
+        this = (event, *details.values())
+        if kind.once:
+            if this in self._known:
                 return
-            details |= times if kind.sum else _most(times)
+            if len(self._known) >= MOST_REMEMBERED:  # of very many all are forgotten
+                self._known.clear()
+            self._known.add(this)
+        if kind.sum or kind.most:  # once in a minute at most, how often each value came
+            now, began = self._clock(), self._began if kind.later else -math.inf
+            sums = self._sums.setdefault(this, _Sum(began))
+            # addresses are many: beyond so many they are counted together
+            sums.times[value if len(sums.times) < MOST_REMEMBERED else "others"] += 1
+            if now - sums.since < SILENCE:
+                return
+            self._sums[this] = _Sum(now)
+            details |= sums.times if kind.sum else _most(sums.times)
         self._outlet.say(self._line(event, details, error))
 
     def _line(self, event: str, details: dict[str, Any], error: BaseException | None = None) -> str:
@@ -222,29 +233,6 @@ class EventLog:
             details |= {"remedy": kind.remedy.format_map(details)}
         head = {"time": datetime.now(UTC), "level": kind.level, "event": kind.text}
         return self._render(head | details)
-
-    def _is_known(self, event: str, details: Mapping[str, Any]) -> bool:
-        """Whether these details came before; of very many all are forgotten."""
-        this = (event, *details.values())
-        if this in self._known:
-            return True
-        if len(self._known) >= MOST_REMEMBERED:
-            self._known.clear()
-        self._known.add(this)
-        return False
-
-    def _summed(
-        self, event: str, value: str, details: Mapping[str, Any], *, at_once: bool
-    ) -> Counter[str] | None:
-        """How often each value came, where it is time to say so: once in a minute at most."""
-        now, this = self._clock(), (event, *details.values())
-        sums = self._sums.setdefault(this, _Sum(-math.inf if at_once else self._began))
-        # addresses are many: beyond so many they are counted together
-        sums.times[value if len(sums.times) < MOST_REMEMBERED else "others"] += 1
-        if now - sums.since < SILENCE:
-            return None
-        self._sums[this] = _Sum(now)
-        return sums.times
 
 
 def _most(times: Counter[str]) -> dict[str, Any]:

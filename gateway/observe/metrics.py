@@ -8,7 +8,6 @@ import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from itertools import accumulate
 from math import inf
 
@@ -18,7 +17,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from gateway.observe.figures import BY_NAME, CALLS, FIGURES, Figure, Merge, MetricKind
+from gateway.observe.figures import BY_NAME, CALLS, FIGURES, Merge, MetricKind
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
@@ -77,9 +76,7 @@ class Timings:
     def durations(self) -> list[Series]:
         found: dict[Labels, Series] = {}
         for (*labels, _), (sums, buckets) in self._of.items():
-            series = Series(tuple(map(str, labels)), sums[1], tuple(buckets))
-            before = found.get(series.labels)
-            found[series.labels] = series if before is None else _sum(before, series)
+            _merge(found, Series(tuple(map(str, labels)), sums[1], tuple(buckets)))
         return list(found.values())
 
 
@@ -166,10 +163,6 @@ class Metrics:
         with self._lock:
             series[labels] = series.get(labels, 0.0) + times
 
-    def put(self, name: str, value: float, *labels: str) -> None:
-        """A gauge's only value from now on."""
-        self._numbers[BY_NAME[name].name] = {labels: value}
-
     def snapshot(self) -> Snapshot:
         """All figures as they are now, as plain data."""
         with self._lock:
@@ -196,11 +189,9 @@ def merged(snapshots: Iterable[Snapshot]) -> Snapshot:
             figure = BY_NAME.get(name)
             if figure is None:
                 continue
-            both = _sum if figure.kind is MetricKind.HISTOGRAM else partial(_both, figure.merge)
             of_figure = found.setdefault(name, {})
             for series in several:
-                before = of_figure.get(series.labels)
-                of_figure[series.labels] = series if before is None else both(before, series)
+                _merge(of_figure, series, figure.merge)
     return {name: tuple(of_figure.values()) for name, of_figure in found.items()}
 
 
@@ -214,13 +205,12 @@ def lasting(last: Snapshot) -> Snapshot:
     }
 
 
-def _both(merge: Merge, one: Series, other: Series) -> Series:
-    return Series(one.labels, _TAKEN[merge](one.value, other.value))
-
-
-def _sum(one: Series, other: Series) -> Series:
-    buckets = tuple(a + b for a, b in zip(one.buckets, other.buckets, strict=True))
-    return Series(one.labels, one.value + other.value, buckets)
+def _merge(into: dict[Labels, Series], other: Series, merge: Merge = Merge.SUM) -> None:
+    """With what has the same labels; a histogram's buckets are added up."""
+    if one := into.get(other.labels):
+        buckets = tuple(a + b for a, b in zip(one.buckets, other.buckets, strict=True))
+        other = Series(one.labels, _TAKEN[merge](one.value, other.value), buckets)
+    into[other.labels] = other
 
 
 def exposition(snapshot: Snapshot) -> bytes:
@@ -239,21 +229,13 @@ class _Snapshot(Collector):
             )
             for series in sorted(self._snapshot.get(figure.name, ()), key=lambda one: one.labels):
                 labels = dict(zip(figure.labels, series.labels, strict=True))
-                for end, more, value in _samples(figure, series):
-                    metric.add_sample(f"{figure.name}{end}", labels | more, value)
+                if figure.kind is not MetricKind.HISTOGRAM:
+                    metric.add_sample(figure.name, labels, series.value)
+                    continue
+                counts = list(accumulate(series.buckets))
+                limits = map(floatToGoString, (*figure.buckets, inf))
+                for limit, count in zip(limits, counts, strict=True):
+                    metric.add_sample(f"{figure.name}_bucket", labels | {"le": limit}, count)
+                metric.add_sample(f"{figure.name}_count", labels, counts[-1])
+                metric.add_sample(f"{figure.name}_sum", labels, series.value)
             yield metric
-
-
-def _samples(figure: Figure, series: Series) -> Iterator[tuple[str, dict[str, str], float]]:
-    """What Prometheus reads of one series: the end of a name, its label beside the figure's own."""
-    if figure.kind is MetricKind.INFO:
-        yield "", {}, 1.0
-    elif figure.kind is not MetricKind.HISTOGRAM:
-        yield "", {}, series.value
-    else:
-        counts = list(accumulate(series.buckets))
-        limits = map(floatToGoString, (*figure.buckets, inf))
-        for limit, count in zip(limits, counts, strict=True):
-            yield "_bucket", {"le": limit}, count
-        yield "_count", {}, counts[-1]
-        yield "_sum", {}, series.value

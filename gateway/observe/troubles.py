@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from math import inf
 from types import CodeType
 
 from gateway.events import Events
@@ -17,14 +17,6 @@ BREAKER = ("closed", "half-open", "open")
 _FailureKind = tuple[type[BaseException], CodeType | None, int, int]
 
 
-@dataclass(slots=True)
-class _LastLine:
-    """When a kind was said last, and how often it came since."""
-
-    at: float
-    unsaid: int = 0
-
-
 class CallFailures:
     """Says why calls ended with a 5xx: once a minute for each kind, with how many were not said.
 
@@ -35,7 +27,8 @@ class CallFailures:
     def __init__(self, events: Events, clock: Callable[[], float] = time.monotonic) -> None:
         self._events = events
         self._clock = clock
-        self._last: dict[_FailureKind, _LastLine] = {}
+        # when a kind was said last, and how often it came since
+        self._last: dict[_FailureKind, tuple[float, int]] = {}
 
     def note(self, error: BaseException, *, answered: int, operation: str, request: str) -> None:
         """One call."""
@@ -43,14 +36,14 @@ class CallFailures:
         while frame is not None:  # to the innermost function
             code, line, frame = frame.tb_frame.f_code, frame.tb_lineno, frame.tb_next
         kind = (type(error), code, line, answered)
-        last = self._last.get(kind)
-        if last is not None and now - last.at < SILENCE:
-            last.unsaid += 1
+        said, unsaid = self._last.get(kind, (-inf, 0))
+        if now - said < SILENCE:
+            self._last[kind] = said, unsaid + 1
             return
-        if last is None and len(self._last) >= MOST_KINDS:
+        if kind not in self._last and len(self._last) >= MOST_KINDS:
             self._last.clear()
-        self._last[kind] = _LastLine(now)
-        more = {"unsaid": last.unsaid} if last is not None and last.unsaid else {}
+        self._last[kind] = now, 0
+        more = {"unsaid": unsaid} if unsaid else {}
         self._events.report(
             "call_failed", error, answered=answered, operation=operation, request=request, **more
         )

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Self
 
@@ -60,17 +60,13 @@ def _noted(number: int, frame: FrameType | None) -> None:
     """The number is read from the pipe; without a handler of Python's none would be written."""
 
 
-def heartbeats_of(children: int) -> "memoryview[float]":
-    """When each child's event loop last turned, in memory that all of them share.
-
-    In seconds of a clock that is the same in every process of the machine; 0 before the first turn.
-    """
-    return memoryview(mmap.mmap(-1, struct.calcsize("d") * children)).cast("d")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inherited:
-    """What a child has of its parent: `life` reads as ended once the parent is gone."""
+    """What a child has of its parent: `life` reads as ended once the parent is gone.
+
+    `heartbeats` are when each child's event loop last turned, in memory that all of them share, in
+    seconds of a clock that is the same in every process of the machine; 0 before the first turn.
+    """
 
     place: int
     life: int
@@ -116,11 +112,6 @@ class Child:
         """Read what it says: one byte once it is well, the end of the stream where it is gone."""
         if self.is_open:
             self.is_well = bool(os.read(self.report, 1))
-            self.close()
-
-    def close(self) -> None:
-        """Nothing more is to be read."""
-        if self.is_open:
             os.close(self.report)
             self.is_open = False
 
@@ -131,27 +122,24 @@ class Child:
                 os.kill(self.pid, number)
 
 
-@dataclass(slots=True, kw_only=True)
 class Spawner:
-    """Forks children: what they inherit, and what they must let go of.
+    """Forks children, so many at a time: what they inherit, and what they must let go of.
 
     What ends a child and nobody expected, the child itself tells.
     """
 
-    heartbeats: "memoryview[float]"
-    events: Events
-    life: tuple[int, int] = field(default_factory=os.pipe)
+    def __init__(self, children: int, events: Events) -> None:
+        shared = mmap.mmap(-1, struct.calcsize("d") * children)
+        self.heartbeats: memoryview[float] = memoryview(shared).cast("d")
+        self._events = events
+        self._life = os.pipe()
 
     def spawn(self, name: str, place: int, work: Work, others: Iterable[Child]) -> Child:
         """A new child that does the work; `others` are the parent's business alone. OSError."""
         report, well = os.pipe()
-
-        def let_go() -> None:
-            os.close(report)
-            os.close(self.life[1])
-            for other in others:
-                other.close()
-
+        inherited = Inherited(
+            place=place, life=self._life[0], heartbeats=self.heartbeats, _well=well
+        )
         self.heartbeats[place] = 0.0
         _flush()
         # what comes before the child has let go of the parent's signals would go to the parent
@@ -159,10 +147,8 @@ class Spawner:
         try:
             pid = os.fork()
             if pid == 0:
-                inherited = Inherited(
-                    place=place, life=self.life[0], heartbeats=self.heartbeats, _well=well
-                )
-                self._live(work, inherited, let_go)
+                open_reports = [other.report for other in others if other.is_open]
+                self._live(work, inherited, [report, self._life[1], *open_reports])
         except OSError:
             os.close(report)
             raise
@@ -173,22 +159,26 @@ class Spawner:
 
     def end(self) -> None:
         """Whoever still lives sees that the parent is gone."""
-        for file in self.life:
+        for file in self._life:
             with suppress(OSError):
                 os.close(file)
 
-    def _live(self, work: Work, inherited: Inherited, let_go: Callable[[], None]) -> None:
-        """The rest of a child's life; nothing of the parent's own ending runs in it."""
+    def _live(self, work: Work, inherited: Inherited, parents: Iterable[int]) -> None:
+        """The rest of a child's life; nothing of the parent's own ending runs in it.
+
+        Of the files, some are the parent's alone.
+        """
         code = 1
         try:
-            let_go()
+            for file in parents:
+                os.close(file)
             signal.set_wakeup_fd(-1)
             for number in _RESET:
                 signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESET)
             code = work(inherited)
         except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
-            self.events.report("process_failed", error)
+            self._events.report("process_failed", error)
         finally:
             _flush()
             os._exit(code)

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, json
 
 from gateway.background import Periodic
-from gateway.observe.metrics import Series, Snapshot, exposition, lasting, merged
+from gateway.observe.metrics import Series, Snapshot, lasting, merged
 from gateway.purposes import NotReady, Purpose
 from gateway.settings import StartRefused
 
@@ -57,23 +57,6 @@ class KeptFigures(Struct):
 
     ended: Snapshot = {}
     each: dict[int, Snapshot] = {}
-
-    @classmethod
-    def read(cls, file: Path) -> "KeptFigures":
-        """What lies there; none where it cannot be read."""
-        try:
-            return json.decode(file.read_bytes(), type=cls)
-        except (OSError, DecodeError):
-            return cls()
-
-    def write(self, file: Path) -> None:
-        """Put them there, whole; where they cannot be written the older ones stay."""
-        new = file.with_suffix(".new")
-        with contextlib.suppress(OSError):
-            number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(number, "wb") as opened:
-                opened.write(json.encode(self))
-            new.replace(file)
 
 
 @contextlib.contextmanager
@@ -225,7 +208,10 @@ class Workers:
         self._own = own
         self._wanted = wanted
         self._file = file
-        before = KeptFigures.read(file)
+        try:
+            before = json.decode(file.read_bytes(), type=KeptFigures)
+        except (OSError, DecodeError):
+            before = KeptFigures()
         self._ended: Snapshot = before.ended
         self._gone: dict[int, Snapshot] = before.each
         self._keeping: asyncio.Task[None] | None = None
@@ -238,12 +224,8 @@ class Workers:
             oldest = next(iter(self._gone))
             self._ended = merged((self._ended, self._gone.pop(oldest)))
 
-    def figures(self, answers: Sequence[Answer]) -> bytes:
-        """Those of all processes together, in Prometheus' text form."""
-        return exposition(self.snapshot(answers))
-
     def snapshot(self, answers: Sequence[Answer]) -> Snapshot:
-        """The same, as plain data."""
+        """The figures of all processes together."""
         each = self._gone | {report.pid: report.figures for report, _ in answers}
         return merged((self._ended, self._own(), *each.values()))
 
@@ -253,8 +235,17 @@ class Workers:
             living = {report.pid: lasting(report.figures) for report, _ in answers}
             before = merged((self._ended, lasting(self._own())))
             kept = KeptFigures(ended=before, each=self._gone | living)
-            self._keeping = asyncio.create_task(asyncio.to_thread(kept.write, self._file))
+            self._keeping = asyncio.create_task(asyncio.to_thread(self._write, kept))
         await asyncio.wait([self._keeping], timeout=PATIENCE)
+
+    def _write(self, kept: KeptFigures) -> None:
+        """Put them there, whole; where they cannot be written the older ones stay."""
+        new = self._file.with_suffix(".new")
+        with contextlib.suppress(OSError):
+            number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(number, "wb") as opened:
+                opened.write(json.encode(kept))
+            new.replace(self._file)
 
     def readiness(self, answers: Sequence[Answer]) -> Mapping[str, Any]:
         """The workers for readiness; NotReady, with why of each, where none of them is ready.

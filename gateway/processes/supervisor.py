@@ -1,4 +1,9 @@
-"""The children of a parent: started, heard, reaped, started again, and killed where they hang."""
+"""The parent of several processes: it forks them, restarts the dead, rolls them, and ends them.
+
+It serves nobody, starts no thread and opens no database: whatever happens to its children, it goes
+on. Signals: SIGTERM and SIGINT end everything, SIGUSR2 replaces the children one by one, SIGHUP has
+the policy looked at, SIGQUIT has every child say what it is doing.
+"""
 
 import math
 import os
@@ -9,19 +14,41 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from gateway.events import Events
-from gateway.processes.child import Child, SignalWatcher, Spawner, Work, heartbeats_of
+from gateway.processes.child import Child, SignalWatcher, Spawner, Work
 
+OPERATIONS = "operations"
 # A child that died is started again after this many seconds, twice as many each time, and
 # this many at the most; one that lived for so long begins anew.
 FIRST_PAUSE, LONGEST_PAUSE, LIVED_WELL = 0.1, 10.0, 20.0
 # Seconds without a turn of its event loop after which a child is taken for hung, and killed.
 HUNG = 30.0
-# Seconds that a child has to begin its work.
-BEGIN_IN = 120.0
+# Seconds that a child has to begin its work, and to end beyond what its calls have.
+BEGIN_IN, END_IN = 120.0, 10.0
+# Seconds beyond its delay in which a worker stops taking calls by itself.
+LEAVE_IN = 0.2
 # Seconds that the parent waits for something to happen before it looks by itself.
 STEP = 1.0
 # Seconds that the kernel has to end a process that was killed.
 DIE_IN = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to run: the work of the operations process and of each worker, by its number.
+
+    `first` is the work of the first worker of a roll, which looks more closely before it begins.
+    `patience` is how many seconds a worker has to end; for the first `delay` it still takes calls.
+    `unlisten` then lets nobody in any more: as long as the parent has the socket too, whoever came
+    would wait for an answer.
+    """
+
+    operations: Work
+    worker: Callable[[int], Work]
+    workers: int
+    patience: float
+    first: Callable[[int], Work] | None = None
+    delay: float = 0.0
+    unlisten: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True, eq=False)
@@ -42,52 +69,143 @@ class WorkerSlot:
 
 
 class Supervisor:
-    """The slots, the children in them, and those that were replaced and are on their way out.
-
-    While it `lasts`, what ended is started again; `on_signal` gets each number that came.
-    """
+    """Runs a plan until it is told to end; `replan` gives what a roll is to run from then on."""
 
     def __init__(
         self,
-        slots: Collection[WorkerSlot],
+        plan: Plan,
         events: Events,
-        signals: SignalWatcher,
-        on_signal: Callable[[int], None],
+        replan: Callable[[], Plan | None],
+        on_begin: Callable[[], None],
     ) -> None:
-        self.slots = slots
+        self._plan = plan
         self._events = events
-        self._signals = signals
-        self._on_signal = on_signal
+        self._replan = replan
+        self._on_begin = on_begin
+        self._signals = SignalWatcher()
+        self._operations = WorkerSlot(OPERATIONS, 0, plan.operations)
+        numbers = range(1, plan.workers + 1)
+        self._workers = [WorkerSlot(f"worker {n}", n, plan.worker(n)) for n in numbers]
+        self._slots = [self._operations, *self._workers]
+        # those that were replaced and are on their way out
         self._leaving: list[Child] = []
         # while it is replaced, a child and the next one stand side by side
-        self._spawner = Spawner(heartbeats=heartbeats_of(2 * len(slots)), events=events)
-        # whoever still lives sees that its parent goes
-        self.end_of_life = self._spawner.end
+        self._spawner = Spawner(2 * len(self._slots), events)
         self._turned = time.monotonic()
-        self.lasts = False
+        # as long as it does, what ended is started again
+        self._lasts = False
+        self._ending = False
+        self._rolling = False
 
-    def children(self) -> Iterator[Child]:
+    def run(self) -> int:
+        """Until the end: 0 where somebody asked for it, 1 where it could not begin."""
+        with self._signals:
+            try:
+                # operations makes what the workers find
+                if self._start_well([self._operations]) and self._start_well(self._workers):
+                    self._lasts = True
+                    self._on_begin()
+                    while not self._ending:
+                        if self._rolling:
+                            self._rolling = False
+                            self._roll()
+                        self._step()
+                elif not self._ending:
+                    return 1
+            finally:
+                self._end()
+        self._events.report("has_ended")
+        return 0
+
+    def _children(self) -> Iterator[Child]:
         """All that live."""
         yield from self._leaving
-        for slot in self.slots:
-            if slot.child is not None:
-                yield slot.child
+        yield from (slot.child for slot in self._slots if slot.child is not None)
 
-    def start(self, slot: WorkerSlot) -> Child | None:
+    def _start_well(self, slots: list[WorkerSlot]) -> bool:
+        """Whether a new child in each slot begins its work, and nobody asks for the end."""
+        children = [self._start(slot) for slot in slots]
+
+        def lost() -> bool:
+            return any(child is None or child.is_gone for child in children)
+
+        def decided() -> bool:
+            return lost() or self._ending or all(child and child.is_well for child in children)
+
+        in_time = self._wait(decided, BEGIN_IN)
+        if not in_time:
+            self._events.report("process_not_begun", seconds=BEGIN_IN)
+        return in_time and not lost() and not self._ending
+
+    def _start(self, slot: WorkerSlot) -> Child | None:
         """A child in that slot, in the place of none, or beside the one that leaves.
 
         None where the machine has no room for it; that is tried again.
         """
-        taken = {child.place for child in self.children()}
-        place = slot.place if slot.place not in taken else slot.place + len(self.slots)
+        taken = {child.place for child in self._children()}
+        place = slot.place if slot.place not in taken else slot.place + len(self._slots)
         try:
-            slot.child = self._spawner.spawn(slot.name, place, slot.work, list(self.children()))
+            slot.child = self._spawner.spawn(slot.name, place, slot.work, list(self._children()))
         except OSError as error:
             self._events.report("process_not_started", error, process=slot.name)
             slot.put_off()
         return slot.child
 
-    def set_aside(self, slot: WorkerSlot) -> Child | None:
+    def _run_by(self, plan: Plan) -> None:
+        """Whatever is started from now on."""
+        self._plan = plan
+        self._operations.work = plan.operations
+        for slot in self._workers:
+            slot.work = plan.worker(slot.place)
+
+    def _roll(self) -> None:
+        """One worker after the other, each old one until the new one answers; operations last."""
+        plan = self._replan()
+        if plan is None:
+            return
+        before = self._plan
+        self._run_by(plan)
+        first = self._workers[0]
+        first.work = (plan.first or plan.worker)(first.place)
+        for slot in self._workers:
+            is_replaced = self._replace(slot, before)
+            slot.work = self._plan.worker(slot.place)
+            if not is_replaced:
+                if not self._ending:
+                    self._events.report("roll_given_up", failed=slot.name)
+                return
+        # there is one of operations at a time, as it decides for all
+        if (old := self._set_aside(self._operations)) is not None:
+            self._let_go(old, END_IN)
+            self._wait_for_the_end([old], END_IN)
+        if self._start_well([self._operations]):
+            self._events.report("roll_done")
+        elif not self._ending:
+            self._events.report("roll_without_operations")
+
+    def _replace(self, slot: WorkerSlot, before: Plan) -> bool:
+        """Whether a new worker has taken the place of the old one; else all is as before."""
+        # of one slot two live at the most
+        self._wait(lambda: self._ending or not self._leaving_from(slot), self._patience)
+        if self._ending:
+            return False
+        old = self._set_aside(slot)
+        if self._start_well([slot]):
+            if old is not None:
+                self._let_go(old, self._patience)
+            return True
+        self._run_by(before)
+        # the next one is not good
+        failed = self._set_aside(slot)
+        if failed is not None:
+            failed.signal(signal.SIGKILL)
+        slot.due = time.monotonic()
+        if old is not None and not old.is_gone:
+            self._leaving.remove(old)
+            slot.child = old
+        return False
+
+    def _set_aside(self, slot: WorkerSlot) -> Child | None:
         """The slot's child, which is on its way out; no other is started until somebody does."""
         child, slot.child = slot.child, None
         slot.due = math.inf
@@ -95,48 +213,57 @@ class Supervisor:
             self._leaving.append(child)
         return child
 
-    def let_go(self, child: Child, seconds: float) -> None:
+    def _let_go(self, child: Child, seconds: float) -> None:
         """One that was replaced ends what it has begun, and is killed where that takes longer."""
         child.until = time.monotonic() + seconds
         child.signal(signal.SIGUSR1)
 
-    def leaving(self, slot: WorkerSlot) -> list[Child]:
+    def _leaving_from(self, slot: WorkerSlot) -> list[Child]:
         """Those that were in that slot, and still live."""
         return [child for child in self._leaving if child.name == slot.name]
 
-    def put_back(self, slot: WorkerSlot, child: Child | None) -> None:
-        """One that was set aside, as the next one is not good."""
-        failed = self.set_aside(slot)
-        if failed is not None:
-            failed.signal(signal.SIGKILL)
-        slot.due = time.monotonic()
-        if child is not None and not child.is_gone:
-            self._leaving.remove(child)
-            slot.child = child
+    @property
+    def _patience(self) -> float:
+        """Seconds that a worker has to end."""
+        return self._plan.patience + END_IN
 
-    def wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
+    def _end(self) -> None:
+        """Workers first, while operations says that the end has begun; then that one too."""
+        self._ending, self._lasts, operations = True, False, self._operations.child
+        for child in self._children():
+            child.signal(signal.SIGTERM)
+        workers = [child for child in self._children() if child is not operations]
+        self._wait(lambda: all(child.is_gone for child in workers), self._plan.delay + LEAVE_IN)
+        self._plan.unlisten()
+        self._wait_for_the_end(workers, self._patience - self._plan.delay)
+        # whoever still lives sees that its parent goes
+        self._spawner.end()
+        if operations is not None:
+            self._wait_for_the_end([operations], END_IN)
+
+    def _wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
         """Whether that came true in time; what happens meanwhile is dealt with."""
         until = time.monotonic() + seconds
         while not is_over():
             if time.monotonic() >= until:
                 return False
-            self.step()
+            self._step()
         return True
 
-    def wait_for_the_end(self, children: Collection[Child], seconds: float) -> None:
+    def _wait_for_the_end(self, children: Collection[Child], seconds: float) -> None:
         """Until these have ended, by themselves or not."""
 
         def is_over() -> bool:
             return all(child.is_gone for child in children)
 
-        if not self.wait(is_over, seconds):
+        if not self._wait(is_over, seconds):
             for child in children:
                 self._kill(child, "process_late")
-            self.wait(is_over, DIE_IN)
+            self._wait(is_over, DIE_IN)
 
-    def step(self) -> None:
+    def _step(self) -> None:
         """Wait for something to happen, for a moment at the most, and deal with it."""
-        speaking = {child.report: child for child in self.children() if child.is_open}
+        speaking = {child.report: child for child in self._children() if child.is_open}
         due = [slot.due - time.monotonic() for slot in self._vacant()]
         patience = max(0.0, min([STEP, *due]))
         ready, _, _ = select.select([self._signals.fileno(), *speaking], [], [], patience)
@@ -144,37 +271,52 @@ class Supervisor:
             if file in speaking:
                 speaking[file].read()
         for number in self._signals.received():
-            self._on_signal(number)
-        self._reap()
-        self._kill_the_hung()
-        now = time.monotonic()
-        for slot in self._vacant():
-            if now >= slot.due:
-                self.start(slot)
-
-    def _vacant(self) -> list[WorkerSlot]:
-        """The slots that a child is to be started in, now or later."""
-        return [slot for slot in self.slots if self.lasts and slot.child is None]
-
-    def _reap(self) -> None:
-        for child in list(self.children()):
+            self._receive(number)
+        for child in list(self._children()):
             pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:
                 child.status = os.waitstatus_to_exitcode(status)
                 child.read()
-                self._note_end(child)
+                self._note_end(child, child.status)
+        self._kill_the_hung()
+        now = time.monotonic()
+        for slot in self._vacant():
+            if now >= slot.due:
+                self._start(slot)
 
-    def _note_end(self, child: Child) -> None:
+    def _vacant(self) -> list[WorkerSlot]:
+        """The slots that a child is to be started in, now or later."""
+        return [slot for slot in self._slots if self._lasts and slot.child is None]
+
+    def _receive(self, number: int) -> None:
+        if number in {signal.SIGTERM, signal.SIGINT}:
+            if not self._ending:
+                self._events.report("told_to_end", signal=signal.Signals(number).name)
+            self._ending = True
+            self._lasts = False
+        elif number == signal.SIGUSR2:
+            self._rolling = True
+        elif number == signal.SIGHUP and self._operations.child is not None:
+            self._operations.child.signal(signal.SIGHUP)
+        elif number == signal.SIGQUIT:
+            for child in self._children():
+                child.signal(signal.SIGQUIT)
+
+    def _note_end(self, child: Child, status: int) -> None:
         if child in self._leaving:
             self._leaving.remove(child)
             return
-        slot = next(slot for slot in self.slots if slot.child is child)
+        slot = next(slot for slot in self._slots if slot.child is child)
         slot.child = None
-        if not self.lasts:
+        if not self._lasts:
             return
-        details = {"process": child.name, "pid": child.pid, "ended": _ended(child.status or 0)}
+        ended = f"with exit code {status}"
+        if status < 0:
+            names = {number.value: number.name for number in signal.Signals}
+            ended = f"by signal {names.get(-status, -status)}"
+        details = {"process": child.name, "pid": child.pid, "ended": ended}
         # one that was set aside and has not been told to end goes on in its place
-        goes_on = any(old.until == math.inf for old in self.leaving(slot))
+        goes_on = any(old.until == math.inf for old in self._leaving_from(slot))
         if goes_on and not child.is_well:
             self._events.report("process_ended", **details)
             return
@@ -187,7 +329,7 @@ class Supervisor:
         """But not after a pause of the whole machine, in which nobody's loop turned."""
         now = time.monotonic()
         paused, self._turned = now - self._turned > STEP * 5, now
-        for child in self.children():
+        for child in self._children():
             if now > child.until:
                 self._kill(child, "process_late")
             last = max(self._spawner.heartbeats[child.place], child.began)
@@ -201,11 +343,3 @@ class Supervisor:
             self._events.report(event, process=child.name, pid=child.pid)
             child.is_killed = True
         child.signal(signal.SIGKILL)
-
-
-def _ended(status: int) -> str:
-    """How a process ended, in words."""
-    if status >= 0:
-        return f"with exit code {status}"
-    names = {number.value: number.name for number in signal.Signals}
-    return f"by signal {names.get(-status, -status)}"

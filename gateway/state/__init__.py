@@ -7,7 +7,7 @@ import fcntl
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from gateway.identity import META, new_identity, reason_of, write_identity
 from gateway.keys.store import KeyStore
 from gateway.sealing import is_own_secret, make_file
 from gateway.settings import Settings, StartRefused
-from gateway.state.parts import StatePart, checked_parts
+from gateway.state.parts import checked_parts
 from gateway.store import Store, open_store
 from gateway.store.base import HEAD
 
@@ -121,19 +121,13 @@ def hand_over(folder: Path) -> None:
     owner = folder.stat()
     for _, folders, files, at in os.fwalk(folder):
         for name in (*folders, *files):
-            with suppress(OSError):  # a link, a socket, or gone
-                _give(name, at, owner)
-
-
-def _give(name: str, at: int, owner: os.stat_result) -> None:
-    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
-    try:
-        found = os.fstat(file)
-        is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-        if found.st_uid == 0 and (is_file or stat.S_ISDIR(found.st_mode)):
-            os.fchown(file, owner.st_uid, owner.st_gid)
-    finally:
-        os.close(file)
+            with suppress(OSError), ExitStack() as stack:  # a link, a socket, or gone
+                file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+                stack.callback(os.close, file)
+                found = os.fstat(file)
+                is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+                if found.st_uid == 0 and (is_file or stat.S_ISDIR(found.st_mode)):
+                    os.fchown(file, owner.st_uid, owner.st_gid)
 
 
 async def begin_state(settings: Settings, store: Store) -> None:
@@ -148,8 +142,16 @@ async def begin_state(settings: Settings, store: Store) -> None:
         parts = await checked_parts(settings, store)
     identity = await store.set_meta_once(META, parts.identity or new_identity())
     for part in parts.files:
-        if part is not parts.secret or await is_own_secret(settings, store):
-            _adopt(part, identity)
+        # one of before states had identities gets that of its state
+        if not part.is_kept or part.identity:
+            continue
+        if part is parts.secret and not await is_own_secret(settings, store):
+            continue
+        try:
+            write_identity(Path(part.place), identity)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is no ASCII text"
+            raise StartRefused(f"{part} cannot be written: {reason.lower()}") from error
     if not parts.has_ids:
         make_file(settings, identity)
 
@@ -179,11 +181,8 @@ async def opened(settings: Settings, *, may_begin: bool = False) -> AsyncIterato
 @asynccontextmanager
 async def opened_if_begun(settings: Settings) -> AsyncIterator[Store | None]:
     """The same; None where no state has begun here. StartRefused, StoreError."""
-    store = open_own_store(settings)
-    try:
+    async with aclosing(open_own_store(settings)) as store:
         yield store if await _is_begun(settings, store) else None
-    finally:
-        await store.aclose()
 
 
 async def _is_begun(settings: Settings, store: Store) -> bool:
@@ -194,17 +193,6 @@ async def _is_begun(settings: Settings, store: Store) -> bool:
     if parts.version != HEAD:
         await checked_parts(settings, store)
     return True
-
-
-def _adopt(part: StatePart, identity: str) -> None:
-    """A part of before states had identities gets that of its state."""
-    if not part.is_there or not part.made_here or part.identity:
-        return
-    try:
-        write_identity(Path(part.place), identity)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no ASCII text"
-        raise StartRefused(f"{part} cannot be written: {reason.lower()}") from error
 
 
 def check_clock(now: Callable[[], datetime]) -> None:

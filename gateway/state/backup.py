@@ -7,7 +7,7 @@ import asyncio
 import pwd
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from os.path import realpath
@@ -49,15 +49,18 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
 
     Without its manifest, as after a kill, the folder is no backup.
     """
-    store = open_own_store(settings)
-    try:
+    async with aclosing(open_own_store(settings)) as store:
         parts = await checked_parts(settings, store)
         if parts.store.identity is None or parts.version is None:
             raise StartRefused(
                 f"{parts.store} is not there yet, or has no identity: `clinic-gateway serve` begins"
                 " a state, and gives one of an earlier version its identity"
             )
-        named = _named(settings, config)
+        policy = None if settings.policy == shipped_policy() else settings.policy
+        cases = policy and cases_beside(policy)
+        # what is shipped is no part of it
+        own = config and config.absolute()  # noqa: ASYNC240 - this asks no disk
+        named = (own, settings.backend.mapping, policy, cases)
         secret = secret_file(settings) if parts.has_ids else None
         for path in (secret, key_file(settings) if parts.in_use else None, *named[:3]):
             if path is not None and not path.is_file():
@@ -67,6 +70,9 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
                 )
         new_folder(folder)
         chains, files = await _copied(settings, named, store, folder)
+        owner = ""
+        with suppress(KeyError):  # that account may have no name
+            owner = pwd.getpwuid(settings.state.stat().st_uid).pw_name
         manifest = Manifest(
             identity=parts.store.identity,
             made_at=now,
@@ -74,21 +80,12 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
             store=store.place,
             migration=parts.version,
             sealing=await store.meta(FINGERPRINT) or "",
-            owner=_owner(settings.state),
+            owner=owner,
             chains=chains,
             files=files,
         )
-    finally:
-        await store.aclose()
     write(folder, manifest)
     return manifest
-
-
-def _named(settings: Settings, config: Path | None) -> Sequence[Path | None]:
-    """The configuration's file, mapping, policy and its cases; what is shipped is no part of it."""
-    policy = None if settings.policy == shipped_policy() else settings.policy
-    cases = policy and cases_beside(policy)
-    return config and config.absolute(), settings.backend.mapping, policy, cases
 
 
 async def _copied(
@@ -147,14 +144,6 @@ def _files(
         if path is not None and path.is_file():
             copy_file(path, folder / name)
             yield backup_file(kind, folder, folder / name, path)
-
-
-def _owner(folder: Path) -> str:
-    """Whose the state is; empty where that account has no name."""
-    try:
-        return pwd.getpwuid(folder.stat().st_uid).pw_name
-    except KeyError:
-        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,7 +112,10 @@ def read(folder: Path) -> Manifest:
         data = json.loads(path.read_text("utf-8"))
         if data.pop("format") != FORMAT:
             raise StartRefused(f"{path} is of another version of the gateway: use that version")
-        return _manifest(data)
+        for chain in data["chains"]:
+            for head in (chain["head"], chain["base"]):
+                head["mac"] = bytes.fromhex(head["mac"])
+        found = convert(data, Manifest, builtin_types=(bytes,))
     except FileNotFoundError as error:
         raise StartRefused(
             f"{folder} is no whole backup: it has no {FILE}, which is written last; name another"
@@ -121,21 +124,15 @@ def read(folder: Path) -> Manifest:
         raise StartRefused(f"{path} cannot be read: {reason_of(error)}") from error
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
         raise StartRefused(f"{path} is not as it was written: use another backup") from error
-
-
-def _manifest(data: dict[str, Any]) -> Manifest:
-    """ValueError, also a ValidationError, where a member makes no sense."""
-    for chain in data["chains"]:
-        for head in (chain["head"], chain["base"]):
-            head["mac"] = bytes.fromhex(head["mac"])
-    found = convert(data, Manifest, builtin_types=(bytes,))
-    for file in found.files:
-        path, original = Path(file.file), Path(file.original)
-        leads_out = ".." in (*path.parts, *original.parts)
-        if leads_out or path.is_absolute() or not original.is_absolute():
-            raise ValueError(file.file)
-    if any(time.tzinfo is None for time in (found.made_at, *(each.begun for each in found.chains))):
-        raise ValueError("a time without its offset")
+    lead_out = any(
+        ".." in (*Path(file.file).parts, *Path(file.original).parts)
+        or Path(file.file).is_absolute()
+        or not Path(file.original).is_absolute()
+        for file in found.files
+    )
+    times = (found.made_at, *(chain.begun for chain in found.chains))
+    if lead_out or any(time.tzinfo is None for time in times):
+        raise StartRefused(f"{path} is not as it was written: use another backup")
     return found
 
 

@@ -60,10 +60,9 @@ class StateParts:
     ids were made with its sealing secret, `has_chains` whether it knows chains of the audit that
     must be in this folder, `in_use` whether it knows chains of this very folder. `lost_lines` are
     the lines of such chains that no retention has dropped, where the folder has no day file at all.
-    `is_named` is false where the audit folder's identity file was read and holds no name. `former`
-    is another folder that has the audit of this state. `is_shared` is whether other machines may
-    use the store too. `has_days` is whether the audit has files, and `traces` are files that show
-    that a gateway has served here.
+    `former` is another folder that has the audit of this state. `is_shared` is whether other
+    machines may use the store too. `has_days` is whether the audit has files, and `traces` are
+    files that show that a gateway has served here.
     """
 
     store: StatePart
@@ -75,7 +74,6 @@ class StateParts:
     has_chains: bool
     in_use: bool
     lost_lines: int
-    is_named: bool
     former: Path | None
     is_shared: bool
     has_days: bool
@@ -122,7 +120,10 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
         days = day_files(folder)
     # the store is told of dropped lines before their files go; who was killed may have told of less
     undropped = sum(max(0, chain.head.seq - chain.base.seq) for chain in here)
-    secret = secret_file(settings)
+    secret, traces = secret_file(settings), [settings.state / ACCESS]
+    # beside a file without tables they are of a start that was cut off
+    if store.engine.dialect.name == "sqlite" and not _exists(Path(store.place)):
+        traces = [Path(f"{store.place}-wal"), Path(f"{store.place}-shm"), *traces]
     identity = await store.meta(META) if version else None
     own_secret, own_key = settings.backend.secret_file is None, settings.audit.key_file is None
     return StateParts(
@@ -135,11 +136,10 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
         has_chains=bool(known) and not (chains.shared and settings.nodes > 1),
         in_use=bool(here),
         lost_lines=undropped if days == [] else 0,
-        is_named=is_named(folder / PLACE),
         former=_former(settings, known, identity),
         is_shared=chains.shared,
         has_days=bool(days),
-        traces=[*(day.path for day in (days or [])[:1]), *_traces(settings, store)],
+        traces=[*(day.path for day in (days or [])[:1]), *filter(_exists, traces)],
     )
 
 
@@ -166,14 +166,6 @@ def _exists(path: Path) -> bool:
     except OSError:
         pass
     return True
-
-
-def _traces(settings: Settings, store: Store) -> Iterator[Path]:
-    paths = [settings.state / ACCESS]
-    # beside a file without tables they are of a start that was cut off
-    if store.engine.dialect.name == "sqlite" and not _exists(Path(store.place)):
-        paths = [Path(f"{store.place}-wal"), Path(f"{store.place}-shm"), *paths]
-    yield from filter(_exists, paths)
 
 
 def _former(settings: Settings, chains: Sequence[Known], identity: str | None) -> Path | None:
@@ -223,8 +215,7 @@ def _without_store(parts: StateParts) -> Iterator[str]:
         for part in parts.files
         if part.identity is not None or (part.is_kept and part is not parts.secret)
     ]
-    left: list[StatePart | Path] = [*own, *parts.traces]
-    if left:
+    if left := [*own, *parts.traces]:
         paths = [*(Path(part.place) for part in own), *parts.traces]
         audit = parts.folder  # it goes as a whole
         away = dict.fromkeys(audit if path.parent == audit else path for path in paths)
@@ -241,7 +232,7 @@ def _audit_refusals(parts: StateParts) -> Iterator[str]:
             f"{parts.audit} is gone, though this state has an audit: {_moved(parts)}; or put its"
             f" folder back, or keep the store, and {PUT_BACK} (it has it as audit)"
         )
-    elif not parts.is_named:
+    elif not is_named(Path(parts.audit.place)):
         yield (
             f"{parts.audit} holds no name of the folder: move it away, and {PUT_BACK} (it has it as"
             " audit)"

@@ -1,19 +1,37 @@
 """Puts a backup back: what is missing of its state, and nothing over what is there.
 
 The store comes last: what is put back half way has none, and no gateway begins on that. To go on,
-restore again.
+restore again. The audit that is newer than the store enters it afterwards, chains and deeds.
 """
 
+import asyncio
 import os
 import pwd
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import date
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from operator import itemgetter
 from pathlib import Path
 
-from gateway.audit.chains import PLACE, Chains, audit_folder
-from gateway.audit.entries import key_file
+import msgspec
+
+from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
+from gateway.audit.chains import (
+    PLACE,
+    Chains,
+    DayFile,
+    Known,
+    audit_folder,
+    day_files,
+    files_by_chain,
+    is_open,
+    place_of,
+)
+from gateway.audit.entries import DEED, DeedLine, key_file, read_line, read_secrets
+from gateway.audit.verification import BrokenChain, Walk
+from gateway.contract.fields import write_instant
 from gateway.identity import META
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused
@@ -41,31 +59,25 @@ from gateway.store.base import HEAD
 _ORDER = (KEY, AUDIT, PLACE, SEALING, STORE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
-    """What a restore finds: where the store goes; None where it is there, and is kept.
+# Where the store goes, None where it is there, and is kept; and the last days that a store that is
+# kept has dropped of its audit, by chain.
+_Destination = tuple[Path | None, Mapping[str, date]]
 
-    `dropped` are the last days that a store that is kept has dropped of its audit, by chain.
-    """
 
-    place: Path | None
-    dropped: Mapping[str, date] = field(default_factory=dict)
-
-    def targets(self, settings: Settings, manifest: Manifest) -> Iterator[tuple[BackupFile, Path]]:
-        """Each file of the backup and where it goes, in order; none for a day that was dropped."""
-        places = {KEY: key_file(settings), SEALING: secret_file(settings), STORE: self.place}
-        names = {file: Path(file.file).name for file in manifest.of_kind(*_ORDER)}
-        parts = {file: PLACE if name == PLACE else file.kind for file, name in names.items()}
-        for file in sorted(names, key=lambda file: _ORDER.index(parts[file])):
-            place = places.get(file.kind, audit_folder(settings) / names[file])
-            if place is not None and not self._has_dropped(names[file]):
-                yield file, place
-
-    def _has_dropped(self, name: str) -> bool:
-        """Whether a day file of that name went since it was old."""
+def _targets(
+    settings: Settings, manifest: Manifest, place: Path | None, dropped: Mapping[str, date]
+) -> list[tuple[BackupFile, Path]]:
+    """Each file of the backup and where it goes, in order; none for a day that was dropped."""
+    places = {KEY: key_file(settings), SEALING: secret_file(settings), STORE: place}
+    found = []
+    for file in manifest.of_kind(*_ORDER):
+        name = Path(file.file).name
         day, chain, *_ = [*name.split("."), ""]
-        last = self.dropped.get(chain)
-        return last is not None and day <= last.isoformat()
+        target = places.get(file.kind, audit_folder(settings) / name)
+        is_dropped = chain in dropped and day <= dropped[chain].isoformat()
+        if target is not None and not is_dropped:
+            found.append((_ORDER.index(PLACE if name == PLACE else file.kind), file, target))
+    return [(file, target) for _, file, target in sorted(found, key=itemgetter(0))]
 
 
 def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> list[Path]:
@@ -112,14 +124,14 @@ async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[
     await _checked(settings, manifest)
     with sole_use(make_folder(settings.state), "a gateway", "stop it first"):
         # a gateway may have begun in between, and have ended
-        destination = await _checked(settings, manifest)
+        place, dropped = await _checked(settings, manifest)
         state, audit = settings.state, audit_folder(settings)
         account = _account(state, manifest.owner)
         audit.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in (state, audit, state / LOCK):
             _give(path, account)
         restored = []
-        for file, target in destination.targets(settings, manifest):
+        for file, target in _targets(settings, manifest, place, dropped):
             tidy(target.parent)
             if not target.exists():
                 copy_file(folder / file.file, target, account)
@@ -127,14 +139,11 @@ async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[
         return restored
 
 
-async def _checked(settings: Settings, manifest: Manifest) -> Destination:
+async def _checked(settings: Settings, manifest: Manifest) -> _Destination:
     """What is there; StartRefused where the backup must not go here."""
-    store = open_own_store(settings)
-    try:
-        found = await _check_place(settings, store, manifest)
-    finally:
-        await store.aclose()
-    for file, target in replace(found, place=None).targets(settings, manifest):
+    async with aclosing(open_own_store(settings)) as store:
+        place, dropped = await _check_place(settings, store, manifest)
+    for file, target in _targets(settings, manifest, None, dropped):
         # what is there already stays: it must be no less than what the backup has
         if not target.exists():
             continue
@@ -143,10 +152,10 @@ async def _checked(settings: Settings, manifest: Manifest) -> Destination:
             raise StartRefused(f"{target} is not the sealing secret of the backup: move it away")
         if file.kind == AUDIT and target.stat().st_size < file.size:
             raise StartRefused(f"{target} is shorter than in the backup: move it away")
-    return found
+    return place, dropped
 
 
-async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> Destination:
+async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> _Destination:
     parts = await find_parts(settings, store)
     foreign = [part for part in parts if part.identity not in (None, manifest.identity)]
     if foreign:
@@ -157,11 +166,10 @@ async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> 
         )
     if not manifest.has_store:
         await _check_dump(parts.store, store, manifest)
-        return Destination(place=None)
+        return None, {}
     if parts.version is not None and parts.store.identity is not None:
         known = await Chains(store).known() if parts.version == HEAD else []
-        dropped = {chain.id: chain.dropped for chain in known if chain.dropped}
-        return Destination(place=None, dropped=dropped)
+        return None, {chain.id: chain.dropped for chain in known if chain.dropped}
     if store.engine.dialect.name != "sqlite":
         raise StartRefused(
             f"the backup's store is a file, the configuration names {store.place}: name its own"
@@ -174,7 +182,7 @@ async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> 
             f"there is a state in {settings.state} already: nothing is overwritten; move"
             f" {' and '.join(map(str, left))} away first"
         )
-    return Destination(place=place)
+    return place, {}
 
 
 async def _check_dump(part: StatePart, store: Store, manifest: Manifest) -> None:
@@ -206,3 +214,98 @@ def _account(folder: Path, name: str) -> Account | None:
 def _give(path: Path, account: Account | None) -> None:
     if account is not None and path.exists():
         os.chown(path, *account, follow_symlinks=False)
+
+
+class _NumberedDeed(DeedLine, tag=DEED, tag_field="kind", rename="camel", kw_only=True):
+    seq: int
+
+
+_decode = msgspec.json.Decoder(_NumberedDeed).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewerAudit:
+    """Verified chains that the store does not know, and deeds that it lacks, the oldest first.
+
+    `broken` says of each other such chain where it is not as it was written.
+    """
+
+    chains: Sequence[Known]
+    deeds: Sequence[Deed]
+    broken: Sequence[str]
+
+
+async def read_newer_audit(settings: Settings, store: Store) -> NewerAudit:
+    """What the day files have beyond the store. StoreError, OSError, StartRefused."""
+    folder = audit_folder(settings)
+    every = await asyncio.to_thread(files_by_chain, folder)
+    files = {chain: own for chain, own in every.items() if not is_open(own[-1].path)}
+    known = {chain.id: chain for chain in await Chains(store).known()}
+    own = [chain for name in files if (chain := known.get(name))]
+    new = [_unknown(folder, some[0]) for name, some in files.items() if name not in known]
+    last = await DeedLog(store).last(1)
+    after = last[0].at if last else datetime.min.replace(tzinfo=UTC)
+    secrets = read_secrets(key_file(settings)) if files else ()
+    chains, broken, deeds = [], [], list[Deed]()
+    for chain in (*own, *new):
+        walk = Walk(folder, chain, secrets)
+        try:
+            await asyncio.to_thread(walk.follow, files[chain.id])
+        except BrokenChain as error:
+            broken += [str(error)] if chain.id not in known else []
+            continue
+        # those that had ended, in the verified lines that follow the head that the store knows
+        for number, deed in _deeds_in(files[chain.id]):
+            is_beyond = chain.head.seq < number <= walk.head.seq
+            is_lacking = chain.id not in known or deed.at > after
+            if is_beyond and is_lacking and deed.outcome in (DONE, FAILED):
+                deeds.append(deed)
+        if chain.id not in known:
+            chains.append(replace(chain, head=walk.head, ended=walk.ended))
+    deeds.sort(key=lambda deed: deed.at)
+    return NewerAudit(chains=chains, deeds=deeds, broken=broken)
+
+
+async def enter(store: Store, newer: NewerAudit) -> None:
+    """Make the store know it, all at once. StoreError."""
+    async with store.begin() as connection:
+        await Chains.enter(connection, newer.chains)
+        for deed in newer.deeds:
+            await DeedLog.enter(connection, deed)
+
+
+def _unknown(folder: Path, file: DayFile) -> Known:
+    """A chain as it was when it began: as its first line says, unverified, else at midnight."""
+    begun = datetime.combine(file.day, time(), UTC)
+    with file.path.open("rb") as lines, suppress(ValueError):
+        if first := read_line(lines.readline()):
+            begun = datetime.fromisoformat(first.time)
+    place, host = place_of(folder) or "", socket.gethostname()
+    return Known(id=file.chain, place=place, host=host, begun=begun)
+
+
+def deeds_since(folder: Path, moment: datetime, names: Mapping[str, str]) -> list[str]:
+    """What was done to keys, each a sentence, the oldest first; `names` by key id. OSError."""
+    files = [file for file in day_files(folder) if file.day >= moment.astimezone(UTC).date()]
+    sentences = []
+    for _, deed in sorted(_deeds_in(files), key=lambda found: found[1].at):
+        if deed.outcome == DONE and deed.at > moment and deed.deed.startswith("key "):
+            name = names.get(deed.subject) or deed.details.get("name")
+            whom = f"{name} ({deed.subject})" if name else deed.subject
+            told = f"{deed.deed} after the backup: {whom}"
+            sentences.append(f"{told}, by {deed.who}, {write_instant(deed.at)}")
+    return sentences
+
+
+def _deeds_in(files: Sequence[DayFile]) -> Iterator[tuple[int, Deed]]:
+    """Deeds with the numbers of their lines, unverified; a line cut off is left out. OSError."""
+    for file in files:
+        with file.path.open("rb") as lines:
+            for text in lines:
+                if b'"kind":"deed"' not in text[:64]:
+                    continue
+                with suppress(msgspec.MsgspecError, ValueError):
+                    line = _decode(text)
+                    same = {name: getattr(line, name) for name in ("who", "deed", "subject")}
+                    deed = Deed(at=line.time, outcome=line.result, details=line.details, **same)
+                    yield line.seq, deed

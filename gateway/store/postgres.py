@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]  # it comes without types
 from sqlalchemy import event, func, select, text
-from sqlalchemy.engine import URL, ExceptionContext
-from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.engine import ExceptionContext, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
@@ -54,7 +54,13 @@ _SETTINGS = {
 class PostgresStore(Store):
     """A database for several gateways; its place is told without user and password."""
 
-    def __init__(self, address: URL) -> None:
+    def __init__(self, url: str) -> None:
+        try:
+            address = make_url(url)
+        except (ArgumentError, ValueError):  # their words may quote the address
+            raise StoreError(
+                "store: must be an address such as postgresql://user:password@host:5432/database"
+            ) from None
         host, port = address.host or "127.0.0.1", address.port or 5432
         place = f"postgresql://{host}:{port}/{address.database or ''}"
         self._dsn = address.set(drivername="postgresql").render_as_string(hide_password=False)

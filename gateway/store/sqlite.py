@@ -14,7 +14,7 @@ from typing import Any
 
 import aiosqlite
 from sqlalchemy import event, select
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
@@ -37,6 +37,17 @@ _PRAGMAS = (
     # what is deleted, such as the answer to a booking, is overwritten
     "PRAGMA secure_delete = ON",
 )
+
+
+def file_of(url: str) -> Path:
+    """The file that an address names. StoreError."""
+    address = make_url(url)
+    if not address.database or address.query:
+        raise StoreError(
+            f"store: {url} must name a file, such as sqlite:////srv/gateway/gateway.db,"
+            " with %3F for a ? in its path"
+        )
+    return Path(address.database)
 
 
 def existing(path: Path) -> str:
@@ -99,7 +110,9 @@ class SqliteStore(Store):
 
     async def ping(self) -> None:
         """StoreError where the store cannot be read, or cannot be written within a second."""
-        self._must_have_room()
+        with suppress(OSError):  # what is the matter is said by the statement that needs the file
+            if disk_usage(Path(self.place).parent).free < ROOM:
+                raise StoreError(f"{self.place} has no room to grow: free some of its disk")
         async with self.begin() as connection:
             try:
                 # nosemgrep: sql-is-never-put-together-as-text - a number of ours
@@ -110,18 +123,9 @@ class SqliteStore(Store):
             finally:
                 await connection.exec_driver_sql(_PRAGMAS[0])
 
-    def _must_have_room(self) -> None:
-        try:
-            free = disk_usage(Path(self.place).parent).free
-        except OSError:  # what is the matter is said by the statement that needs the file
-            return
-        if free < ROOM:
-            raise StoreError(f"{self.place} has no room to grow: free some of its disk")
-
     async def copy_to(self, path: Path) -> bool:
         """As every store; beside whoever writes, into a new file that is its owner's alone."""
         self._check_place()
-        await asyncio.to_thread(_make, path)
         try:
             await asyncio.to_thread(_copy, Path(self.place), path)
         except sqlite3.Error as error:
@@ -162,18 +166,16 @@ class SqliteStore(Store):
 
     async def version(self) -> str | None:
         """As every store; no file is made, and an empty one is not touched."""
-        return await super().version() if self._has_bytes() else None
-
-    def _has_bytes(self) -> bool:
         try:
-            return Path(self.place).stat().st_size > 0
+            has_bytes = Path(self.place).stat().st_size > 0  # noqa: ASYNC240
         except (FileNotFoundError, NotADirectoryError):
-            return False
+            return None
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise StoreError(
                 f"{self.place} cannot be looked at: {reason}; run this as the gateway's own user"
             ) from error
+        return await super().version() if has_bytes else None
 
     async def migrate(self, *, make: bool = True) -> None:
         """As every store; a new file is its owner's alone, since bookings hold what was booked."""
@@ -193,7 +195,8 @@ class SqliteStore(Store):
         address = existing(Path(self.place))
         # the driver's thread outlives a file that cannot be opened: so that is tried before it
         await asyncio.to_thread(lambda: sqlite3.connect(address, uri=True).close())
-        return await _AsyncConnection(partial(_connect, address), ROWS_AT_ONCE)
+        connect = partial(sqlite3.connect, address, uri=True, factory=_SyncConnection)
+        return await _AsyncConnection(connect, ROWS_AT_ONCE)
 
     def explain(self, error: Exception) -> StoreError:
         """SQLite's own names of errors tell the remedy."""
@@ -229,16 +232,13 @@ _OF_A_COPY = {
 }
 
 
-def _connect(address: str) -> _SyncConnection:
-    return sqlite3.connect(address, uri=True, factory=_SyncConnection)
-
-
 def _make(path: Path) -> None:
     """A new file, its owner's alone. OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _copy(source: Path, target: Path) -> None:
+    _make(target)
     with (
         closing(sqlite3.connect(existing(source), uri=True, timeout=WAIT_MS / 1000)) as live,
         closing(sqlite3.connect(existing(target), uri=True)) as copy,

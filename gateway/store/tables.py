@@ -8,7 +8,6 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
-    Dialect,
     ForeignKey,
     Index,
     Integer,
@@ -53,14 +52,12 @@ class Instant(TypeDecorator[datetime]):
         return read_instant(value)
 
 
-def adding(connection: AsyncConnection, table: Table) -> Any:
-    """An INSERT that can say what happens to a row that is there already (ON CONFLICT)."""
-    return insert_of(connection.dialect, table)
+def adding(connection: AsyncConnection | Connection, table: Table) -> Any:
+    """An INSERT that can say what happens to a row that is there already (ON CONFLICT).
 
-
-def insert_of(dialect: Dialect, table: Table) -> Any:
-    """The same for a dialect; the other dialect's module, which is slow to import, stays out."""
-    return import_module(f"sqlalchemy.dialects.{dialect.name}").insert(table)
+    The other dialect's module, which is slow to import, stays out.
+    """
+    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
 
 
 metadata = MetaData()
@@ -79,59 +76,63 @@ def make(connection: Connection) -> None:
     connection.execute(insert(revisions), [{"name": name, "value": 0} for name in FOLLOWED])
 
 
-def _required(kind: Any, *names: str) -> list[Column[Any]]:
-    return [Column(name, kind, nullable=False) for name in names]
+def _key(kind: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, primary_key=True, autoincrement=False) for name in names]
+
+
+def _required(kind: Any, *names: str, **options: Any) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False, **options) for name in names]
 
 
 def _optional(kind: Any, *names: str) -> list[Column[Any]]:
     return [Column(name, kind) for name in names]
 
 
+def _numbered() -> Column[int]:
+    return Column("id", Integer, primary_key=True)
+
+
 def _table(name: str, *parts: Any, **options: Any) -> Table:
     return Table(name, metadata, *parts, **options)
 
 
+_ID = String(36)
+_DIGEST = LargeBinary(32)
+
 # What there is one of: the fingerprint of the sealing secret, set once and then compared, and what
 # the last look at the practice system found.
-meta = _table(
-    "meta",
-    Column("name", String(100), primary_key=True),
-    Column("value", Text, nullable=False),
-)
+meta = _table("meta", *_key(String(100), "name"), *_required(Text, "value"))
 
 # One row per thing that others follow; `keys` is moved on by every change of a key.
 FOLLOWED = ("keys", "policy")
-revisions = _table(
-    "revisions",
-    Column("name", String(100), primary_key=True),
-    Column("value", Integer, nullable=False),
-)
+revisions = _table("revisions", *_key(String(100), "name"), *_required(Integer, "value"))
 
+# `permissions` and `networks` are JSON arrays, `scopes` is an object.
 keys = _table(
     "keys",
-    Column("id", String(36), primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("contact", Text),
-    Column("permissions", Text, nullable=False),  # JSON array
-    Column("level", String(10), nullable=False),
-    Column("scopes", Text, nullable=False),  # JSON object
-    Column("hourly_limit", Integer, nullable=False),
-    Column("created_at", Instant, nullable=False),
+    *_key(_ID, "id"),
+    *_required(Text, "name"),
+    *_optional(Text, "contact"),
+    *_required(Text, "permissions"),
+    *_required(String(10), "level"),
+    *_required(Text, "scopes"),
+    *_required(Integer, "hourly_limit"),
+    *_required(Instant, "created_at"),
     *_optional(Instant, "expires_at", "last_used_at", "revoked_at"),
-    Column("revision", Integer, nullable=False),
-    Column("bookings_per_day", Integer),
-    Column("networks", Text),  # JSON array
+    *_required(Integer, "revision"),
+    *_optional(Integer, "bookings_per_day"),
+    *_optional(Text, "networks"),
     Index("keys_by_revision", "revision"),
 )
 
 # A key has one secret, and for the overlap of a rotation the one before it too.
 secrets = _table(
     "secrets",
-    Column("digest", LargeBinary(32), primary_key=True),
-    Column("key_id", String(36), ForeignKey("keys.id"), nullable=False),
-    Column("hint", String(8), nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("expires_at", Instant),
+    *_key(_DIGEST, "digest"),
+    Column("key_id", _ID, ForeignKey("keys.id"), nullable=False),
+    *_required(String(8), "hint"),
+    *_required(Instant, "created_at"),
+    *_optional(Instant, "expires_at"),
     Index("secrets_by_key", "key_id"),
 )
 
@@ -142,22 +143,22 @@ secrets = _table(
 # over writes another. `sender` and `sent_at` tell of the last time that it was sent.
 bookings = _table(
     "bookings",
-    Column("id", Integer, primary_key=True),
-    Column("key_id", String(36), nullable=False),
-    Column("idempotency_digest", LargeBinary(32)),
-    Column("fingerprint", LargeBinary(32), nullable=False),
-    Column("state", String(10), nullable=False),
-    Column("outcome", String(40)),
-    Column("record", LargeBinary),
-    Column("created_at", Instant, nullable=False),
-    *_optional(String(36), "reference", "appointment_id"),
+    _numbered(),
+    *_required(_ID, "key_id"),
+    *_optional(_DIGEST, "idempotency_digest"),
+    *_required(_DIGEST, "fingerprint"),
+    *_required(String(10), "state"),
+    *_optional(String(40), "outcome"),
+    *_optional(LargeBinary, "record"),
+    *_required(Instant, "created_at"),
+    *_optional(_ID, "reference", "appointment_id"),
     *_optional(Instant, "ends_at", "starts_at"),
-    Column("vet_id", String(36)),
-    Column("draft", LargeBinary),
-    Column("owner", String(36)),
-    Column("claim", String(32)),
-    Column("sender", String(36)),
-    Column("sent_at", Instant),
+    *_optional(_ID, "vet_id"),
+    *_optional(LargeBinary, "draft"),
+    *_optional(_ID, "owner"),
+    *_optional(String(32), "claim"),
+    *_optional(_ID, "sender"),
+    *_optional(Instant, "sent_at"),
     UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
     Index("bookings_by_request", "key_id", "fingerprint"),
     Index("bookings_by_key", "key_id", "created_at"),
@@ -171,50 +172,41 @@ bookings = _table(
 # where it was not made; `told` whether that came out by its partner's asking again.
 resolved_bookings = _table(
     "resolved_bookings",
-    Column("reference", String(36), primary_key=True),
-    Column("key_id", String(36), nullable=False),
-    Column("vet_id", String(36)),
-    Column("starts_at", Instant),
+    *_key(_ID, "reference"),
+    *_required(_ID, "key_id"),
+    *_optional(_ID, "vet_id"),
+    *_optional(Instant, "starts_at"),
     *_required(Instant, "created_at", "resolved_at"),
-    Column("appointment_id", String(36)),
-    Column("told", Integer, nullable=False),
+    *_optional(_ID, "appointment_id"),
+    *_required(Integer, "told"),
     Index("resolved_bookings_by_time", "resolved_at"),
 )
 
 # When appointments are that were booked in an hour that the clinic's clock shows twice.
 booked_times = _table(
-    "booked_times",
-    Column("appointment_id", String(36), primary_key=True),
-    *_required(Instant, "starts_at", "ends_at"),
+    "booked_times", *_key(_ID, "appointment_id"), *_required(Instant, "starts_at", "ends_at")
 )
 
 # What must be looked at and written by one after the other, as bookings for one vet, or of one key
 # that may make so many a day: its number is made of the id.
-turns = _table(
-    "turns",
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("taken", Integer, nullable=False),
-)
+turns = _table("turns", *_key(Integer, "number"), *_required(Integer, "taken"))
 
 # One row per process that books; `counter` moves on for as long as it lives.
 presence = _table(
-    "presence",
-    Column("id", String(36), primary_key=True),
-    Column("host", Text, nullable=False),
-    *_required(Integer, "pid", "counter"),
+    "presence", *_key(_ID, "id"), *_required(Text, "host"), *_required(Integer, "pid", "counter")
 )
 
 
 def _usage(name: str, time: str) -> Table:
     return _table(
         name,
-        Column(time, Integer, primary_key=True, autoincrement=False),
-        Column("key_id", String(36), primary_key=True),
-        Column("operation", String(40), primary_key=True),
+        *_key(Integer, time),
+        *_key(_ID, "key_id"),
+        *_key(String(40), "operation"),
         *_required(Integer, "answered", "refused", "forbidden", "limited", "failed"),
-        Column("unauthorized", Integer, nullable=False, server_default="0"),
-        Column("micros", BigInteger, nullable=False, server_default="0"),
-        Column("slow", Integer, nullable=False, server_default="0"),
+        *_required(Integer, "unauthorized", server_default="0"),
+        *_required(BigInteger, "micros", server_default="0"),
+        *_required(Integer, "slow", server_default="0"),
         sqlite_with_rowid=False,
     )
 
@@ -230,29 +222,29 @@ usage_days = _usage("usage_days", "day")
 # Which key of the practice system a hashed id stands for, as JSON.
 public_ids = _table(
     "public_ids",
-    Column("public_id", String(36), primary_key=True),
-    Column("resource", String(40), nullable=False),
-    Column("key", Text, nullable=False),
+    *_key(_ID, "public_id"),
+    *_required(String(40), "resource"),
+    *_required(Text, "key"),
 )
 
 # Every policy that ran, or waits, by the hash of its bytes; kept for ever. `made_of` names, with a
 # blank between, the policy that ran before and the file, where what ran is what both let be seen.
 policy_versions = _table(
     "policy_versions",
-    Column("hash", String(64), primary_key=True),
-    Column("content", LargeBinary, nullable=False),
-    Column("file", Text, nullable=False),
-    Column("first_ran_at", Instant),
-    Column("made_of", String(129)),
+    *_key(String(64), "hash"),
+    *_required(LargeBinary, "content"),
+    *_required(Text, "file"),
+    *_optional(Instant, "first_ran_at"),
+    *_optional(String(129), "made_of"),
 )
 
 # event: ran, held, refused, approved. `hash` is empty where the file could not be read.
 policy_history = _table(
     "policy_history",
-    Column("id", Integer, primary_key=True),
-    Column("at", Instant, nullable=False),
-    Column("event", String(10), nullable=False),
-    Column("hash", String(64), nullable=False),
+    _numbered(),
+    *_required(Instant, "at"),
+    *_required(String(10), "event"),
+    *_required(String(64), "hash"),
     *_optional(Text, "who", "reason"),
     Index("policy_history_by_event", "event", "hash"),
 )
@@ -261,12 +253,12 @@ policy_history = _table(
 # to which revision of `policy` it has looked.
 policy_processes = _table(
     "policy_processes",
-    Column("id", String(36), primary_key=True),
-    Column("host", Text, nullable=False),
-    Column("pid", Integer, nullable=False),
+    *_key(_ID, "id"),
+    *_required(Text, "host"),
+    *_required(Integer, "pid"),
     *_required(Instant, "started_at", "seen_at"),
-    Column("revision", Integer, nullable=False),
-    Column("state", Text, nullable=False),
+    *_required(Integer, "revision"),
+    *_required(Text, "state"),
 )
 
 # One row per chain of the audit, that is per process: in which folder (`place`) and by whom it was
@@ -274,55 +266,51 @@ policy_processes = _table(
 # age, with the head of then, sealed with the audit's key.
 audit_chains = _table(
     "audit_chains",
-    Column("id", String(36), primary_key=True),
-    Column("place", String(36), nullable=False),
-    Column("host", Text, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("begun_at", Instant, nullable=False),
-    Column("seq", BigInteger, nullable=False),
-    Column("mac", String(64), nullable=False),
-    Column("written_at", Instant),
-    Column("ended", Integer, nullable=False),
-    Column("dropped", String(10)),
-    Column("dropped_seq", BigInteger, nullable=False),
-    Column("dropped_mac", String(64), nullable=False),
-    Column("dropped_seal", String(81)),
+    *_key(_ID, "id"),
+    *_required(_ID, "place"),
+    *_required(Text, "host"),
+    *_required(Integer, "pid"),
+    *_required(Instant, "begun_at"),
+    *_required(BigInteger, "seq"),
+    *_required(String(64), "mac"),
+    *_optional(Instant, "written_at"),
+    *_required(Integer, "ended"),
+    *_optional(String(10), "dropped"),
+    *_required(BigInteger, "dropped_seq"),
+    *_required(String(64), "dropped_mac"),
+    *_optional(String(81), "dropped_seal"),
 )
 
 # How far the index knows a chain: bytes of that day's file, the last line's number and time.
 audit_progress = _table(
     "audit_progress",
-    Column("chain", String(36), primary_key=True),
-    Column("day", String(10), nullable=False),
+    *_key(_ID, "chain"),
+    *_required(String(10), "day"),
     *_required(BigInteger, "bytes", "seq"),
-    Column("time", String(19), nullable=False),
+    *_required(String(19), "time"),
 )
 
 # How many calls of a day (days since 1970) the index has, and how often they were shown a record.
-audit_days = _table(
-    "audit_days",
-    Column("day", Integer, primary_key=True, autoincrement=False),
-    *_required(BigInteger, "calls", "reads"),
-)
+audit_days = _table("audit_days", *_key(Integer, "day"), *_required(BigInteger, "calls", "reads"))
 
 # What the rows of the next two tables have in common: which key called what, at which level and by
 # which policy. Where a call got no further, level and policy are empty.
 audit_views = _table(
     "audit_views",
-    Column("id", Integer, primary_key=True),
-    Column("key_id", String(36), nullable=False),
-    Column("operation", String(40), nullable=False),
-    Column("level", String(10), nullable=False),
-    Column("policy", String(64), nullable=False),
+    _numbered(),
+    *_required(_ID, "key_id"),
+    *_required(String(40), "operation"),
+    *_required(String(10), "level"),
+    *_required(String(64), "policy"),
     UniqueConstraint("key_id", "operation", "level", "policy", name="audit_views_once"),
 )
 
 # Who was shown a record (16 bytes) how often, in which second of a day first, and in which last.
 audit_reads = _table(
     "audit_reads",
-    Column("day", Integer, primary_key=True, autoincrement=False),
-    Column("record", LargeBinary(16), primary_key=True),
-    Column("view_id", Integer, primary_key=True, autoincrement=False),
+    *_key(Integer, "day"),
+    *_key(LargeBinary(16), "record"),
+    *_key(Integer, "view_id"),
     *_required(Integer, "times", "first", "last"),
     sqlite_with_rowid=False,
 )
@@ -330,10 +318,9 @@ audit_reads = _table(
 # What a key did: the same sums by how the calls ended.
 audit_calls = _table(
     "audit_calls",
-    Column("day", Integer, primary_key=True, autoincrement=False),
-    Column("view_id", Integer, primary_key=True, autoincrement=False),
-    Column("outcome", String(10), primary_key=True),
-    Column("reason", String(40), primary_key=True),
+    *_key(Integer, "day", "view_id"),
+    *_key(String(10), "outcome"),
+    *_key(String(40), "reason"),
     *_required(Integer, "times", "first", "last"),
     sqlite_with_rowid=False,
 )
@@ -343,23 +330,23 @@ audit_calls = _table(
 # `sha256$...`. An empty one lets nobody in.
 administrators = _table(
     "administrators",
-    Column("id", String(36), primary_key=True),
+    *_key(_ID, "id"),
     *_required(Text, "name", "name_key"),
-    Column("role", String(10), nullable=False),
-    Column("password", Text, nullable=False),
-    Column("one_time", Integer, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("signed_in_at", Instant),
+    *_required(String(10), "role"),
+    *_required(Text, "password"),
+    *_required(Integer, "one_time"),
+    *_required(Instant, "created_at"),
+    *_optional(Instant, "signed_in_at"),
     UniqueConstraint("name_key", name="administrators_by_name"),
 )
 
 # Who is signed in, by the digest of what the browser holds; `data` is JSON.
 admin_sessions = _table(
     "admin_sessions",
-    Column("digest", LargeBinary(32), primary_key=True),
-    Column("id", String(36), nullable=False),
-    Column("administrator_id", String(36), ForeignKey("administrators.id"), nullable=False),
-    Column("data", Text, nullable=False),
+    *_key(_DIGEST, "digest"),
+    *_required(_ID, "id"),
+    Column("administrator_id", _ID, ForeignKey("administrators.id"), nullable=False),
+    *_required(Text, "data"),
     *_required(Instant, "created_at", "seen_at"),
     *_required(Text, "address", "agent"),
     Index("admin_sessions_by_administrator", "administrator_id"),
@@ -369,22 +356,22 @@ admin_sessions = _table(
 # together: a name's strangers, a browser, a session.
 admin_failures = _table(
     "admin_failures",
-    Column("subject", LargeBinary(32), primary_key=True),
-    Column("times", Integer, nullable=False),
-    Column("last_at", Instant, nullable=False),
+    *_key(_DIGEST, "subject"),
+    *_required(Integer, "times"),
+    *_required(Instant, "last_at"),
 )
 
 # What was done in the panel and by commands, to be shown; the audit's chains have the same under
 # seal. `details` is JSON.
 admin_deeds = _table(
     "admin_deeds",
-    Column("id", Integer, primary_key=True),
-    Column("at", Instant, nullable=False),
-    Column("who", Text, nullable=False),
-    Column("deed", String(40), nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("outcome", String(10), nullable=False),
-    Column("details", Text, nullable=False),
+    _numbered(),
+    *_required(Instant, "at"),
+    *_required(Text, "who"),
+    *_required(String(40), "deed"),
+    *_required(Text, "subject"),
+    *_required(String(10), "outcome"),
+    *_required(Text, "details"),
     Index("admin_deeds_by_subject", "subject"),
     Index("admin_deeds_by_deed", "deed", "id"),
     Index("admin_deeds_by_who", "who", "id"),

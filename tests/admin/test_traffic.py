@@ -220,7 +220,7 @@ async def test_while_the_store_is_down_the_page_says_so_and_keeps_what_it_knew(
         raise StoreError("is locked")
 
     await looked(manager, running_gateway)
-    monkeypatch.setattr("gateway.admin.context.unknown", fails)
+    monkeypatch.setattr("gateway.booking.rows.LedgerRows.oldest_unknown", fails)
     monkeypatch.setattr("gateway.inquiries.keys.recent", fails)
     text = await looked(manager, running_gateway, "/traffic/live")
     assert "database cannot be read just now" in section(text, "bookings")

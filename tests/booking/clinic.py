@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import Draft, Record, Watched
 from gateway.booking.base import Allowance, Booked, BookingRequest
-from gateway.booking.claims import Patience
 from gateway.booking.ledger import Ledger
 from gateway.booking.takeover import Owners
 from gateway.contract.errors import InvalidField, InvalidRequest, KeyInvalid
@@ -92,15 +91,15 @@ class World:
         **more: Any,
     ) -> Ledger:
         """A ledger of the same process, or of another; after a lost answer it looks not at once."""
-        patience = Patience(looks=looks, **more)
         return Ledger(
             store or self.store,
             owners or self.owners,
             self.heard,
             wait=wait,
-            patience=patience,
+            looks=looks,
             clock=self.steady,
             seen=seen,
+            **more,
         )
 
     def steady(self) -> float:

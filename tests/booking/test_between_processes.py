@@ -13,7 +13,7 @@ from sqlalchemy import select, update
 
 from adapters.base import Adapter, BackendUnavailable, OutcomeUnknown, Record, SlotTaken
 from gateway.booking.base import LEFT, Booked, BookingRefused, LedgerRow, Outcome
-from gateway.booking.lookup import UnknownBookings, write_first_seen
+from gateway.booking.lookup import UnknownBookings
 from gateway.booking.reconcile import LedgerStatus
 from gateway.booking.rows import LedgerRows
 from gateway.contract.errors import Unavailable
@@ -160,9 +160,11 @@ async def test_since_when_it_is_unknown_is_taken_from_who_reconciles(
 ) -> None:
     world.clinic.excludes = False
     await lost(world, made=False)
-    [row] = await LedgerRows(world.store).between()
+    rows = LedgerRows(world.store)
+    [row] = await rows.between()
     file = tmp_path / "unknown.json"
-    write_first_seen(file, {row.sending: -10.0})
+    reconciling = UnknownBookings(rows, world.heard, 15, lambda: -10.0, file)
+    await reconciling.count_only({row.sending})
     elsewhere = world.opened(owners=await another(world), lands=15, seen=file)
     with pytest.raises(Unavailable) as unavailable:
         await world.book("other", OTHER, "q", through=elsewhere)

@@ -7,7 +7,6 @@ from sqlalchemy import update
 
 from adapters.base import OutcomeUnknown
 from gateway.booking.base import LEFT, done
-from gateway.booking.lookup import ResolvedBooking, UnknownBooking, resolved, unknown
 from gateway.booking.rows import LedgerRows
 from gateway.store.tables import bookings
 from tests.booking.clinic import DAY, NOW, OTHER, World
@@ -18,23 +17,19 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 async def told(world: World) -> list[tuple[str | None, bool]]:
     """What came of each that ended, the latest first, and whether its partner was told of it."""
-    return [(each.appointment_id, each.is_told) for each in await resolved(world.store, EVER, 10)]
+    ended = await LedgerRows(world.store).latest_resolved(EVER, 10)
+    return [(each.appointment_id, bool(each.told)) for each in ended]
 
 
 async def test_what_nobody_knows_is_told_with_the_time_that_it_blocks(world: World) -> None:
     await lost(world)
-    assert await unknown(world.store, 10) == [
-        UnknownBooking(
-            key_id="p",
-            vet_id="v",
-            starts_at=NOW + DAY,
-            ends_at=NOW + DAY + timedelta(minutes=30),
-            since=NOW,
-            is_asked_again=False,
-            is_legible=True,
-        )
-    ]
-    assert await unknown(world.store, 0) == []
+    rows = LedgerRows(world.store)
+    [found] = await rows.oldest_unknown(10)
+    assert (found.key_id, found.vet_id, found.created_at) == ("p", "v", NOW)
+    assert (found.starts_at, found.ends_at) == (NOW + DAY, NOW + DAY + timedelta(minutes=30))
+    assert found.owner is None
+    assert found.is_legible
+    assert await rows.oldest_unknown(0) == []
     assert await told(world) == []
 
 
@@ -43,19 +38,13 @@ async def test_what_was_found_is_told_with_its_appointment(world: World) -> None
     before = datetime.now(UTC)
     async with reconciled(world) as reconciler:
         await reconciler.begin()
-    assert await unknown(world.store, 10) == []
-    [found] = await resolved(world.store, before, 10)
-    assert before <= found.at <= datetime.now(UTC)
-    assert found == ResolvedBooking(
-        key_id="p",
-        vet_id="v",
-        starts_at=NOW + DAY,
-        since=NOW,
-        at=found.at,
-        appointment_id="a0",
-        is_told=False,
-    )
-    assert await resolved(world.store, datetime.now(UTC), 10) == []
+    rows = LedgerRows(world.store)
+    assert await rows.oldest_unknown(10) == []
+    [found] = await rows.latest_resolved(before, 10)
+    assert before <= found.resolved_at <= datetime.now(UTC)
+    assert (found.key_id, found.vet_id, found.starts_at) == ("p", "v", NOW + DAY)
+    assert (found.created_at, found.appointment_id, found.told) == (NOW, "a0", 0)
+    assert await rows.latest_resolved(datetime.now(UTC), 10) == []
 
 
 async def test_what_was_not_made_is_told_too(world: World) -> None:
@@ -103,7 +92,7 @@ async def test_what_was_never_unknown_leaves_no_word(world: World) -> None:
     world.clinic.answers = [OutcomeUnknown("lost")]
     with pytest.raises(OutcomeUnknown):
         await world.book("another", OTHER, at=2 * DAY)
-    assert len(await unknown(world.store, 10)) == 1
+    assert len(await LedgerRows(world.store).oldest_unknown(10)) == 1
     assert await told(world) == []
 
 
@@ -111,7 +100,7 @@ async def test_one_that_cannot_be_read_is_told_as_such(world: World) -> None:
     await lost(world)
     async with world.store.begin() as connection:
         await connection.execute(update(bookings).values(draft=b"{"))
-    [found] = await unknown(world.store, 10)
+    [found] = await LedgerRows(world.store).oldest_unknown(10)
     assert not found.is_legible
 
 

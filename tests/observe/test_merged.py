@@ -33,9 +33,9 @@ def process(name: str, calls: int) -> Metrics:
     for _ in range(calls):
         metrics.count("get_client", 200, 0.003)
         metrics.backend_call("read_one", "clients", "answered", 0.002)
-    metrics.put("gateway_policy_info", 1, "abcdef012345", "abcdef012345")
-    metrics.put("gateway_policy_stale", calls % 2)
-    metrics.put("gateway_policy_loaded_timestamp_seconds", calls)
+    metrics.ask("gateway_policy_info", lambda: 1, "abcdef012345", "abcdef012345")
+    metrics.ask("gateway_policy_stale", lambda: calls % 2)
+    metrics.ask("gateway_policy_loaded_timestamp_seconds", lambda: calls)
     metrics.ask("gateway_ready", lambda: calls % 2)
     metrics.ask("gateway_calls_in_flight", lambda: calls)
     watch_process(metrics)

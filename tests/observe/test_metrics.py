@@ -42,7 +42,7 @@ def test_the_rest_is_counted_too() -> None:
     metrics.add("gateway_authentication_failures_total", 1, "KeyInvalid")
     metrics.add("gateway_limit_denials_total")
     metrics.add("gateway_unusable_values_total", 1, "unknown code", "patients", "status")
-    metrics.put("gateway_policy_info", 1, "abcdef012345", "012345abcdef")
+    metrics.ask("gateway_policy_info", lambda: 1, "abcdef012345", "012345abcdef")
     metrics.ask("gateway_keys_loaded", lambda: 7)
     found = figures(metrics)
     assert found['gateway_authentication_failures_total{reason="KeyInvalid"}'] == 1

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gateway.events import event_table
-from gateway.processes import parent, supervisor
+from gateway.processes import supervisor
 from gateway.processes.child import Inherited
-from gateway.processes.parent import Parent, Plan
+from gateway.processes.supervisor import Plan, Supervisor
 
 Life = Callable[[Inherited], int]
 
@@ -127,9 +127,8 @@ def run(
     begun: Callable[[], None] = lambda: None,
 ) -> None:
     for name, value in constants.items():
-        for each in (parent, supervisor):
-            if hasattr(each, name):
-                setattr(each, name, value)
+        assert hasattr(supervisor, name)
+        setattr(supervisor, name, value)
     plan = Plan(operations=operations, worker=lambda number: worker, workers=2, patience=0.0)
     log = Said(Path(path))
 
@@ -137,6 +136,6 @@ def run(
         log.note("begun")
         begun()
 
-    code = Parent(plan, log, lambda: plan, all_begun).run()
+    code = Supervisor(plan, log, lambda: plan, all_begun).run()
     log.note("ended", seconds=time.process_time())
     os._exit(code)

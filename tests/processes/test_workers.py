@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from gateway.observe.metrics import Series, Snapshot
+from gateway.observe.metrics import Series, Snapshot, exposition
 from gateway.processes import reports
 from gateway.processes.reports import Report, Workers
 from gateway.purposes import NotReady
@@ -25,7 +25,7 @@ def report(pid: int, calls: float) -> Report:
 
 
 def of_all(made: Workers, *living: Report, name: str = "gateway_limit_hits_total") -> float:
-    text = made.figures([(each, True) for each in living]).decode()
+    text = exposition(made.snapshot([(each, True) for each in living])).decode()
     [told] = re.findall(rf"^{name} (.*)$", text, re.MULTILINE)
     return float(told)
 
