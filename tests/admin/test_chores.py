@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gateway.admin.chores import Chore, Noted, UnderWay
+from gateway.admin.context import Chore, Noted, UnderWay
 from tests.heard import Heard
 
 RUN = UnderWay("Claire", datetime(2026, 11, 22, tzinfo=UTC), None)

@@ -20,8 +20,7 @@ from adapters.base import (
     Query,
     Record,
 )
-from gateway.admin.chores import Question
-from gateway.admin.context import Sampler
+from gateway.admin.context import Question, Sampler
 from gateway.admin.views.traffic import ORDER, part_states
 from gateway.admin.visit import PANEL
 from gateway.admin.words import words
@@ -42,7 +41,7 @@ NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait for news: a test has nothing else to do."""
-    monkeypatch.setattr("gateway.admin.chores.MOMENT", 10.0)
+    monkeypatch.setattr("gateway.admin.context.MOMENT", 10.0)
 
 
 @pytest.fixture
@@ -322,7 +321,7 @@ def test_every_way_to_end_has_its_words() -> None:
 async def test_an_answer_that_takes_long_is_not_waited_for_while_there_is_an_older_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gateway.admin.chores.MOMENT", 0.02)
+    monkeypatch.setattr("gateway.admin.context.MOMENT", 0.02)
     goes_on, asked, now = asyncio.Event(), 0, 0.0
     goes_on.set()
 

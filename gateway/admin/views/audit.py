@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.admin.chores import Noted, UnderWay
+from gateway.admin.context import Noted, UnderWay
 from gateway.admin.guard import HEADERS
 from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from adapters.base import AdapterError, Record
 from adapters.examination import Examination, Finding, Verdict
-from gateway.admin.chores import Noted, UnderWay
+from gateway.admin.context import Noted, UnderWay
 from gateway.admin.visit import Visit, get, post
 from gateway.administrators.administrator import Right
 from gateway.administrators.log import DONE
