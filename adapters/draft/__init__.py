@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.base import Shapes
-from adapters.draft.database import Database, read_database
+from adapters.draft.database import read_database
 from adapters.draft.diary import guess_diary
 from adapters.draft.document import MappingGuess, RowsGuess, text_of
 from adapters.draft.records import SPECIAL
@@ -31,27 +31,20 @@ async def draft_mapping(url: str, shapes: Shapes, zone: str, said: str) -> Draft
     `zone` is that of the clinic's clock, and `said` its comment. BackendUnavailable where the
     database cannot be had; ValueError, in a sentence, for what is no address of one.
     """
-    guess = _guess(await read_database(url), shapes)
-    guesses: dict[str, Any] = dict.fromkeys(guess.resources)
-    for resource, rows in guess.resources.items():
-        if rows is not None:
-            known = {*rows.fields, "id"}
-            missing = [path for path in shapes[resource] if path not in known and "[]." not in path]
-            guesses[resource] = _as_data(rows) | {"missing": missing}
-    return DraftedMapping(text_of(guess, shapes, zone, said), guesses)
-
-
-def _guess(database: Database, shapes: Shapes) -> MappingGuess:
-    catalog = Catalog(database)
+    catalog = Catalog(await read_database(url))
     guess = MappingGuess(resources={})
+    guesses: dict[str, Any] = {}
     for resource in shapes:
         if resource in catalog.chosen:
-            made = ResourceGuess(catalog, resource, shapes)
-            guess.resources[resource] = made.guessed(SPECIAL.get(resource))
+            rows = ResourceGuess(catalog, resource, shapes).guessed(SPECIAL.get(resource))
+            known = {*rows.fields, "id"}
+            missing = [path for path in shapes[resource] if path not in known and "[]." not in path]
+            guess.resources[resource] = rows
+            guesses[resource] = _as_data(rows) | {"missing": missing}
         elif resource != "slots":
-            guess.resources[resource] = None
+            guess.resources[resource] = guesses[resource] = None
     guess_diary(guess, catalog)
-    return guess
+    return DraftedMapping(text_of(guess, shapes, zone, said), guesses)
 
 
 def _as_data(rows: RowsGuess) -> dict[str, Any]:

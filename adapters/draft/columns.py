@@ -29,14 +29,17 @@ PATTERNS = (
     "%Y%m%d%H%M%S",
     "%Y%m%d%H%M",
 )
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+").fullmatch
 _PHONE = re.compile(r"(?=(?:.*\d){6})[+(0][\d\s()./+-]{5,24}").fullmatch
 _NUMBER = re.compile(r"-?[\d '.\u00a0]{1,15}(?:[.,]\d+)?").fullmatch
-_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?").fullmatch
 _ZERO = re.compile(f"(?:{'|'.join(ZERO_DATES)}|0001-01-01|1753-01-01)").match
-_UUID = re.compile(r"\{?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?").fullmatch
-_COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
 _ZONED = re.compile(r".+\d{2}:\d{2}(?::\d{2})?(?:\.\d+)? ?(?:Z|[+-]\d{2}:?\d{2})").fullmatch
+# Kinds that each value shows by itself.
+_TESTS = (
+    ("email", re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+").fullmatch),
+    ("uuid", re.compile(r"\{?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?").fullmatch),
+    ("colour", re.compile("#[0-9A-Fa-f]{6}").fullmatch),
+    ("clock", re.compile(r"\d{1,2}:\d{2}(?::\d{2})?").fullmatch),
+)
 
 _FITS: dict[str, dict[str, float]] = {
     "date-time": {"moment": 1, "epoch": 0.9, "day": 0.7},
@@ -112,44 +115,35 @@ def profile_of(table: Table, name: str) -> Profile:
 
 
 def _of_type(column: Column, texts: list[str]) -> Profile | None:
-    """What the type of the column says by itself."""
+    """What the type of the column says by itself; a number of these years' seconds is a time."""
     if column.kind == "datetime":
-        midnight = bool(texts) and all(text.endswith("00:00:00") for text in texts)
-        return Profile(kind="moment", has_time=not midnight, zoned=column.zoned)
+        is_midnight = bool(texts) and all(text.endswith("00:00:00") for text in texts)
+        return Profile(kind="moment", has_time=not is_midnight)
     if column.kind in ("integer", "number"):
-        return _of_numbers(texts)
-    kinds = {"date": "day", "time": "clock", "uuid": "uuid"}
-    kinds |= dict.fromkeys(("bytes", "json", "other"), "nothing")
-    return Profile(kind=kinds[column.kind]) if column.kind in kinds else None
-
-
-def _of_numbers(texts: list[str]) -> Profile:
-    numbers = [int(text) for text in texts if re.fullmatch(r"\d{9,13}", text)]
-    if texts and len(numbers) >= MOST * len(texts):
-        for unit in (1, 1000):
+        numbers = [int(text) for text in texts if re.fullmatch(r"\d{9,13}", text)]
+        for unit in (1, 1000) if texts and len(numbers) >= MOST * len(texts) else ():
             if all(500_000_000 * unit < number < 4_200_000_000 * unit for number in numbers):
                 return Profile(kind="epoch", milliseconds=unit == 1000, has_time=True)
-    return Profile(kind="number")
+        return Profile(kind="number")
+    return None if column.kind in ("text", "boolean") else Profile(kind=column.kind)
 
 
 def _of_texts(column: Column, texts: list[str]) -> Profile:
     if not texts:
         return Profile(kind="text" if column.kind != "boolean" else "flag")
-    tests = (("email", _EMAIL), ("uuid", _UUID), ("colour", _COLOUR), ("clock", _CLOCK))
-    for kind, test in tests:
+    for kind, test in _TESTS:
         if _nearly_all(texts, test):
             return Profile(kind=kind)
     if _nearly_all(texts, _ZONED):
         return Profile(kind="moment", zoned=True, has_time=True)
-    pattern = _pattern(texts)
-    if pattern is not None:
-        has_time = "%H" in pattern
-        return Profile(kind="moment" if has_time else "day", pattern=pattern, has_time=has_time)
-    is_phone = _nearly_all(texts, _PHONE)
-    if _nearly_all(texts, _NUMBER):
-        is_phone = is_phone and max(map(len, texts)) >= 8
-        return Profile(kind="phone" if is_phone else "number")
-    return Profile(kind="phone" if is_phone else "text")
+    some = [re.sub(r"\.\d+$", "", text) for text in texts[:100]]
+    for pattern in PATTERNS:
+        if _nearly_all(some, partial(_is_time, pattern)):
+            has_time = "%H" in pattern
+            return Profile(kind="moment" if has_time else "day", pattern=pattern, has_time=has_time)
+    is_number = _nearly_all(texts, _NUMBER)
+    is_phone = _nearly_all(texts, _PHONE) and (not is_number or max(map(len, texts)) >= 8)
+    return Profile(kind="phone" if is_phone else "number" if is_number else "text")
 
 
 def _nearly_all(texts: list[str], test: Callable[[str], Any]) -> bool:
@@ -160,13 +154,6 @@ def _nearly_all(texts: list[str], test: Callable[[str], Any]) -> bool:
         if left / len(texts) < MOST:
             return False
     return True
-
-
-def _pattern(texts: list[str]) -> str | None:
-    """The pattern by which nearly all can be read."""
-    some = [re.sub(r"\.\d+$", "", text) for text in texts[:100]]
-    found = (pattern for pattern in PATTERNS if _nearly_all(some, partial(_is_time, pattern)))
-    return next(found, None)
 
 
 def _is_time(pattern: str, text: str) -> bool:
@@ -248,15 +235,11 @@ def is_only_a_day(profile: Profile, form: str) -> bool:
 
 def _meanings(profile: Profile, place: str) -> dict[str, str | None]:
     """Each code that was seen, with the value that it most likely stands for, or None."""
-    if not profile.is_code:
-        return {}
-    table = {code: _meaning(code, place) for code in profile.codes if code}
-    if profile.blank and place == "appointments.status":
+    table: dict[str, str | None] = {}
+    for code in filter(None, profile.codes if profile.is_code else ()):
+        scores = {value: likeness(tokens(code), words) for value, words in CODES[place].items()}
+        best = max(scores, key=lambda value: scores[value])
+        table[code] = best if scores[best] >= 0.7 else None
+    if profile.is_code and profile.blank and place == "appointments.status":
         table[""] = "SCHEDULED"
     return table
-
-
-def _meaning(code: str, place: str) -> str | None:
-    scores = {value: likeness(tokens(code), words) for value, words in CODES[place].items()}
-    best = max(scores, key=lambda value: scores[value])
-    return best if scores[best] >= 0.7 else None

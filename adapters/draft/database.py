@@ -6,7 +6,7 @@ one that cannot be read stays without its rows.
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -57,10 +57,8 @@ _KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
     (types.Numeric, "number"),
     (types.Float, "number"),
     (types.DateTime, "datetime"),
-    (types.Date, "date"),
-    (types.Time, "time"),
-    (types.LargeBinary, "bytes"),
-    (types.JSON, "json"),
+    (types.Date, "day"),
+    (types.Time, "clock"),
     (types.String, "text"),
 )
 # An INTEGER PRIMARY KEY is SQLite's own number of the row: of all keys it alone has no index.
@@ -73,7 +71,10 @@ _NUMBERED_BY_SQLITE = text(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column; `codes` are its different values where they are few and short, else empty."""
+    """A column; `codes` are its different values where they are few and short, else empty.
+
+    `kind` is boolean, uuid, integer, number, datetime, day, clock, text, or nothing that is read.
+    """
 
     name: str
     kind: str
@@ -131,12 +132,17 @@ async def read_database(url: str) -> Database:
     sentence, for an address that leads to none, or an option in it that is not taken.
     """
     engine = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE)
-    address = make_url(url)
+    tables = []
     try:
-        await _connect(engine, address)
+        await _connect(engine, make_url(url))
         structure = await engine.inspect(_structure)
         until = time.monotonic() + PATIENCE_IN_ALL
-        tables = [await _with_rows(engine, bare, until) for bare in structure.tables]
+        for bare in structure.tables:
+            try:
+                is_late = time.monotonic() > until
+                tables.append(bare if is_late else await engine.read(partial(_sampled, bare)))
+            except AdapterError:
+                tables.append(bare)
     finally:
         await engine.aclose()
     return replace(structure, tables=tuple(tables))
@@ -164,10 +170,17 @@ def _structure(connection: Connection) -> Database:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # types that SQLAlchemy does not know are no matter here
         inspector = inspect(connection)
-        tables = [bare for schema in _schemas(inspector) for bare in _tables(inspector, schema)]
+        numbered = set[tuple[str, str]]()
         if connection.dialect.name == "sqlite":
-            tables = [*_numbered(tables, connection)]
-        return Database(connection.dialect, tuple(tables), _sequences(inspector))
+            numbered = {(name, key) for name, key in connection.execute(_NUMBERED_BY_SQLITE)}
+        tables = [
+            bare for schema in _schemas(inspector) for bare in _tables(inspector, schema, numbered)
+        ]
+        try:
+            sequences = inspector.get_sequence_names()
+        except (NotImplementedError, SQLAlchemyError):
+            sequences = []
+        return Database(connection.dialect, tuple(tables), tuple(sequences))
 
 
 def _schemas(inspector: Inspector) -> Iterator[str | None]:
@@ -181,49 +194,49 @@ def _schemas(inspector: Inspector) -> Iterator[str | None]:
                 yield name
 
 
-def _tables(inspector: Inspector, schema: str | None) -> Iterator[Table]:
+def _tables(
+    inspector: Inspector, schema: str | None, numbered: Set[tuple[str, str]]
+) -> Iterator[Table]:
+    """The tables of a schema; `numbered` are keys that have a default without saying so."""
     keys = inspector.get_multi_pk_constraint(schema=schema)
     foreign = inspector.get_multi_foreign_keys(schema=schema)
-    unique = _unique(inspector, schema)
+    unique: Mapping[Any, Any]
+    # what PostgreSQL has of indexes does not come through the engine's codecs
+    if inspector.dialect.name == "postgresql":
+        unique = inspector.get_multi_unique_constraints(schema=schema)
+    else:
+        unique = inspector.get_multi_indexes(schema=schema)
     for place, columns in inspector.get_multi_columns(schema=schema).items():
-        key = keys.get(place)
+        key, name = keys.get(place), place[1]
         yield Table(
-            name=place[1],
+            name=name,
             schema=schema,
-            columns=tuple(map(_column, columns)),
+            columns=tuple(_column(each, (name, each["name"]) in numbered) for each in columns),
             key=tuple(key["constrained_columns"]) if key else (),
-            foreign_keys=tuple(map(_foreign_key, foreign.get(place, []))),
-            unique=tuple(tuple(map(str, names)) for names in unique.get(place, [])),
+            foreign_keys=tuple(
+                ForeignKey(
+                    tuple(each["constrained_columns"]),
+                    each["referred_table"],
+                    tuple(each["referred_columns"]),
+                )
+                for each in foreign.get(place, [])
+            ),
+            unique=tuple(
+                tuple(map(str, each["column_names"]))
+                for each in unique.get(place, [])
+                if each.get("unique", True)
+            ),
         )
 
 
-def _unique(inspector: Inspector, schema: str | None) -> dict[Any, list[Any]]:
-    """By table the columns whose values together are there once only."""
-    # what PostgreSQL has of indexes does not come through the engine's codecs
-    found: Mapping[Any, Any]
-    if inspector.dialect.name == "postgresql":
-        found = inspector.get_multi_unique_constraints(schema=schema)
-    else:
-        found = inspector.get_multi_indexes(schema=schema)
-    return {
-        place: [index["column_names"] for index in indexes if index.get("unique", True)]
-        for place, indexes in found.items()
-    }
-
-
-def _foreign_key(found: Mapping[str, Any]) -> ForeignKey:
-    columns, targets = found["constrained_columns"], found["referred_columns"]
-    return ForeignKey(tuple(columns), found["referred_table"], tuple(targets))
-
-
-def _column(found: Mapping[str, Any]) -> Column:
+def _column(found: Mapping[str, Any], is_numbered: bool) -> Column:
     kind = found["type"]
-    automatic = ("default", "identity", "computed")
+    automatic = map(found.get, ("default", "identity", "computed"))
     return Column(
         name=found["name"],
         kind=_kind(kind),
         nullable=bool(found["nullable"]),
-        has_default=any(map(found.get, automatic)) or found.get("autoincrement") is True,
+        has_default=is_numbered or any(automatic) or found.get("autoincrement") is True,
         zoned=bool(getattr(kind, "timezone", False)),
         length=getattr(kind, "length", None),
         codes=tuple(kind.enums) if isinstance(kind, types.Enum) else (),
@@ -235,42 +248,22 @@ def _kind(kind: types.TypeEngine[Any]) -> str:
         return "integer"
     if type(kind).__name__ in ("TINYINT", "BIT") and getattr(kind, "display_width", 1) == 1:
         return "boolean"
-    return next((name for each, name in _KINDS if isinstance(kind, each)), "other")
-
-
-def _numbered(tables: Iterable[Table], connection: Connection) -> Iterator[Table]:
-    """The tables, each key that SQLite numbers with a default."""
-    found = {(name, key) for name, key in connection.execute(_NUMBERED_BY_SQLITE)}
-    for bare in tables:
-        columns = [
-            replace(each, has_default=each.has_default or (bare.name, each.name) in found)
-            for each in bare.columns
-        ]
-        yield replace(bare, columns=tuple(columns))
-
-
-def _sequences(inspector: Inspector) -> tuple[str, ...]:
-    try:
-        return tuple(inspector.get_sequence_names())
-    except (NotImplementedError, SQLAlchemyError):
-        return ()
-
-
-async def _with_rows(engine: Engine, bare: Table, until: float) -> Table:
-    if time.monotonic() > until:
-        return bare
-    try:
-        return await engine.read(partial(_sampled, bare))
-    except AdapterError:
-        return bare
+    return next((name for each, name in _KINDS if isinstance(kind, each)), "nothing")
 
 
 def _sampled(bare: Table, connection: Connection) -> Table:
-    """The table with some of its rows, their number, and the codes of its columns."""
+    """The table with rows from both ends, their number, and the codes of its columns.
+
+    The oldest rows are often unlike the newest.
+    """
     named = table(bare.name, *(column(each.name) for each in bare.columns), schema=bare.schema)
-    seen = _rows(connection, bare, named)
+    statement = select(*map(_shortened, bare.columns)).select_from(named)
+    found = [*connection.execute(statement.limit(ROWS))]
+    if len(found) == ROWS and len(bare.key) == 1:
+        found += connection.execute(statement.order_by(desc(column(bare.key[0]))).limit(ROWS))
+    seen = tuple(tuple(map(_plain, row)) for row in found)
     columns = [
-        replace(each, codes=_codes(connection, named, each, [row[place] for row in seen]))
+        replace(each, codes=_codes(connection, named, each, {row[place] for row in seen}))
         for place, each in enumerate(bare.columns)
     ]
     some: Select[Any] = select(literal_column("1").label("one")).select_from(named)
@@ -279,17 +272,8 @@ def _sampled(bare: Table, connection: Connection) -> Table:
     return replace(bare, columns=tuple(columns), seen=seen, rows=rows)
 
 
-def _rows(connection: Connection, bare: Table, named: TableClause) -> tuple[Row, ...]:
-    """Rows from both ends of the table: the oldest are often unlike the newest."""
-    statement = select(*(_shortened(each) for each in bare.columns)).select_from(named)
-    found = [*connection.execute(statement.limit(ROWS))]
-    if len(found) == ROWS and len(bare.key) == 1:
-        found += connection.execute(statement.order_by(desc(column(bare.key[0]))).limit(ROWS))
-    return tuple(tuple(map(_plain, row)) for row in found)
-
-
 def _shortened(each: Column) -> Any:
-    if each.kind in ("bytes", "json", "other"):
+    if each.kind == "nothing":
         return literal_column("NULL")
     if each.kind == "text" and not each.codes and (each.length or LONGEST + 1) > LONGEST:
         return func.substr(column(each.name), 1, LONGEST)
@@ -303,18 +287,17 @@ def _plain(raw: Any) -> Any:
 
 
 def _codes(
-    connection: Connection, named: TableClause, each: Column, seen: list[Any]
+    connection: Connection, named: TableClause, each: Column, seen: Set[Any]
 ) -> tuple[Any, ...]:
     """All codes of a column, where the values that were seen look as if it had some."""
-    few = {value for value in seen if value is not None}
-    if each.codes or each.kind not in ("text", "integer", "boolean") or not _are_codes(few):
+    if each.codes or each.kind not in ("text", "integer", "boolean") or not _are_codes(seen):
         return each.codes
     some = select(named.c[each.name].label("code")).limit(ROWS_FOR_CODES).subquery()
-    statement = select(some.c.code).distinct().limit(MOST_CODES + 1)
-    found = connection.execute(statement).scalars()
-    codes = {_plain(value) for value in found if value is not None}
-    return tuple(sorted(codes, key=str)) if _are_codes(codes) else ()
+    found = connection.execute(select(some.c.code).distinct().limit(MOST_CODES + 2)).scalars()
+    codes = set(map(_plain, found))
+    return tuple(sorted(codes - {None}, key=str)) if _are_codes(codes) else ()
 
 
-def _are_codes(values: set[Any]) -> bool:
-    return 0 < len(values) <= MOST_CODES and all(len(str(each)) <= LONGEST_CODE for each in values)
+def _are_codes(values: Set[Any]) -> bool:
+    some = values - {None}
+    return 0 < len(some) <= MOST_CODES and all(len(str(each)) <= LONGEST_CODE for each in some)

@@ -1,8 +1,9 @@
 """What a draft is made of, and its text as a mapping file: strict YAML, each guess explained."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import Any
 
 from adapters.base import FieldShape, Shapes
@@ -13,6 +14,7 @@ TODO = "TODO"
 # Plain texts that YAML takes for what they are.
 _PLAIN = re.compile(r"[A-Za-z_](?!.*(?:: |:$| #|\s$))[^#\n]*").fullmatch
 _WORDS = {"null", "true", "false", "~"}
+_QUOTED = re.compile("'[^']*'|\"[^\"]*\"|`[^`]*`")
 _IN_FLOW = re.compile(r"[\[\]{},\"'&*!|>%@`:#]").search
 
 HEAD = """\
@@ -36,7 +38,7 @@ EXAMPLE_HOURS = """\
 Members = dict[str, tuple[Any, str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Guess:
     """A value of a row: the SQL (several columns of one value as a tuple) and its converter.
 
@@ -48,9 +50,9 @@ class Guess:
     score: float
     why: str
     column: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     own: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def table(self) -> str:
@@ -67,13 +69,6 @@ class Guess:
         """The SQL and the converter, as a mapping has them."""
         sql = list(self.sql) if isinstance(self.sql, tuple) else self.sql
         return {"source": sql, **self.parameters} if self.parameters else sql
-
-    @property
-    def comment(self) -> str:
-        """How sure it is, why, and what else it could be."""
-        word = "sure" if self.score >= SURE else "likely" if self.score >= LIKELY else "guess"
-        said = word if word == "sure" else f"{word}: {self.why}"
-        return f"{said}; or {', '.join(self.others)}" if self.others else said
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,53 +109,46 @@ def text_of(guess: MappingGuess, shapes: Shapes, zone: str, said: str) -> str:
     """The text of the file; `said` is what is to be known of the zone."""
     lines: list[str] = []
     for resource, rows in guess.resources.items():
-        own = shapes[resource]
-        lines += _missing(resource, own) if rows is None else _resource(resource, rows, own)
-        lines.append("")
+        lines += [*_resource(resource, rows, shapes[resource]), ""]
     lines += [*_diary(guess), "", *_booking(guess)]
     return HEAD.format(zone=zone, said=said) + "".join(f"{line}\n" for line in lines)
 
 
-def _missing(resource: str, shapes: Mapping[str, FieldShape]) -> Iterator[str]:
-    """A resource without a table, in comments: the check of the file will miss it."""
-    said = "Every resource is needed: name its table."
-    yield f"  # {TODO}: no table was found for {resource}. {said}"
-    yield f"  # {resource}:"
-    yield from ("  #   from: ???", "  #   key: ???", "  #   fields:")
-    for name in _plain(shapes):
-        yield f"  #     {name}: ???"
-
-
-def _plain(shapes: Iterable[str]) -> list[str]:
-    return [name for name in shapes if name != "id" and "[]." not in name]
-
-
-def _resource(resource: str, rows: RowsGuess, shapes: Mapping[str, FieldShape]) -> Iterator[str]:
+def _resource(
+    resource: str, rows: RowsGuess | None, shapes: Mapping[str, FieldShape]
+) -> Iterator[str]:
+    own = [name for name in shapes if name != "id" and "[]." not in name]
+    if rows is None:  # in comments: the check of the file will miss it
+        said = "Every resource is needed: name its table."
+        yield f"  # {TODO}: no table was found for {resource}. {said}"
+        yield from (f"  # {resource}:", "  #   from: ???", "  #   key: ???", "  #   fields:")
+        yield from (f"  #     {name}: ???" for name in own)
+        return
     yield f"  {resource}:"
-    yield from _rows(rows, _plain(shapes), "    ")
-    names = list(dict.fromkeys(path.partition("[].")[0] for path in shapes if "[]." in path))
+    yield from _rows(rows, own, "    ")
+    lists: dict[str, list[str]] = {}
+    for path in shapes:
+        name, _, inner = path.partition("[].")
+        if inner:
+            lists.setdefault(name, []).extend([inner] * (inner != "id"))
     if rows.lists:
         yield "    lists:"
-    for name in names:
+    for name in sorted(lists, key=lambda name: name not in rows.lists):
         if name in rows.lists:
-            inner = [path.partition("[].")[2] for path in shapes if path.startswith(f"{name}[].")]
             yield f"      {name}:"
-            yield from _rows(rows.lists[name], _plain(inner), "        ")
-    for name in names:
-        if name not in rows.lists:
+            yield from _rows(rows.lists[name], lists[name], "        ")
+        else:
             yield f"    # {TODO}: no table was found for lists: {name}"
 
 
 def _rows(rows: RowsGuess, names: list[str], indent: str) -> Iterator[str]:
-    sure = "sure" if rows.score >= SURE else "likely" if rows.score >= LIKELY else "guess"
-    others = f"; or {', '.join(rows.others)}" if rows.others else ""
-    yield from _member(indent, "from", rows.from_, f"{sure}{others}")
+    yield from _member(indent, "from", rows.from_, _comment(rows))
     if rows.where:
         said = "; ".join(why for _, why in rows.where if " has " in why)
         joined = " AND ".join(sql for sql, _ in rows.where)
         yield from _member(indent, "where", joined, f"likely: {said}" if said else "likely")
     if rows.parent is not None:
-        yield from _member(indent, "parent", rows.parent.sql, rows.parent.comment)
+        yield from _member(indent, "parent", rows.parent.sql, _comment(rows.parent))
     yield from _guess(indent, "key", rows.key)
     yield f"{indent}fields:" if rows.fields else f"{indent}fields: {{}}"
     for name in names:
@@ -170,31 +158,37 @@ def _rows(rows: RowsGuess, names: list[str], indent: str) -> Iterator[str]:
             yield f"{indent}  # {name}: ???"
 
 
+def _comment(guess: Guess | RowsGuess) -> str:
+    """How sure it is, why, and what else it could be."""
+    said = "sure" if guess.score >= SURE else "likely" if guess.score >= LIKELY else "guess"
+    if isinstance(guess, Guess) and said != "sure":
+        said = f"{said}: {guess.why}"
+    return f"{said}; or {', '.join(guess.others)}" if guess.others else said
+
+
 def _guess(indent: str, name: str, guess: Guess) -> Iterator[str]:
+    comment = _comment(guess)
     if "codes" not in guess.parameters:
-        yield from _member(indent, name, guess.value, guess.comment)
+        yield from _member(indent, name, guess.value, comment)
         return
-    codes = guess.parameters["codes"]
-    guessed = _are_guessed(guess, codes)
-    said = guess.comment.replace("sure", "sure of the column", 1) if guessed else guess.comment
+    codes: Mapping[str, str | None] = guess.parameters["codes"]
+    # codes of the draft's own, or that are the words themselves, are no guess
+    is_own = isinstance(guess.sql, str) and guess.sql.startswith("CASE")
+    is_guessed = not is_own and any(
+        value and value.upper() != code.upper() for code, value in codes.items() if code
+    )
+    said = comment.replace("sure", "sure of the column", 1) if is_guessed else comment
     yield f"{indent}{name}:  # {said}"
     yield from _member(f"{indent}  ", "source", guess.value["source"], "")
     if not codes:
         yield f"{indent}  codes: {{}}  # {TODO}: which codes are there, and what is each?"
         return
     likely = "  # likely, by their words: ask the clinic what each means"
-    yield f"{indent}  codes:{likely if guessed else ''}"
+    yield f"{indent}  codes:{likely if is_guessed else ''}"
     for code, value in codes.items():
         said = f"  # {TODO}: which {name} is this?" if value is None else ""
         said = said if code else "  # where there is none"
         yield f"{indent}    {quote(code)}: {'null' if value is None else quote(value)}{said}"
-
-
-def _are_guessed(guess: Guess, codes: Mapping[str, str | None]) -> bool:
-    """Whether the meaning of some code is a guess: of the draft's own, or of words, it is none."""
-    if isinstance(guess.sql, str) and guess.sql.startswith("CASE"):
-        return False
-    return any(value and value.upper() != code.upper() for code, value in codes.items() if code)
 
 
 def _member(indent: str, name: str, value: Any, comment: str) -> Iterator[str]:
@@ -214,40 +208,28 @@ def _member(indent: str, name: str, value: Any, comment: str) -> Iterator[str]:
 
 def _folded(text: str, width: int) -> Iterator[str]:
     """Lines that a folded block joins to the text again: parted at single blanks outside quotes."""
-    line = ""
-    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|`[^`]*`|[^ '\"`])+|['\"`]", text):
-        if line and len(line) + len(word) + 1 > width:
-            yield line
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    yield line
+    kept = _QUOTED.sub(lambda quoted: quoted[0].replace(" ", "\0"), text)
+    for line in wrap(kept, width, break_long_words=False, break_on_hyphens=False):
+        yield line.replace("\0", " ")
 
 
-def _inline(value: Any) -> str:
+def _inline(value: Any, *, in_flow: bool = False) -> str:
     """The value in one line of YAML."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_flow(inner)}' for key, inner in value.items())}}}"
+        members = [f"{key}: {_inline(inner, in_flow=True)}" for key, inner in value.items()]
+        return f"{{{', '.join(members)}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_flow, value))}]"
-    return quote(value)
+        return f"[{', '.join(_inline(inner, in_flow=True) for inner in value)}]"
+    return quote(value, in_flow=in_flow)
 
 
-def _flow(value: Any) -> str:
-    return _doubled(value) if isinstance(value, str) and _IN_FLOW(value) else _inline(value)
-
-
-def quote(value: Any) -> str:
+def quote(value: Any, *, in_flow: bool = False) -> str:
     """A scalar, in quotes where YAML would take it for something else."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if not isinstance(value, str):
-        return str(value)
+        return str(value).lower()
     is_plain = _PLAIN(value) and value.lower() not in _WORDS and value.isprintable()
-    return value if is_plain else _doubled(value)
-
-
-def _doubled(value: str) -> str:
+    if is_plain and not (in_flow and _IN_FLOW(value)):
+        return value
     if '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')

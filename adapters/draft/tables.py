@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Dialect
-
 from adapters.draft.columns import Profile, profile_of
 from adapters.draft.database import Column, Database, Table
+from adapters.draft.document import Guess
 from adapters.draft.vocabulary import (
     ASIDE,
     FIELDS,
@@ -28,26 +27,26 @@ ENOUGH = 0.42
 EXACT = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TableSource:
-    """A table under a short name, in the words of its engine."""
+    """A table under a short name, in the words of its engine, and what its columns are like."""
 
+    catalog: "Catalog"
     table: Table
     alias: str
-    dialect: Dialect
 
     def __str__(self) -> str:
-        name = self.quoted(self.table.name)
         schema = f"{self.quoted(self.table.schema)}." if self.table.schema else ""
-        return f"{schema}{name} {self.alias}"
+        return f"{schema}{self.quoted(self.table.name)} {self.alias}"
 
     def column(self, name: str) -> str:
         return f"{self.alias}.{self.quoted(name)}"
 
     def quoted(self, name: str) -> str:
         """The name as a statement has to write it: in quotes only where it needs them."""
-        preparer = self.dialect.identifier_preparer
-        folded = name if self.dialect.name == "postgresql" else name.lower()
+        dialect = self.catalog.database.dialect
+        preparer = dialect.identifier_preparer
+        folded = name if dialect.name == "postgresql" else name.lower()
         return name if preparer.quote(folded) == folded else str(preparer.quote_identifier(name))
 
     def is_one_of(self, name: str, codes: Iterable[str]) -> str:
@@ -57,15 +56,65 @@ class TableSource:
         said = f"= {spelt[0]}" if len(spelt) == 1 else f"IN ({', '.join(spelt)})"
         return f"{self.column(name)} {said}"
 
-    def select(self, what: str, *conditions: str) -> str:
-        """A sub-select, for people to read: nothing here is run."""
-        return " ".join(("SELECT", what, "FROM", str(self), "WHERE", " AND ".join(conditions)))
+    def select(self, what: str, *conditions: str, first_by: str = "") -> str:
+        """A sub-select, for people to read: nothing here is run; of one row with an order."""
+        is_top = first_by and self.catalog.database.dialect.name == "mssql"
+        what = f"TOP 1 {what}" if is_top else what
+        sql = " ".join(("SELECT", what, "FROM", str(self), "WHERE", " AND ".join(conditions)))
+        if first_by:
+            sql += f" ORDER BY {first_by}" + ("" if is_top else " LIMIT 1")
+        return sql
 
-    def select_first(self, what: str, order: str, *conditions: str) -> str:
-        """A sub-select of one row."""
-        if self.dialect.name == "mssql":
-            return f"{self.select(f'TOP 1 {what}', *conditions)} ORDER BY {order}"
-        return f"{self.select(what, *conditions)} ORDER BY {order} LIMIT 1"
+    def beside(self, *taken: str) -> "TableSource":
+        """The same table under a short name that is none of those taken."""
+        letters = [each.lower() for each in self.table.name if each.isascii() and each.isalpha()]
+        letters = letters or ["t"]
+        free = (each for each in [*letters, *map(chr, range(97, 123))] if each not in taken)
+        alias = next(free, f"{letters[0]}{len(set(taken))}")
+        return TableSource(self.catalog, self.table, alias)
+
+    @property
+    def called(self) -> Tokens:
+        return self.catalog.names[self.table.name]
+
+    def profile(self, column: str) -> Profile:
+        return self.catalog.profiles[self.table.name][column]
+
+    def alike(self, column: str, wanted: Iterable[Tokens]) -> float:
+        """How alike a column is to the phrases, with and without its prefix."""
+        phrases = tuple(wanted)
+        bare = self.catalog.words[self.table.name][column]
+        return max(likeness(tokens(column), phrases), likeness(bare, phrases))
+
+    def best(self, wanted: Phrases, kinds: Iterable[str] = (), least: float = 0.6) -> str | None:
+        """The column that is most like the phrases, of those that look like one of the kinds."""
+        found = [
+            (self.alike(column.name, wanted), -place, column.name)
+            for place, column in enumerate(self.table.columns)
+            if not kinds or self.profile(column.name).kind in kinds
+        ]
+        score, _, name = max(found, default=(0.0, 0, ""))
+        return name if score >= least else None
+
+    def reference(self, resource: str) -> Guess | None:
+        """The column that most likely refers to a resource; all those of a key of several."""
+        target = self.catalog.chosen.get(resource)
+        if target is None:
+            return None
+        own = target.source.table
+        found = [
+            (*_reference(self, column, resource, target), column.name)
+            for column in self.table.columns
+            if self.table.name != own.name or column.name not in own.key
+        ]
+        score, why, name = max(found, key=lambda each: each[0], default=(0.0, "", ""))
+        if score < 0.5:
+            return None
+        sql: str | tuple[str, ...] = self.column(name)
+        for key in self.table.foreign_keys:
+            if name in key.columns and len(key.columns) > 1:
+                sql = tuple(map(self.column, key.columns))
+        return Guess(sql, score, why, f"{self.table.name}.{name}")
 
 
 def literal(value: object, kind: str = "text") -> str:
@@ -80,7 +129,7 @@ def literal(value: object, kind: str = "text") -> str:
 class Chosen:
     """The table of a resource; in a table of all parties `kind` is the column that parts them."""
 
-    table: Table
+    source: TableSource
     score: float
     others: tuple[str, ...] = ()
     kind: str | None = None
@@ -89,16 +138,7 @@ class Chosen:
 
     @property
     def key(self) -> tuple[str, ...]:
-        return self.table.key or (self.table.columns[0].name,)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Reference:
-    """A column that may refer to a resource's table, how likely that is, and why."""
-
-    score: float
-    column: str
-    why: str
+        return self.source.table.key or (self.source.table.columns[0].name,)
 
 
 class Catalog:
@@ -108,147 +148,89 @@ class Catalog:
     """
 
     def __init__(self, database: Database) -> None:
-        self.database, self.tables = database, database.tables
-        self._profiles: dict[tuple[str, str], Profile] = {}
-        self._tables = without_prefix([table.name for table in database.tables])
-        self._columns = {
-            table.name: without_prefix([column.name for column in table.columns], table.name)
-            for table in database.tables
-        }
+        self.database = database
+        self.names = without_prefix([table.name for table in database.tables])
+        self.words: dict[str, Mapping[str, Tokens]] = {}
+        self.profiles: dict[str, Mapping[str, Profile]] = {}
+        for table in database.tables:
+            columns = [column.name for column in table.columns]
+            self.words[table.name] = without_prefix(columns, table.name)
+            self.profiles[table.name] = {name: profile_of(table, name) for name in columns}
+        self.sources = [TableSource(self, table, "").beside() for table in database.tables]
         self.chosen = _choose(self)
 
     @property
-    def others(self) -> list[Table]:
+    def others(self) -> list[TableSource]:
         """The tables that are no resource's own."""
-        own = {chosen.table.name for chosen in self.chosen.values()}
-        return [table for table in self.tables if table.name not in own]
+        own = {chosen.source.table.name for chosen in self.chosen.values()}
+        return [source for source in self.sources if source.table.name not in own]
 
-    def table(self, name: str) -> Table | None:
-        return next((table for table in self.tables if table.name == name), None)
-
-    def source(self, table: Table, *taken: str) -> TableSource:
-        """The table under a short name that is none of those taken."""
-        letters = [each.lower() for each in table.name if each.isascii() and each.isalpha()]
-        letters = letters or ["t"]
-        free = (each for each in [*letters, *map(chr, range(97, 123))] if each not in taken)
-        alias = next(free, f"{letters[0]}{len(set(taken))}")
-        return TableSource(table, alias, self.database.dialect)
-
-    def profile(self, table: Table, column: str) -> Profile:
-        place = (table.name, column)
-        if place not in self._profiles:
-            self._profiles[place] = profile_of(table, column)
-        return self._profiles[place]
-
-    def called(self, table: Table) -> Tokens:
-        return self._tables[table.name]
-
-    def alike(self, table: Table, column: str, wanted: Iterable[Tokens]) -> float:
-        """How alike a column is to the phrases, with and without its prefix."""
-        phrases = tuple(wanted)
-        bare = self._columns[table.name][column]
-        return max(likeness(tokens(column), phrases), likeness(bare, phrases))
-
-    def best(
-        self, table: Table, wanted: Phrases, kinds: Iterable[str] = (), least: float = 0.6
-    ) -> str | None:
-        """The column that is most like the phrases, of those that look like one of the kinds."""
-        fits = set(kinds)
-        found = [
-            (self.alike(table, column.name, wanted), -place, column.name)
-            for place, column in enumerate(table.columns)
-            if not fits or self.profile(table, column.name).kind in fits
-        ]
-        score, _, name = max(found, default=(0.0, 0, ""))
-        return name if score >= least else None
-
-    def reference(self, table: Table, resource: str) -> Reference | None:
-        """The column that most likely refers to a resource."""
-        target = self.chosen.get(resource)
-        if target is None:
-            return None
-        found = [
-            _reference(self, table, column, resource, target)
-            for column in table.columns
-            if table.name != target.table.name or column.name not in table.key
-        ]
-        best = max(found, key=lambda reference: reference.score, default=None)
-        return best if best is not None and best.score >= 0.5 else None
-
-    def plain_columns(self, table: Table) -> int:
-        """How many columns are no keys, by their names."""
-        return sum(not set(words) & ID for words in self._columns[table.name].values())
+    def named(self, name: str) -> TableSource | None:
+        return next((source for source in self.sources if source.table.name == name), None)
 
 
 def _choose(catalog: Catalog) -> dict[str, Chosen]:
-    scored = sorted(
-        (
-            (score, resource, table.name)
-            for table in catalog.tables
-            for resource in TABLES
-            if (score := _score(catalog, table, resource)) >= ENOUGH
-        ),
-        reverse=True,
-    )
+    scored = [
+        (score, resource, source.table.name, source)
+        for source in catalog.sources
+        for resource in TABLES
+        if (score := _score(source, resource)) >= ENOUGH
+    ]
+    scored.sort(key=lambda each: each[:3], reverse=True)
     chosen: dict[str, Chosen] = {}
     taken: dict[str, str | None] = {}
-    for score, resource, name in scored:
-        table = catalog.table(name)
-        if table is None or resource in chosen:
+    for score, resource, name, source in scored:
+        kind, codes = _part(source, resource)
+        if resource in chosen or (name in taken and (not codes or taken[name] != kind)):
             continue
-        kind, codes = _part(catalog, table, resource)
-        if name in taken and (not codes or taken[name] != kind):
-            continue
-        others = tuple(other for _, owner, other in scored if owner == resource and other != name)
-        kinds = catalog.profile(table, kind).codes if kind else ()
-        kind = kind if codes else None
-        chosen[resource] = Chosen(table, score, others[:3], kind, codes, kinds)
+        others = [other for _, owner, other, _ in scored if owner == resource and other != name]
+        kinds = source.profile(kind).codes if kind else ()
         taken[name] = kind
+        chosen[resource] = Chosen(source, score, tuple(others[:3]), kind, codes, kinds)
     return chosen
 
 
-def _score(catalog: Catalog, table: Table, resource: str) -> float:
+def _score(source: TableSource, resource: str) -> float:
     """How likely it is that the table holds the resource: by its name, and by its columns."""
-    words = catalog.called(table)
+    words, table = source.called, source.table
     name = 0.0 if _is_anothers(words, resource, TABLES) else likeness(words, TABLES[resource])
-    if _part(catalog, table, resource)[1]:
+    if _part(source, resource)[1]:
         name = max(name, 0.9 * max(likeness(words, PHRASES["party"]), 0.6))
     if set(words) & ASIDE:
         name *= 0.3
     best = sorted(
-        max(catalog.alike(table, column.name, wanted) for column in table.columns)
+        max(source.alike(column.name, wanted) for column in table.columns)
         for wanted in FIELDS[resource].values()
     )
     upper = best[len(best) // 2 :]
     evidence = sum(upper) / len(upper)
     if name < 0.45 and evidence < 0.8:
         return 0.0
-    is_link = len(table.columns) > 2 and catalog.plain_columns(table) < 2
-    empty = 0.05 if not table.rows else 0
-    return 0.6 * name + 0.4 * evidence - empty - (0.25 if is_link else 0.0)
+    plain = sum(not set(each) & ID for each in source.catalog.words[table.name].values())
+    is_link = len(table.columns) > 2 and plain < 2
+    return 0.6 * name + 0.4 * evidence - (0 if table.rows else 0.05) - (0.25 if is_link else 0.0)
 
 
-def _is_anothers(words: Iterable[str], resource: str, named: Mapping[str, Phrases]) -> bool:
+def _is_anothers(own: Tokens, resource: str, named: Mapping[str, Phrases]) -> bool:
     """Whether a name that is merely like a resource's is exactly another's.
 
     `dieren` begins as `dierenarts` does, and is no short form of it.
     """
-    own = tuple(words)
     scores = {name: likeness(own, wanted) for name, wanted in named.items()}
     return scores.get(resource, 0.0) < EXACT <= max(scores.values())
 
 
-def _part(catalog: Catalog, table: Table, resource: str) -> tuple[str | None, tuple[str, ...]]:
+def _part(source: TableSource, resource: str) -> tuple[str | None, tuple[str, ...]]:
     """The column that parts several kinds of party, and its codes for this resource."""
     best: tuple[int, str | None, tuple[str, ...]] = (0, None, ())
-    for column in table.columns if resource in PARTIES else ():
-        profile = catalog.profile(table, column.name)
-        if not profile.is_code or catalog.alike(table, column.name, PHRASES["kind"]) < 0.6:
+    for column in source.table.columns if resource in PARTIES else ():
+        profile = source.profile(column.name)
+        if not profile.is_code or source.alike(column.name, PHRASES["kind"]) < 0.6:
             continue
         meant = {code: party_of(code) for code in profile.codes}
-        kinds = {kind for kind in meant.values() if kind}
+        kinds = set(meant.values()) - {None}
         codes = tuple(code for code, kind in meant.items() if kind == resource)
-        if len(kinds) > 1 and codes and len(kinds) > best[0]:
+        if codes and len(kinds) > max(1, best[0]):
             best = (len(kinds), column.name, codes)
     return best[1], best[2]
 
@@ -269,27 +251,22 @@ def names_key(column: str) -> tuple[Tokens, bool]:
 
 
 def _reference(
-    catalog: Catalog, table: Table, column: Column, resource: str, target: Chosen
-) -> Reference:
+    source: TableSource, column: Column, resource: str, target: Chosen
+) -> tuple[float, str]:
+    """How likely a column refers to the resource's table, and why."""
     rest, is_key = names_key(column.name)
-    own = () if target.kind else (catalog.called(target.table),)
+    own = () if target.kind else (target.source.called,)
     name = likeness(rest, (*REFERS.get(resource, ()), *own))
     if rest and name < EXACT and _is_anothers(rest, resource, REFERS):
         name = 0.0
-    score, why = 0.7 * name if name >= 0.85 else 0.0, "by its name"
-    keys = [key.table for key in table.foreign_keys if column.name in key.columns]
+    keys = [key.table for key in source.table.foreign_keys if column.name in key.columns]
     if keys:
         sure = (0.9 if target.kind else 0.95) + 0.05 * name
-        score, why = sure if target.table.name in keys else 0.0, "foreign key"
-    elif len(target.key) != 1 or not _same_kind(column, target.table.column(target.key[0])):
-        score = 0.0
-    elif rest and column.name.lower() == target.key[0].lower():
-        score = 0.85 if resource == "clients" or not target.kind else 0.55
-        why = "the key's own name"
-    elif is_key:
-        score = 0.85 * name
-    return Reference(score, column.name, why)
-
-
-def _same_kind(one: Column, other: Column) -> bool:
-    return one.kind == other.kind or {one.kind, other.kind} <= {"integer", "number"}
+        return sure if target.source.table.name in keys else 0.0, "foreign key"
+    kinds = {column.kind, target.source.table.column(target.key[0]).kind}
+    if len(target.key) != 1 or (len(kinds) > 1 and kinds != {"integer", "number"}):
+        return 0.0, ""
+    if rest and column.name.lower() == target.key[0].lower():
+        is_its = resource == "clients" or not target.kind
+        return 0.85 if is_its else 0.55, "the key's own name"
+    return 0.85 * name if is_key else 0.7 * name if name >= 0.85 else 0.0, "by its name"
