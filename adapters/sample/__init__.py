@@ -8,19 +8,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import date
 from pathlib import Path
-from random import Random
 
 from adapters.sample import vocabulary as words
-from adapters.sample.accounts import Shop, make_accounts, make_consults, make_sales
+from adapters.sample.accounts import make_accounts, make_consults, make_sales
 from adapters.sample.diary import LAST_NUMBER_BEFORE, Desk, make_journal, make_roster
 from adapters.sample.people import (
+    lingering,
     make_animals,
     make_contacts,
     make_extras,
     make_herd,
     make_people,
+    of_kind,
 )
-from adapters.sample.rows import Row, numbered
+from adapters.sample.rows import Chance, Row, numbered
 from adapters.sample.stock import make_stock
 
 __all__ = ["MAPPING", "SCHEMA", "create", "make_tables"]
@@ -51,23 +52,21 @@ def make_tables(today: date, seed: int) -> Tables:
     Each part draws from its own stream, so that a change to one leaves the others as they were.
     """
 
-    def stream(name: str) -> Random:
-        return Random(f"{seed}/{name}")
+    def stream(name: str) -> Chance:
+        return Chance(f"{seed}/{name}", today)
 
-    people = make_people(stream("people"), today)
-    clients = people.of("C", active=True)
-    animals = make_animals(stream("animals"), today, people)
-    herd = make_herd(stream("owners"), today, animals, clients)
-    roster = make_roster(stream("hours"), today, people)
-    desk = Desk(stream("diary"), today, herd, people.lingering.id_pers)
-    bookings = desk.bookings(roster)
-    consults = make_consults(stream("consults"), today, bookings, roster, herd)
-    stock = make_stock(stream("stock"), today, people.of("F", active=True))
-    shop = Shop(clients, herd, bookings, consults, stock.wares)
-    accounts = make_accounts(stream("billing"), today, make_sales(stream("sales"), today, shop))
+    persons = make_people(stream("people"))
+    clients = of_kind(persons, "C", active=True)
+    animals = make_animals(stream("animals"), persons)
+    herd = make_herd(stream("owners"), animals, clients)
+    roster = make_roster(stream("hours"), persons)
+    bookings = Desk(stream("diary"), herd, lingering(persons)).bookings(roster)
+    consults = make_consults(stream("consults"), bookings, roster, herd)
+    stock = make_stock(stream("stock"), of_kind(persons, "F", active=True))
+    sales = make_sales(stream("sales"), clients, stock.wares, herd, bookings, consults)
     return {
-        "PERSONNES": people.persons,
-        "COORDONNEES": make_contacts(stream("contacts"), today, people.persons),
+        "PERSONNES": persons,
+        "COORDONNEES": make_contacts(stream("contacts"), persons),
         "ESPECES": words.SPECIES,
         "ANIMAUX": herd.animals,
         "PROPRIETAIRES": herd.ownerships,
@@ -75,13 +74,11 @@ def make_tables(today: date, seed: int) -> Tables:
         "TYPES_RDV": words.KINDS,
         "RDV": bookings,
         "COMPTEURS": [("RDV", LAST_NUMBER_BEFORE + len(bookings))],
-        "RDV_JOURNAL": make_journal(stream("journal"), today, bookings),
+        "RDV_JOURNAL": make_journal(stream("journal"), bookings),
         "HORAIRES": roster.shifts,
         "ABSENCES": roster.absences,
         "CONSULTATIONS": consults,
-        "FACTURES": accounts.invoices,
-        "LIGNES_FACT": accounts.lines,
-        "REGLEMENTS": accounts.payments,
+        **make_accounts(stream("billing"), sales),
         "ARTICLES": stock.articles,
         "LOTS": stock.lots,
     }

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from random import Random
 from typing import NamedTuple
 
 from adapters.sample import vocabulary as words
-from adapters.sample.people import Animal, Herd, People
-from adapters.sample.rows import NO_MOMENT, YEAR, Row, awake, numbered, opening_moment, stamp
+from adapters.sample.people import Animal, Herd, Person, of_kind
+from adapters.sample.rows import NO_MOMENT, YEAR, Chance, Row, awake, numbered, stamp
 from adapters.sample.vocabulary import (
     CHECK,
     CONSULTATION,
@@ -64,7 +63,7 @@ class Sheet:
     quarters: list[datetime]
     taken: set[datetime] = field(default_factory=set)
 
-    def spot(self, rng: Random, minutes: int) -> list[datetime]:
+    def spot(self, rng: Chance, minutes: int) -> list[datetime]:
         """Quarters in a row somewhere in the shift; nothing if it is too short or broken."""
         count = minutes // 15
         if len(self.quarters) < count:
@@ -73,7 +72,7 @@ class Sheet:
         row = self.quarters[first : first + count]
         return row if row[-1] - row[0] == (count - 1) * QUARTER else []
 
-    def take(self, rng: Random, minutes: int) -> datetime | None:
+    def take(self, rng: Chance, minutes: int) -> datetime | None:
         """Try one spot; at least half of the shift always stays free."""
         row = self.spot(rng, minutes)
         is_full = 2 * (len(self.taken) + len(row)) > len(self.quarters)
@@ -96,7 +95,7 @@ class Roster:
         """Every shift that begins in the period, both days included, by day."""
         days = [first + timedelta(days=offset) for offset in range((last - first).days + 1)]
         found = [
-            self._sheet(vet, *_bounds(day, opens, closes))
+            Sheet(vet, self._quarters(vet, day, opens, closes))
             for day in days
             for vet, week in self.weeks.items()
             if day < self.left.get(vet, date.max)
@@ -104,26 +103,29 @@ class Roster:
         ]
         return [sheet for sheet in found if sheet.quarters]
 
-    def _sheet(self, vet: int, start: datetime, end: datetime) -> Sheet:
-        """The quarters from the start on; two to three at night is left out, as clocks change."""
+    def _quarters(self, vet: int, day: date, opens: str, closes: str) -> list[datetime]:
+        """The quarters of a shift; one that does not end after its start ends on the next day.
+
+        Two to three at night is left out, as clocks change.
+        """
+        start = datetime.combine(day, time.fromisoformat(opens))
+        end = datetime.combine(day, time.fromisoformat(closes))
+        end = end if end > start else end + timedelta(days=1)
         away = [(str(a), str(b)) for _, absent, a, b, _ in self.absences if absent == vet]
         quarters = [start + n * QUARTER for n in range((end - start) // QUARTER)]
-        return Sheet(
-            vet,
-            [
-                quarter
-                for quarter in quarters
-                if quarter.hour != 2
-                and not any(a < stamp(quarter + QUARTER) and stamp(quarter) < b for a, b in away)
-            ],
-        )
+        return [
+            quarter
+            for quarter in quarters
+            if quarter.hour != 2
+            and not any(a < stamp(quarter + QUARTER) and stamp(quarter) < b for a, b in away)
+        ]
 
 
-def make_roster(rng: Random, today: date, people: People) -> Roster:
+def make_roster(rng: Chance, persons: list[Person]) -> Roster:
     """Hours for the active vets; the former one's rows are gone, the past shows them."""
-    vets = [person.id_pers for person in people.of("V", active=True)]
+    vets = [person.id_pers for person in of_kind(persons, "V", active=True)]
     weeks = dict(zip(rng.sample(vets, len(vets)), words.WEEKS, strict=True))
-    former = people.of("V", active=False)[0].id_pers
+    former = of_kind(persons, "V", active=False)[0].id_pers
     return Roster(
         weeks=weeks | {former: words.FORMER_WEEK},
         shifts=numbered(
@@ -133,29 +135,21 @@ def make_roster(rng: Random, today: date, people: People) -> Roster:
             for opens, closes in spans
         ),
         absences=numbered(
-            (rng.choice(vets), *_absence(today, offset, days), why)
+            (rng.choice(vets), *_absence(rng.ago(-offset), days), why)
             for offset, days, why in words.AWAY
         ),
-        left={former: today - timedelta(days=FORMER_VET_LEFT)},
+        left={former: rng.ago(FORMER_VET_LEFT)},
     )
 
 
-def _absence(today: date, offset: int, days: int) -> tuple[str, str]:
+def _absence(first: date, days: int) -> tuple[str, str]:
     """Whole days from midnight to midnight, or the afternoon of a working day."""
-    first = today + timedelta(days=offset)
+    start = datetime.combine(first, time())
     if days:
-        end = first + timedelta(days=days)
-        return stamp(datetime.combine(first, time())), stamp(datetime.combine(end, time()))
+        return stamp(start), stamp(start + timedelta(days=days))
     if first.isoweekday() > 5:
-        first += timedelta(days=8 - first.isoweekday())
-    return stamp(datetime.combine(first, time(14))), stamp(datetime.combine(first, time(18, 30)))
-
-
-def _bounds(day: date, opens: str, closes: str) -> tuple[datetime, datetime]:
-    """Start and end of a shift; one that does not end after its start ends on the next day."""
-    start = datetime.combine(day, time.fromisoformat(opens))
-    end = datetime.combine(day, time.fromisoformat(closes))
-    return start, end if end > start else end + timedelta(days=1)
+        start += timedelta(days=8 - first.isoweekday())
+    return stamp(start.replace(hour=14)), stamp(start.replace(hour=18, minute=30))
 
 
 class Placement(NamedTuple):
@@ -174,16 +168,14 @@ class Placement(NamedTuple):
 class Desk:
     """Fills in the diary; `lingering` is the former client whose animals still come."""
 
-    def __init__(self, rng: Random, today: date, herd: Herd, lingering: int) -> None:
-        self._rng, self._today, self._now = rng, today, opening_moment(today)
-        self._herd, self._lingering = herd, lingering
+    def __init__(self, rng: Chance, herd: Herd, lingering: Person) -> None:
+        self._rng, self._herd, self._lingering = rng, herd, lingering
 
     def bookings(self, roster: Roster) -> list[DeskBooking]:
         """All rows of RDV: ids from 1 and numbers from the counter, in the order of entry."""
-        today, one = self._today, timedelta(days=1)
-        now = roster.sheets(today, today)
-        ahead = roster.sheets(today + one, today + AHEAD_DAYS * one)
-        past = roster.sheets(today - PAST_DAYS * one, today - one)[::-1]
+        ago = self._rng.ago
+        now, ahead = roster.sheets(ago(0), ago(0)), roster.sheets(ago(-1), ago(-AHEAD_DAYS))
+        past = roster.sheets(ago(PAST_DAYS), ago(1))[::-1]
         placements = self._placements(now, 2 * len(now), 0)
         placements += self._placements(ahead, AHEAD, AHEAD_CANCELLED)
         placements += self._placements(past, BOOKINGS - len(placements), PAST_VOID)
@@ -214,19 +206,18 @@ class Desk:
         other = self._rng.choice(kept)
         if self._rng.random() < 0.5:
             return other._replace(void=True)
-        row: list[datetime] = []
-        while not row:
+        while True:
             sheet = self._rng.choice(sheets)
-            row = sheet.spot(self._rng, other.kind.duree_min)
-        return Placement(sheet.vet, row[0], other.kind, void=True)
+            if row := sheet.spot(self._rng, other.kind.duree_min):
+                return Placement(sheet.vet, row[0], other.kind, void=True)
 
     def _kind(self, opens: datetime) -> AppointmentKind:
         """What brings them: nobody plans an emergency, and nights see little else."""
-        planned = opens.date() > self._today
+        planned = opens.date() > self._rng.today
         if opens.hour >= 20:
             return CHECK if planned else EMERGENCY
         (kind,) = self._rng.choices(words.KINDS, KIND_WEIGHTS)
-        no_longer = kind is GROOMING and opens.date() > self._today - timedelta(days=400)
+        no_longer = kind is GROOMING and opens.date() > self._rng.ago(400)
         return CHECK if no_longer or (kind is EMERGENCY and planned) else kind
 
     def _booking(self, placement: Placement) -> DeskBooking:
@@ -253,25 +244,24 @@ class Desk:
         while True:
             animal = self._rng.choice(self._herd.animals)
             fits = any_kind or animal.code_esp in words.CARNIVORES
-            if fits and self._herd.patient_on(animal, day, planned=day >= self._today):
+            if fits and self._herd.patient_on(animal, day, planned=day >= self._rng.today):
                 return animal
 
     def _status(self, placement: Placement) -> str:
         """The letter that the desk would have set by now; it forgets a few."""
+        rng, now = self._rng, self._rng.now
         if placement.void:
-            return "A" if placement.start > self._now or self._rng.random() < 0.6 else "N"
-        if placement.end <= self._now:
-            return self._rng.choices("TCP", (97, 2, 1))[0]
-        if placement.start <= self._now:
-            return "E"
-        if placement.start <= self._now + timedelta(minutes=45):
-            return "R"
-        return self._rng.choice("PC")
+            return "A" if placement.start > now or rng.random() < 0.6 else "N"
+        if placement.end <= now:
+            return rng.choices("TCP", (97, 2, 1))[0]
+        if placement.start <= now + timedelta(minutes=45):
+            return "E" if placement.start <= now else "R"
+        return rng.choice("PC")
 
     def _taken_down(self, placement: Placement, patient: Animal) -> str:
         """When it was booked: up to six weeks before, never before the animal was known."""
-        rng, latest = self._rng, min(placement.start, self._now)
-        latest -= timedelta(minutes=rng.randrange(10, 180))
+        rng = self._rng
+        latest = min(placement.start, rng.now) - timedelta(minutes=rng.randrange(10, 180))
         days = 0 if placement.kind is EMERGENCY else rng.randrange(42)
         moment = latest - timedelta(days=days)
         if days:
@@ -283,8 +273,9 @@ class Desk:
 
     def _let_linger(self, rows: list[DeskBooking]) -> None:
         """Let the animals of the former client stand on some past rows and on one to come."""
-        theirs = [r.id_animal for r in self._herd.ownerships if r.id_pers == self._lingering]
-        now = stamp(self._now)
+        owned = self._herd.ownerships
+        theirs = [row.id_animal for row in owned if row.id_pers == self._lingering.id_pers]
+        now = stamp(self._rng.now)
         simple = [n for n, row in enumerate(rows) if row.id_type == CONSULTATION.id_type]
         past = [n for n in simple if rows[n].d_debut < now]
         coming = [n for n in simple if rows[n].d_debut[:10] > now[:10]]
@@ -297,7 +288,7 @@ class Desk:
         A row without its kind is half an hour long, and one without its end as long as its kind:
         whoever falls back on those sees no overlap that was not there.
         """
-        now, old = stamp(self._now), stamp(self._now - timedelta(days=OLD_DAYS))
+        now, old = stamp(self._rng.now), stamp(self._rng.now - timedelta(days=OLD_DAYS))
 
         def some(count: int, wanted: Callable[[DeskBooking], bool]) -> list[int]:
             return self._rng.sample([n for n, row in enumerate(rows) if wanted(row)], count)
@@ -314,16 +305,15 @@ class Desk:
             rows[n] = rows[n]._replace(statut=None)
 
 
-def make_journal(rng: Random, today: date, bookings: list[DeskBooking]) -> list[Row]:
+def make_journal(rng: Chance, bookings: list[DeskBooking]) -> list[Row]:
     """RDV_JOURNAL: one 'C' per booking, an 'A' per cancelled one, an 'M' for some; by time."""
-    latest = opening_moment(today)
     rows: list[Row] = []
     for row in bookings:
         rows.append((row.id_rdv, "C", rng.choice(words.DESKS), row.dt_saisie))
         action = "A" if row.statut == "A" else "M" if rng.random() < 0.12 else ""
         if action:
             taken = datetime.fromisoformat(row.dt_saisie)
-            until = min(datetime.fromisoformat(row.d_debut), latest)
+            until = min(datetime.fromisoformat(row.d_debut), rng.now)
             later = awake(taken + (until - taken) * rng.random())
             rows.append((row.id_rdv, action, rng.choice(words.DESKS), stamp(later)))
     return numbered(sorted(rows, key=lambda entry: str(entry[-1])))

@@ -4,37 +4,16 @@ import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from random import Random
 from typing import NamedTuple
 
 from adapters.sample import vocabulary as words
-from adapters.sample.rows import (
-    NO_DAY,
-    YEAR,
-    Row,
-    changed,
-    desk_moment,
-    flag,
-    numbered,
-    quantity,
-    registered,
-    stamp,
-    takeover,
-)
+from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, numbered, quantity, stamp
 
 ACTIVE_CLIENTS = 300
 FORMER_CLIENTS = 12
 ACTIVE_VETS = 6
-CONTACTS = {  # kinds of rows per person, in the order of entry, and how common the set is
-    "": 8,
-    "T": 14,
-    "M": 5,
-    "TM": 30,
-    "TTM": 20,
-    "XTM": 8,
-    "TMM": 5,
-    "TTXM": 10,
-}
+# Kinds of rows per person, in the order of entry, and how common the set is.
+CONTACTS = {"": 8, "T": 14, "M": 5, "TM": 30, "TTM": 20, "XTM": 8, "TMM": 5, "TTXM": 10}
 FATES = {"well": 398, "dead": 24, "dead, still active": 4, "moved away": 24, "deleted": 10}
 LINGERING = 2  # animals of the former client who still comes
 ORPHANS = 5
@@ -91,53 +70,53 @@ class Ownership(NamedTuple):
 Owned = tuple[Animal, Person | None]  # an animal and its owner of today
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class People:
-    """Everybody, and the groups that the other tables draw from."""
-
-    persons: list[Person]
-
-    def of(self, kind: str, *, active: bool) -> list[Person]:
-        """Persons of one GENRE_PERS, by id."""
-        wanted = (kind, flag(active))
-        return [person for person in self.persons if (person.genre_pers, person.actif) == wanted]
-
-    @property
-    def lingering(self) -> Person:
-        """The one former client whose animals still come."""
-        return self.of("C", active=False)[0]
+def of_kind(persons: list[Person], kind: str, *, active: bool) -> list[Person]:
+    """Persons of one GENRE_PERS, by id."""
+    wanted = (kind, flag(active))
+    return [person for person in persons if (person.genre_pers, person.actif) == wanted]
 
 
-def make_people(rng: Random, today: date) -> People:
+def lingering(persons: list[Person]) -> Person:
+    """The one former client whose animals still come."""
+    return of_kind(persons, "C", active=False)[0]
+
+
+def make_people(rng: Chance) -> list[Person]:
     """Everybody, numbered in the order in which they were entered, as an old table is."""
-    persons = [_client(rng, today, number) for number in range(ACTIVE_CLIENTS)]
-    persons += [_person(rng, today, "C", active=False) for _ in range(FORMER_CLIENTS)]
-    persons += [_person(rng, today, "V", active=True) for _ in range(ACTIVE_VETS)]
-    persons += [_person(rng, today, "V", active=False)]
-    persons += [_company(rng, today, "F", name) for name in words.SUPPLIERS]
+    persons = [_client(rng, number) for number in range(ACTIVE_CLIENTS)]
+    persons += [_person(rng, "C", active=False) for _ in range(FORMER_CLIENTS)]
+    persons += [_person(rng, "V", active=True) for _ in range(ACTIVE_VETS)]
+    persons += [_person(rng, "V", active=False)]
+    persons += [_company(rng, "F", name) for name in words.SUPPLIERS]
     rng.shuffle(persons)
     persons.sort(key=lambda person: person.dt_creation)
-    return People(persons=[row._replace(id_pers=number) for number, row in enumerate(persons, 1)])
+    return [row._replace(id_pers=number) for number, row in enumerate(persons, 1)]
 
 
-def _client(rng: Random, today: date, number: int) -> Person:
+def _client(rng: Chance, number: int) -> Person:
     """An active client: first the companies, then the notable names, then the crowd."""
     companies = len(words.CLIENT_COMPANIES)
     if number < companies:
-        return _company(rng, today, "C", words.CLIENT_COMPANIES[number])
-    person = _person(rng, today, "C", active=True)
+        return _company(rng, "C", words.CLIENT_COMPANIES[number])
+    person = _person(rng, "C", active=True)
     if number >= companies + len(words.NOTABLE_CLIENTS):
         return person
     title, family, first = words.NOTABLE_CLIENTS[number - companies]
     return person._replace(civilite=title, nom=_family(rng, family), prenom=_padded(rng, first))
 
 
-def _person(rng: Random, today: date, kind: str, *, active: bool) -> Person:
-    """A private person; vets always have a first name, and they and former clients came early."""
+def _person(rng: Chance, kind: str, *, active: bool) -> Person:
+    """A private person; vets always have a first name, and they and former clients came early.
+
+    Of a few no more than the town is known.
+    """
     first = _padded(rng, rng.choice(words.FIRST_NAMES))
     client = kind == "C"
-    created = registered(rng, today, oldest=15 * YEAR, newest=1 if client and active else 3 * YEAR)
-    street, second, code, town = _address(rng)
+    created = rng.registered(oldest=15 * YEAR, newest=1 if client and active else 3 * YEAR)
+    code, town = rng.choice(words.TOWNS)
+    street = f"{rng.randrange(1, 120)} {rng.choice(words.STREETS)}" if rng.random() > 0.03 else ""
+    second = rng.choice(words.SECOND_LINES) if rng.random() < 0.15 else rng.choice((None, ""))
+    town = town.upper() if rng.random() < 0.3 else town
     return Person(
         id_pers=0,
         genre_pers=kind,
@@ -151,22 +130,22 @@ def _person(rng: Random, today: date, kind: str, *, active: bool) -> Person:
         ville=town,
         actif=flag(active),
         dt_creation=stamp(created),
-        dt_modif=changed(rng, created, today),
+        dt_modif=rng.changed(created),
     )
 
 
-def _company(rng: Random, today: date, kind: str, name: str) -> Person:
+def _company(rng: Chance, kind: str, name: str) -> Person:
     """A company stands in the same columns: NOM empty, PRENOM NULL."""
-    person = _person(rng, today, kind, active=True)
+    person = _person(rng, kind, active=True)
     return person._replace(civilite=None, nom="", prenom=None, raison_soc=_padded(rng, name))
 
 
-def _family(rng: Random, name: str) -> str:
+def _family(rng: Chance, name: str) -> str:
     """Half the desk types family names in capitals."""
     return _padded(rng, name.upper() if rng.random() < 0.5 else name)
 
 
-def _padded(rng: Random, text: str) -> str:
+def _padded(rng: Chance, text: str) -> str:
     """Blanks around a third of the names."""
     if rng.random() > 1 / 3:
         return text
@@ -174,20 +153,12 @@ def _padded(rng: Random, text: str) -> str:
     return f"{before}{text}{after}"
 
 
-def _address(rng: Random) -> tuple[str, str | None, str, str]:
-    """Street, second line, postal code, town; a few know the town only."""
-    code, town = rng.choice(words.TOWNS)
-    street = f"{rng.randrange(1, 120)} {rng.choice(words.STREETS)}" if rng.random() > 0.03 else ""
-    second = rng.choice(words.SECOND_LINES) if rng.random() < 0.15 else rng.choice((None, ""))
-    return street, second, code, town.upper() if rng.random() < 0.3 else town
-
-
-def make_contacts(rng: Random, today: date, persons: list[Person]) -> list[Row]:
+def make_contacts(rng: Chance, persons: list[Person]) -> list[Row]:
     """The rows of COORDONNEES, person by person."""
-    return numbered(row for person in persons for row in _contacts(rng, person, today))
+    return numbered(row for person in persons for row in _contacts(rng, person))
 
 
-def _contacts(rng: Random, person: Person, today: date) -> list[Row]:
+def _contacts(rng: Chance, person: Person) -> list[Row]:
     """Of two of a kind the first is usually given up; one of each kind at most is preferred.
 
     Now and then that is one which is no longer in use.
@@ -197,8 +168,8 @@ def _contacts(rng: Random, person: Person, today: date) -> list[Row]:
     rows = []
     for position, kind in enumerate(kinds):
         active = rng.random() > (0.75 if kind in kinds[position + 1 :] else 0.04)
-        day = since + timedelta(days=rng.randrange((today - since).days))
-        created = max(stamp(desk_moment(rng, day)), person.dt_creation)
+        day = since + timedelta(days=rng.randrange((rng.today - since).days))
+        created = max(stamp(rng.at_desk(day)), person.dt_creation)
         rows.append((kind, _reach(rng, person, kind), flag(active), created))
     preferred = {kind: place for place, kind in enumerate(kinds) if rng.random() < 0.55}
     return [
@@ -207,55 +178,48 @@ def _contacts(rng: Random, person: Person, today: date) -> list[Row]:
     ]
 
 
-def _reach(rng: Random, person: Person, kind: str) -> str:
+def _reach(rng: Chance, person: Person, kind: str) -> str:
     """A telephone or fax number, or a mail address, that reaches nobody."""
-    if kind == "M":
+    if kind == "M":  # ' Éléonore LEFÈVRE' is 'eleonore.lefevre'
         name = person.raison_soc if not person.nom else f"{person.prenom} {person.nom}"
-        return f"{_mail_name(name or '')}@{rng.choice(words.MAIL_DOMAINS)}"
+        letters = unicodedata.normalize("NFKD", (name or "").lower())
+        kept = "".join(c if c.isalnum() else " " for c in letters if c.isascii())
+        return f"{'.'.join(kept.split())}@{rng.choice(words.MAIL_DOMAINS)}"
     mobile = kind == "T" and rng.random() < 0.6
     prefix = words.MOBILE if mobile else rng.choice(words.LANDLINES)
     number = f"{prefix} {rng.randrange(100):02d} {rng.randrange(100):02d}"
     style = rng.random()
-    if style < 0.6:
-        return number
     if style < 0.8:
-        return number.replace(" ", ".")
+        return number if style < 0.6 else number.replace(" ", ".")
     return number.replace(" ", "") if style < 0.95 else f"+33 {number[1:]}"
 
 
-def _mail_name(name: str) -> str:
-    """' Éléonore LEFÈVRE' is 'eleonore.lefevre'."""
-    letters = unicodedata.normalize("NFKD", name.lower())
-    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in letters if c.isascii())
-    return ".".join(kept.split())
-
-
-def make_animals(rng: Random, today: date, people: People) -> list[Owned]:
+def make_animals(rng: Chance, persons: list[Person]) -> list[Owned]:
     """Every animal, by entry; the first ones are special, the others' fate is by lot."""
-    clients = people.of("C", active=True)
+    clients = of_kind(persons, "C", active=True)
     special = LINGERING + ORPHANS
     fates = [fate for fate, count in FATES.items() for _ in range(count)]
     fates = fates[:special] + rng.sample(fates[special:], len(fates) - special)
-    owners: list[Person | None] = [people.lingering] * LINGERING + [None] * ORPHANS
+    owners: list[Person | None] = [lingering(persons)] * LINGERING + [None] * ORPHANS
     owners += [rng.choice(clients) for _ in fates[special:]]
     pairs = zip(owners, fates, strict=True)
-    owned = [(_animal(rng, today, owner, fate), owner) for owner, fate in pairs]
+    owned = [(_animal(rng, owner, fate), owner) for owner, fate in pairs]
     owned.sort(key=lambda pair: pair[0].dt_creation)
     return [(row._replace(id_animal=number), owner) for number, (row, owner) in enumerate(owned, 1)]
 
 
-def _animal(rng: Random, today: date, owner: Person | None, fate: str) -> Animal:
+def _animal(rng: Chance, owner: Person | None, fate: str) -> Animal:
     """One animal; it was entered after its owner was, and died, if so, after it was entered."""
     (species,) = rng.choices([code for code, _ in words.SPECIES], words.SPECIES_WEIGHTS)
-    known = stamp(takeover(today) + timedelta(days=900))
+    known = stamp(rng.takeover + timedelta(days=900))
     first = datetime.fromisoformat(owner.dt_creation if owner else known)
-    days = rng.randrange((today - first.date()).days)
+    days = rng.randrange((rng.today - first.date()).days)
     # the old ones came over with the owner
-    created = max(first, desk_moment(rng, first.date() + timedelta(days=days)))
+    created = max(first, rng.at_desk(first.date() + timedelta(days=days)))
     if owner and owner.actif == "N":
         created = first + timedelta(days=20)
     born = created.date() - timedelta(days=int(60 + 9 * YEAR * rng.random() ** 3))
-    left = (today - created.date()).days
+    left = (rng.today - created.date()).days
     is_dead = fate.startswith("dead")
     death = created.date() + timedelta(days=rng.randrange(left)) if is_dead else None
     return Animal(
@@ -270,34 +234,30 @@ def _animal(rng: Random, today: date, owner: Person | None, fate: str) -> Animal
         actif=flag(fate not in ("dead", "moved away")),
         supprime=int(fate == "deleted"),
         dt_creation=stamp(created),
-        dt_modif=changed(rng, created, today),
+        dt_modif=rng.changed(created),
     )
 
 
-def make_extras(rng: Random, animals: list[Animal]) -> list[Row]:
+def make_extras(rng: Chance, animals: list[Animal]) -> list[Row]:
     """The rows of CHAMPS_SUPPL without their keys: each is missing for part of the animals."""
     rows: list[Row] = []
     for animal in animals:
         lightest, heaviest = words.WEIGHTS[animal.code_esp]
         alerts = ";".join(rng.sample(words.ALERTS, rng.choice((1, 1, 2, 3))))
-        chances = (
+        chipped = 0.75 if animal.code_esp in words.CARNIVORES else 0.15
+        extras = (
             (0.8, "ROBE", "T", rng.choice(words.COATS)),
             (0.75, "POIDS", "N", quantity(rng.randint(lightest, heaviest))),
-            (
-                0.75 if animal.code_esp in words.CARNIVORES else 0.15,
-                *("PUCE", "T", f"2502690{rng.randrange(10**8):08d}"),
-            ),
+            (chipped, "PUCE", "T", f"2502690{rng.randrange(10**8):08d}"),
             (0.15, "ALERTES", "T", alerts),
         )
-        rows += [
-            ("ANIMAUX", animal.id_animal, *extra)
-            for chance, *extra in chances
-            if rng.random() < chance
-        ]
+        for chance, *extra in extras:
+            if rng.random() < chance:
+                rows.append(("ANIMAUX", animal.id_animal, *extra))
     return rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Herd:
     """All animals, and who owned which when."""
 
@@ -305,11 +265,10 @@ class Herd:
     ownerships: list[Ownership]
     owners: dict[int, list[Ownership]]
 
-    def owner_on(self, animal: int, day: date) -> int | None:
+    def owner_on(self, animal: int, day: str) -> int | None:
         """Whose animal it was on that day (half open: the day of leaving is the next one's)."""
-        text = day.isoformat()
         for row in self.owners.get(animal, ()):
-            if row.dt_debut <= text and (row.dt_fin == NO_DAY or text < row.dt_fin):
+            if row.dt_debut <= day and (row.dt_fin == NO_DAY or day < row.dt_fin):
                 return row.id_pers
         return None
 
@@ -320,31 +279,31 @@ class Herd:
         if dead or animal.supprime or animal.dt_creation[:10] >= text:
             return False
         return not planned or (
-            animal.actif == "O" and self.owner_on(animal.id_animal, day) is not None
+            animal.actif == "O" and self.owner_on(animal.id_animal, text) is not None
         )
 
 
-def make_herd(rng: Random, today: date, owned: list[Owned], clients: list[Person]) -> Herd:
+def make_herd(rng: Chance, owned: list[Owned], clients: list[Person]) -> Herd:
     """The animals with the dated rows of their owners and keepers, by first day."""
-    rows = _owners(rng, today, owned, clients) + _keepers(rng, today, owned, clients)
+    rows = _owners(rng, owned, clients) + _keepers(rng, owned, clients)
     rows.sort(key=lambda row: (row.dt_debut, row.id_animal, row.id_pers))
     ownerships = [row._replace(id_prop=number) for number, row in enumerate(rows, 1)]
     owners: dict[int, list[Ownership]] = {}
     for row in ownerships:
         if row.role == "P":
             owners.setdefault(row.id_animal, []).append(row)
-    return Herd(animals=[animal for animal, _ in owned], ownerships=ownerships, owners=owners)
+    return Herd([animal for animal, _ in owned], ownerships, owners)
 
 
-def _known(rng: Random, clients: list[Person], animal: Animal, other: Person | None) -> Person:
+def _known(rng: Chance, clients: list[Person], animal: Animal, other: Person | None) -> Person:
     """A client, not `other`, who was one before the animal came; `clients` stand by entry."""
     count = bisect_right(clients, animal.dt_creation, key=lambda person: person.dt_creation)
     return rng.choice([person for person in clients[:count] if person is not other])
 
 
-def _owners(rng: Random, today: date, pairs: list[Owned], clients: list[Person]) -> list[Ownership]:
+def _owners(rng: Chance, pairs: list[Owned], clients: list[Person]) -> list[Ownership]:
     """One current owner each; some animals had another one before, without a gap."""
-    old = (today - timedelta(days=200)).isoformat()
+    old = rng.ago(200).isoformat()
     owned = [(animal, owner) for animal, owner in pairs if owner is not None]
     settled = [animal for animal, owner in owned if animal.dt_creation < old and owner.actif == "O"]
     handed = {animal.id_animal for animal in rng.sample(settled, HANDED_OVER)}
@@ -354,26 +313,24 @@ def _owners(rng: Random, today: date, pairs: list[Owned], clients: list[Person])
         if animal.id_animal in handed:
             before = _known(rng, clients, animal, owner)
             first = date.fromisoformat(since)
-            change = first + timedelta(days=rng.randrange(30, (today - first).days - 10))
-            end = change.isoformat()
+            days = rng.randrange(30, (rng.today - first).days - 10)
+            end = (first + timedelta(days=days)).isoformat()
             rows.append(Ownership(0, animal.id_animal, before.id_pers, "P", since, end))
             since = end
         rows.append(Ownership(0, animal.id_animal, owner.id_pers, "P", since, NO_DAY))
     return rows
 
 
-def _keepers(
-    rng: Random, today: date, pairs: list[Owned], clients: list[Person]
-) -> list[Ownership]:
+def _keepers(rng: Chance, pairs: list[Owned], clients: list[Person]) -> list[Ownership]:
     """Look-alikes of an owner: two animals without one have a keeper too."""
-    old = (today - timedelta(days=100)).isoformat()
+    old = rng.ago(100).isoformat()
     known = [pair for pair in pairs if pair[0].dt_creation < old]
     orphans = [pair for pair in known if pair[1] is None][:2]
     rows = []
     for animal, owner in orphans + rng.sample([p for p in known if p[1]], KEEPERS - len(orphans)):
         keeper = _known(rng, clients, animal, owner)
         since = date.fromisoformat(animal.dt_creation[:10])
-        since += timedelta(days=rng.randrange((today - since).days - 60))
+        since += timedelta(days=rng.randrange((rng.today - since).days - 60))
         end = since + timedelta(days=rng.randrange(5, 50)) if owner and rng.random() < 0.4 else None
         until = end.isoformat() if end else NO_DAY
         rows.append(Ownership(0, animal.id_animal, keeper.id_pers, "D", since.isoformat(), until))

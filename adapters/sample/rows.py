@@ -1,4 +1,4 @@
-"""How the sample clinic writes its rows: days, moments, money, quantities and flags as text."""
+"""How the sample clinic writes its rows, and the chance that they are drawn by."""
 
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
@@ -10,6 +10,41 @@ YEAR = 365
 
 # A row in the order of its table's columns: schema.sql says what they hold.
 Row = tuple[str | int | None, ...]
+
+
+class Chance(Random):
+    """A source of chance that knows which day it is in the clinic.
+
+    `now` is eleven in the morning, with half a day's work done; at `takeover` the older half of
+    the data came over from the product before, all in one moment.
+    """
+
+    def __init__(self, seed: str, today: date) -> None:
+        super().__init__(seed)
+        self.today = today
+        self.now = datetime.combine(today, time(11))
+        self.takeover = datetime.combine(self.ago(8 * YEAR), time(4))
+
+    def ago(self, days: int) -> date:
+        return self.today - timedelta(days=days)
+
+    def at_desk(self, day: date) -> datetime:
+        """Some moment of `day` at which somebody sits at the desk."""
+        return datetime.combine(day, time(8)) + timedelta(seconds=self.randrange(11 * 3600))
+
+    def registered(self, *, oldest: int, newest: int) -> datetime:
+        """When a record was made, `oldest` to `newest` days ago; never before the takeover."""
+        return max(self.at_desk(self.ago(self.randrange(newest, oldest))), self.takeover)
+
+    def changed(self, since: datetime) -> str | None:
+        """A DT_MODIF: nothing, zeros, or a later day; the product has known all three."""
+        draw = self.random()
+        if draw < 0.35:
+            return None
+        days = (self.today - since.date()).days
+        if draw < 0.6 or days < 2:
+            return NO_MOMENT
+        return stamp(self.at_desk(since.date() + timedelta(days=self.randrange(1, days))))
 
 
 def numbered(rows: Iterable[Row]) -> list[Row]:
@@ -35,38 +70,6 @@ def money(cents: int) -> str:
 def quantity(tenths: int) -> str:
     """Tenths as '12' or '1,5'."""
     return f"{tenths / 10:g}".replace(".", ",")
-
-
-def opening_moment(today: date) -> datetime:
-    """'Now' for the generated data: eleven in the morning, with half a day's work done."""
-    return datetime.combine(today, time(11))
-
-
-def takeover(today: date) -> datetime:
-    """When the older half of the data came over from the product before, all in one moment."""
-    return datetime.combine(today - timedelta(days=8 * YEAR), time(4))
-
-
-def desk_moment(rng: Random, day: date) -> datetime:
-    """Some moment of `day` at which somebody sits at the desk."""
-    return datetime.combine(day, time(8)) + timedelta(seconds=rng.randrange(11 * 3600))
-
-
-def registered(rng: Random, today: date, *, oldest: int, newest: int) -> datetime:
-    """When a record was made, `oldest` to `newest` days ago; never before the takeover."""
-    day = today - timedelta(days=rng.randrange(newest, oldest))
-    return max(desk_moment(rng, day), takeover(today))
-
-
-def changed(rng: Random, since: datetime, today: date) -> str | None:
-    """A DT_MODIF: nothing, zeros, or a later day; the product has known all three."""
-    draw = rng.random()
-    if draw < 0.35:
-        return None
-    days = (today - since.date()).days
-    if draw < 0.6 or days < 2:
-        return NO_MOMENT
-    return stamp(desk_moment(rng, since.date() + timedelta(days=rng.randrange(1, days))))
 
 
 def awake(moment: datetime) -> datetime:

@@ -1,22 +1,10 @@
 """The shelves of the sample clinic: articles, their lots, and the thresholds for ordering anew."""
 
-from dataclasses import dataclass
-from datetime import date, timedelta
-from random import Random
+from datetime import timedelta
 from typing import NamedTuple
 
 from adapters.sample.people import Person
-from adapters.sample.rows import (
-    NO_DAY,
-    YEAR,
-    Row,
-    changed,
-    flag,
-    money,
-    numbered,
-    quantity,
-    registered,
-)
+from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, money, numbered, quantity
 from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Level, tax_rate
 
 
@@ -28,8 +16,7 @@ class Ware(NamedTuple):
     rate: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stock:
+class Stock(NamedTuple):
     """ARTICLES, LOTS, CHAMPS_SUPPL without its keys, and the wares that invoices are made of."""
 
     articles: list[Row]
@@ -38,28 +25,28 @@ class Stock:
     wares: list[Ware]
 
 
-def make_stock(rng: Random, today: date, suppliers: list[Person]) -> Stock:
+def make_stock(rng: Chance, suppliers: list[Person]) -> Stock:
     """All articles with a level each, shuffled so that nothing can be told from an id."""
-    goods = [(item, n, True) for item in GOODS for n in range(len(item.variants))]
-    retired = [(item, n, False) for item in RETIRED_GOODS for n in range(len(item.variants))]
-    levels = _levels(rng, len(goods)) + LEVELS["retired"]
-    pairs = list(zip(goods + retired, levels, strict=True))
+    goods, retired = (
+        [(item, n, _ware(item, n)) for item in items for n in range(len(item.variants))]
+        for items in (GOODS, RETIRED_GOODS)
+    )
+    pairs = list(zip(goods + retired, _levels(rng, len(goods)) + LEVELS["retired"], strict=True))
     rng.shuffle(pairs)
-    articles: list[Row] = []
+    stock = Stock([], [], [], [ware for *_, ware in goods])
     lots: list[Row] = []
-    extras: list[Row] = []
-    for number, ((item, variant, active), (tenths, threshold)) in enumerate(pairs, 1):
-        article = _article(rng, number, item, variant, suppliers)
-        since = registered(rng, today, oldest=6 * YEAR, newest=5)
-        articles.append((number, *article, flag(active), changed(rng, since, today)))
-        lots += [(number, *lot) for lot in _lots(rng, today, tenths)]
+    for number, ((item, _, ware), (tenths, threshold)) in enumerate(pairs, 1):
+        article = _article(rng, number, item, ware, suppliers)
+        since = rng.registered(oldest=6 * YEAR, newest=5)
+        is_active = item not in RETIRED_GOODS
+        stock.articles.append((number, *article, flag(is_active), rng.changed(since)))
+        lots += [(number, *lot) for lot in _lots(rng, tenths)]
         if threshold is not None:
-            extras.append(("ARTICLES", number, "SEUIL", "N", str(threshold)))
-    wares = [Ware(_label(g, n), _price(g, n), tax_rate(g.family)) for g, n, _ in goods]
-    return Stock(articles=articles, lots=numbered(lots), extras=extras, wares=wares)
+            stock.extras.append(("ARTICLES", number, "SEUIL", "N", str(threshold)))
+    return stock._replace(lots=numbered(lots))
 
 
-def _levels(rng: Random, count: int) -> list[Level]:
+def _levels(rng: Chance, count: int) -> list[Level]:
     """The special levels, and plenty for all others; in no order."""
     levels = LEVELS["low"] + LEVELS["never_low"] + LEVELS["reversed"]
     while len(levels) < count:
@@ -70,36 +57,33 @@ def _levels(rng: Random, count: int) -> list[Level]:
     return levels
 
 
-def _label(goods: Goods, variant: int) -> str:
-    return goods.label.format(goods.variants[variant])
-
-
-def _price(goods: Goods, variant: int) -> int:
+def _ware(goods: Goods, variant: int) -> Ware:
     """Bigger ones cost more; still on a step of ten cents."""
-    return (goods.cents * (10 + 6 * variant) // 100) * 10
+    cents = (goods.cents * (10 + 6 * variant) // 100) * 10
+    return Ware(goods.label.format(goods.variants[variant]), cents, tax_rate(goods.family))
 
 
-def _article(
-    rng: Random, number: int, goods: Goods, variant: int, suppliers: list[Person]
-) -> tuple[str | int | None, ...]:
+def _article(rng: Chance, number: int, goods: Goods, ware: Ware, suppliers: list[Person]) -> Row:
     """The columns from LIBELLE to EMPLACEMENT."""
-    price = _price(goods, variant)
     place = f"{rng.choice('ABCDE')}{rng.randrange(1, 9)}-{rng.randrange(1, 30):02d}"
     fixed = {"STU": "COFFRE", "VAC": "FRIGO"}.get(goods.family)
     return (
-        _label(goods, variant),
+        ware.label,
         goods.family,
         f"{goods.family}{number:04d}" if rng.random() < 0.92 else "",
         goods.unit,
-        money(price),
-        money(price * rng.randrange(52, 71) // 100),
+        money(ware.cents),
+        money(ware.cents * rng.randrange(52, 71) // 100),
         rng.choice(suppliers).id_pers,
         fixed or (place if rng.random() < 0.9 else rng.choice((None, ""))),
     )
 
 
-def _lots(rng: Random, today: date, tenths: int) -> list[tuple[str, str, str]]:
-    """One to three lots that sum up to the stock; none at all for none."""
+def _lots(rng: Chance, tenths: int) -> list[Row]:
+    """One to three lots that sum up to the stock; none at all for none.
+
+    Some never expire, a few have already.
+    """
     if not tenths:
         return []
     parts = [tenths]
@@ -109,18 +93,9 @@ def _lots(rng: Random, today: date, tenths: int) -> list[tuple[str, str, str]]:
             parts[-1:] = [part, parts[-1] - part]
     if len(parts) == 1 and rng.random() < 0.06:
         parts = [tenths + 10, -10]  # a count put right by a negative lot
-    return [
-        (
-            f"{rng.choice('ABCDEFGH')}{rng.randrange(10**5):05d}",
-            quantity(part),
-            _expiry(rng, today),
-        )
-        for part in parts
-    ]
-
-
-def _expiry(rng: Random, today: date) -> str:
-    """Some lots never expire, a few have already."""
-    if rng.random() < 0.15:
-        return NO_DAY
-    return (today + timedelta(days=rng.randrange(-40, 900))).isoformat()
+    lots: list[Row] = []
+    for part in parts:
+        name = f"{rng.choice('ABCDEFGH')}{rng.randrange(10**5):05d}"
+        ends = rng.random() >= 0.15 and rng.today + timedelta(days=rng.randrange(-40, 900))
+        lots.append((name, quantity(part), ends.isoformat() if ends else NO_DAY))
+    return lots
