@@ -38,7 +38,7 @@ from adapters.mapping.loading import open_mapping
 from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import found_in
 from adapters.sql.columns import Columns, sql
-from adapters.sql.diary import DiaryRows, SpanRows
+from adapters.sql.diary import CalendarRows, DiaryRows
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import Expression
 from adapters.sql.records import SqlReader, SqlRecords
@@ -52,17 +52,11 @@ MOST_ALIKE = 50
 class SqlSession:
     """Answers by statements on one connection."""
 
-    def __init__(
-        self,
-        driver: "SqlDriver",
-        connection: Connection,
-        progress: BookingProgress | None = None,
-    ) -> None:
+    def __init__(self, driver: "SqlDriver", connection: Connection) -> None:
         self._driver, self.connection = driver, connection
-        self.progress = progress or BookingProgress()
-        self._undo: Undo = []
         self._appointments = driver.readers["appointments"]
         self._vets: dict[str, Sequence[Any]] = {}
+        self.progress, self._undo = BookingProgress(), Undo()
 
     async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
         """One after the other: a connection does one thing at a time."""
@@ -110,26 +104,23 @@ class SqlSession:
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
         rows = self._driver.diary.hours[source]
-        if rows is None:
-            return []
-        found = rows.found(self.connection, self._vet(calendar.vet), calendar.schedule)
-        return [HoursRow(*row) for row in found]
+        return [] if rows is None else [HoursRow(*row) for row in self._found(rows, calendar)]
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        return self._times(self._driver.diary.busy[source], span)
+        rows = self._driver.diary.busy[source]
+        return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        return self._times(self._driver.diary.slots[source], span)
-
-    def _times(self, rows: SpanRows, span: DiarySpan) -> list[TimeRow]:
-        vets, schedule = self._vet(span.calendar.vet), span.calendar.schedule
-        return rows.read(self.connection, vets, schedule, span.window)
+        rows = self._driver.diary.slots[source]
+        return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
         key = self._driver.readers["appointmentTypes"].key_of(type_id)
-        rows, vets = self._driver.diary.durations[source], self._vet(calendar.vet)
-        bounds = rows.type.bound("type", key)
-        return [row[0] for row in rows.found(self.connection, vets, calendar.schedule, **bounds)]
+        rows = self._driver.diary.durations[source]
+        return [row[0] for row in self._found(rows, calendar, **rows.type.bound("type", key))]
+
+    def _found(self, rows: CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:
+        return rows.found(self.connection, self._vet(calendar.vet), calendar.schedule, bounds)
 
     def kept(self, draft: Draft) -> Draft:
         """Its encoding may lack letters of the reason."""

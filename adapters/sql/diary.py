@@ -4,7 +4,7 @@ Rows are chosen by their times as they are kept, generously; what then really bl
 adapters/mapped/diary.py, on the times that were read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -36,7 +36,7 @@ class CalendarRows:
         self._statements = [self._rows]
 
     def found(
-        self, connection: Connection, vets: Sequence[Any], schedule: Any, **bounds: Any
+        self, connection: Connection, vets: Sequence[Any], schedule: Any, bounds: dict[str, Any]
     ) -> list[Any]:
         """The rows of a calendar."""
         bounds["owner"] = list(vets) if self._by_vet else [schedule]
@@ -79,13 +79,13 @@ class SpanRows(CalendarRows):
         super().__init__(rows, *columns)
         self._bounds: dict[str, tuple[TimeConverter, Callable[[Interval], datetime]]] = {}
 
-    def read(
-        self, connection: Connection, vets: Sequence[Any], schedule: Any, window: Interval
-    ) -> list[TimeRow]:
-        """The rows that may concern the window."""
-        bounds = {name: _first(how, at(window)) for name, (how, at) in self._bounds.items()}
-        found = self.found(connection, vets, schedule, **bounds)
-        return [TimeRow(*(part(row) for part in self._parts)) for row in found]
+    def bounds(self, window: Interval) -> dict[str, Any]:
+        """What finds the rows that may concern the window."""
+        return {name: _first(how, at(window)) for name, (how, at) in self._bounds.items()}
+
+    def times(self, rows: Iterable[Any]) -> list[TimeRow]:
+        """What the rows say."""
+        return [TimeRow(*(part(row) for part in self._parts)) for row in rows]
 
 
 class SlotRows(SpanRows):

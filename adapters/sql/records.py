@@ -331,7 +331,13 @@ class Children:
         parents |= {spelt(key): record for key, record in records.items()}
         for record in records.values():
             record[self.name] = []
-        for row in self._rows(connection, [_bare(key) for key in records]):
+        keys = [_bare(key) for key in records]
+        if self._parent.width > 1:
+            rows = connection.execute(self._statement.where(self._parent.among(keys)))
+        else:  # a number against a text column would be compared as numbers, past its index
+            bound = keys if self._loose else list(map(str, keys))
+            rows = connection.execute(self._of_many, {"parents": bound})
+        for row in rows:
             key = self._parent_in(row)
             spellings = (spelt(key), spelt(key, folded=True), spelt(whole(key)))
             parent = next((parents[each] for each in spellings if each in parents), None)
@@ -339,13 +345,6 @@ class Children:
                 self.table.report(Trouble("unreadable", self.table.resource, self.name, ""))
             elif (child := self.table.record(row, parent["id"])) is not None:
                 parent[self.name].append(child)
-
-    def _rows(self, connection: Connection, keys: list[Any]) -> Iterable[Any]:
-        if self._parent.width > 1:
-            return connection.execute(self._statement.where(self._parent.among(keys)))
-        # a number against a text column would be compared as numbers, past its index
-        parents = keys if self._loose else list(map(str, keys))
-        return connection.execute(self._of_many, {"parents": parents})
 
 
 def _bare(key: Any) -> Any:

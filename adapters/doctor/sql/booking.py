@@ -191,8 +191,8 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
 
     def work(connection: Connection) -> Any:
         nonlocal done, also
-        done = BookingProgress()
-        session = SqlSession(case.adapter.driver, connection, done)
+        session = SqlSession(case.adapter.driver, connection)
+        done = session.progress
         try:
             record = complete(case.core.bookings.book(session, draft, KnownTimes()))
         except BackendNonsense:

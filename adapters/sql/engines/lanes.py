@@ -343,7 +343,11 @@ class ThreadLane(Lane):
         def begin() -> T:
             if given_up or not attempt.left:
                 raise BackendUnavailable("the practice system was busy with other calls")
-            return self._done(attempt, work)
+            while True:
+                try:
+                    return self._transaction(attempt, work)
+                except DRIVER_ERRORS as error:
+                    time.sleep(attempt.pause_after(error))
 
         if not self._room.take():
             await self._room.enter()
@@ -370,13 +374,6 @@ class ThreadLane(Lane):
         for connection in self._opened:
             connection.close()
         self._opened.clear()
-
-    def _done(self, attempt: Attempt, work: Work[T]) -> T:
-        while True:
-            try:
-                return self._transaction(attempt, work)
-            except DRIVER_ERRORS as error:
-                time.sleep(attempt.pause_after(error))
 
     def _transaction(self, attempt: Attempt, work: Work[T]) -> T:
         connection: Connection | None = getattr(self._own, "connection", None)
