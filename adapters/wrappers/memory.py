@@ -33,7 +33,7 @@ class Memory(Protocol):
 ENTRY = 200
 # Marks share so many counters of what was dropped: with few a bit more is dropped than must be.
 COUNTERS = 1024
-_NOTHING = (-math.inf, b"")
+_NOTHING = (-math.inf, None, b"")
 
 
 class LocalMemory:
@@ -46,8 +46,8 @@ class LocalMemory:
         self, entries: int, size: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._entries, self._clock = entries, clock
-        # each value with its end: by `clock`, which does not jump
-        self.kept: VTTLCache[str, tuple[float, bytes]] = VTTLCache(
+        # when each ends, by `clock`, which does not jump; the value; the version that it is of
+        self.kept: VTTLCache[str, tuple[float, bytes, bytes]] = VTTLCache(
             size, getsizeof=lambda key, value: ENTRY + len(key) + len(value[1])
         )
         self._drops = [0] * COUNTERS
@@ -64,18 +64,17 @@ class LocalMemory:
 
     async def look(self, key: str, mark: str) -> tuple[bytes | None, bytes | None]:
         version = b"%d" % (self._drops[hash(mark) % COUNTERS] if mark else 0)
-        end, data = self.kept.get(_name(key, version), _NOTHING)
-        return version, data if self._clock() < end else None
+        end, data, as_of = self.kept.get(key, _NOTHING)
+        return version, data if as_of == version and self._clock() < end else None
 
     async def keep(self, key: str, version: bytes, data: bytes, seconds: float) -> None:
-        name = _name(key, version)
-        self.kept.pop(name, None)
+        self.kept.pop(key, None)
         if len(self.kept) >= self._entries:
             self.kept.expire()
         if len(self.kept) >= self._entries:
             self.kept.popitem()
         with suppress(OverflowError):
-            self.kept.insert(name, (self._clock() + seconds, data), ttl=seconds)
+            self.kept.insert(key, (self._clock() + seconds, data, version), ttl=seconds)
 
     async def drop(self, marks: Sequence[str]) -> None:
         for mark in marks:
@@ -83,10 +82,6 @@ class LocalMemory:
 
     async def aclose(self) -> None:
         self.kept.clear()
-
-
-def _name(key: str, version: bytes) -> str:
-    return f"{version.decode()} {key}"
 
 
 def open_shared(url: str, *, secret: bytes, scope: bytes, most: float) -> Memory:
