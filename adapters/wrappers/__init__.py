@@ -1,10 +1,9 @@
 """Adapters around an adapter: one that remembers, one that guards; `Around` is their base."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from adapters.base import Adapter, Draft, Only, Record, Watched
-from adapters.documents.problems import Problem
+from adapters.base import Adapter, Draft, Record, Watched
 
 
 class Around:
@@ -16,29 +15,10 @@ class Around:
 
     def __init__(self, inner: Adapter) -> None:
         self._inner = inner
-
-    @property
-    def resources(self) -> frozenset[str]:
-        return self._inner.resources
-
-    @property
-    def filterable(self) -> Mapping[str, frozenset[str]]:
-        return self._inner.filterable
-
-    @property
-    def excludes(self) -> bool:
-        return self._inner.excludes
-
-    @property
-    def settle(self) -> float:
-        return self._inner.settle
-
-    @property
-    def default_length(self) -> timedelta | None:
-        return self._inner.default_length
-
-    def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        return self._inner.narrows(resource, only)
+        self.resources, self.filterable = inner.resources, inner.filterable
+        self.excludes, self.settle = inner.excludes, inner.settle
+        self.default_length: timedelta | None = inner.default_length
+        self.narrows, self.check = inner.narrows, inner.check
 
     async def create_appointment(self, draft: Draft) -> Record:
         return await self._inner.create_appointment(draft)
@@ -48,9 +28,6 @@ class Around:
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         return await self._inner.find_overwritten(appointments)
-
-    async def check(self) -> Sequence[Problem]:
-        return await self._inner.check()
 
     async def ping(self) -> None:
         await self._inner.ping()
