@@ -97,9 +97,8 @@ class RowTaken(NamedTuple):
     parent: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
 class DoctorCase(ABC):
-    """A mapped practice system, and what is known of it so far.
+    """A mapped practice system, asked through an adapter of its own, and what is known of it.
 
     `lost` are the places of the mapping whose rows it does not have, `samples` the records that
     were looked at, by resource, and of lists inside them as invoices.lines; at most `kept` from
@@ -114,13 +113,14 @@ class DoctorCase(ABC):
     rows_in: ClassVar[tuple[str, str]]
     doubled: ClassVar[tuple[str, str]]
     adapter: MappedAdapter
-    document: Document
-    examination: Examination
-    troubles: list[Trouble]
-    lost: set[Place] = field(default_factory=set)
-    samples: dict[str, list[Record]] = field(default_factory=dict)
-    whole: set[str] = field(default_factory=set)
-    is_shut: bool = False
+    is_shut = False
+
+    def __init__(self, examination: Examination) -> None:
+        self.examination = examination
+        self.troubles: list[Trouble] = []
+        self.lost: set[Place] = set()
+        self.samples: dict[str, list[Record]] = {}
+        self.whole: set[str] = set()
 
     @property
     def core(self) -> Core:
@@ -137,7 +137,7 @@ class DoctorCase(ABC):
 
         Without `run` it only tells.
         """
-        return Look(self.document, check, subject, run and partial(run, self), place)
+        return Look(self.core.document, check, subject, run and partial(run, self), place)
 
     def is_lost(self, *place: str | int) -> bool:
         """Whether the practice system lacks something there."""
@@ -195,7 +195,7 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
     """
     case.core.converters.keep_no_ids()
     try:
-        for finding in todos(case.document):
+        for finding in todos(case.core.document):
             yield finding
         for look in looks:
             if case.is_shut:

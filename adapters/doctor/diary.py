@@ -1,24 +1,26 @@
 """The diary: hours that open nothing, rows that block by mistake, overlaps, visits out of hours."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from adapters.base import AdapterError, Record
 from adapters.doctor.case import DoctorCase, Look, agreeing, counted, weighed
 from adapters.doctor.values import ENOUGH, TOLERABLE, pages
 from adapters.documents.document import Place
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
-from adapters.mapped.session import Calendar, DiarySpan, HoursRow, Session
+from adapters.mapped.session import DiarySpan, HoursRow, Session
 from adapters.mapped.slots import ONE_DAY, Interval
 from adapters.mapping.hours import Shift
 from adapters.mapping.models import Owned
 from adapters.values.convert import Unreadable
 
-T = TypeVar("T")
+Source = HoursSource | SlotsSource | BusySource
+# The rows of a source by whose they are, "" where nobody says it, and the vets that they are for.
+SourceRows = dict[str, tuple[list[str], Sequence[Any]]]
 # What does not block, or no longer.
 PAST = frozenset({"CANCELLED", "NO_SHOW", "COMPLETED", None})
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -69,44 +71,41 @@ def diary(case: DoctorCase) -> Iterator[Look]:
 
 
 def _of_each(
-    case: DoctorCase, kind: str, sources: Iterable[Any], run: Callable[..., Awaitable[None]]
+    case: DoctorCase, kind: str, sources: Iterable[Source], tell: Callable[..., None]
 ) -> Iterator[Look]:
     for source in sources:
-        yield case.look("diary", kind, partial(run, source), "diary", kind, source.number)
+        yield case.look("diary", kind, partial(_read, source, tell), "diary", kind, source.number)
 
 
 async def _read(
-    case: DoctorCase,
-    look: Look,
-    session: Session,
-    source: Owned,
-    ask: Callable[[Calendar], Awaitable[Sequence[T]]],
-) -> dict[str, tuple[list[str], Sequence[T]]] | None:
-    """The rows of a source by whose they are, each read once, and the vets that they are for.
+    source: Source, tell: Callable[..., None], case: DoctorCase, look: Look, session: Session
+) -> None:
+    """Reads the rows of a source, and lets `tell` judge them.
 
-    "" where nobody says it; None where a question is refused, which is told. What is wrong with
-    some of the rows is in `troubles` then.
+    What is wrong with some is in `troubles` then. A question that is refused is told instead.
     """
     case.troubles.clear()
-    read: dict[str, tuple[list[str], Sequence[T]]] = {}
+    now, rows = case.examination.now, SourceRows()
+    window, lasts = Interval(now, now + case.ahead), case.core.diary.default
+    owned: Owned = source.hours if isinstance(source, HoursSource) else source.rows
     for vet in case.vets():
         for calendar in await case.core.diary.calendars(session, vet):
             whose = str(calendar.schedule)
-            if source.schedule is None:
-                whose = vet if source.vet is not None or source.get is not None else ""
+            if owned.schedule is None:
+                whose = vet if owned.vet is not None or owned.get is not None else ""
             try:
-                if whose not in read:
-                    read[whose] = [], await ask(calendar)
+                if whose in rows:
+                    pass
+                elif isinstance(source, HoursSource):
+                    rows[whose] = [], await session.hours(source.number, calendar)
+                else:
+                    span = DiarySpan(calendar, window, lasts)
+                    rows[whose] = [], await source.read(session, span)
             except AdapterError as error:
                 case.refused(look, error, vet)
-                return None
-            read[whose][0].append(vet)
-    return read
-
-
-def _span(case: DoctorCase, calendar: Calendar) -> DiarySpan:
-    now = case.examination.now
-    return DiarySpan(calendar, Interval(now, now + case.ahead), case.core.diary.default)
+                return
+            rows[whose][0].append(vet)
+    tell(source, rows, case, look, session)
 
 
 def _everybodys(case: DoctorCase) -> Look:
@@ -131,11 +130,7 @@ def _several(case: DoctorCase) -> bool:
     return len(case.samples.get("vets", [])) > 1
 
 
-async def _hours(source: HoursSource, case: DoctorCase, look: Look, session: Session) -> None:
-    ask = partial(session.hours, source.number)
-    read = await _read(case, look, session, source.hours, ask)
-    if read is None:
-        return
+def _hours(source: HoursSource, read: SourceRows, _: DoctorCase, look: Look, __: Session) -> None:
     rows = [row for _, some in read.values() for row in some]
     odd = [row for row in rows if row is None or not _reads(source, row._replace(**_FINE))]
     bad = [row for row in rows if row not in odd and row and not _reads(source, row)]
@@ -215,12 +210,7 @@ def _times(shifts: Iterable[Shift]) -> str:
     )
 
 
-async def _slots(source: SlotsSource, case: DoctorCase, look: Look, session: Session) -> None:
-    read = await _read(
-        case, look, session, source.rows, lambda at: source.read(session, _span(case, at))
-    )
-    if read is None:
-        return
+def _slots(_: SlotsSource, read: SourceRows, case: DoctorCase, look: Look, __: Session) -> None:
     count = sum(len(rows) for _, rows in read.values())
     if case.troubles:
         rows = counted(len(case.troubles), "row")
@@ -231,14 +221,14 @@ async def _slots(source: SlotsSource, case: DoctorCase, look: Look, session: Ses
         look.ok(f"{counted(count, 'row')} in {case.ahead.days} days")
 
 
-async def _busy(
-    blocked: Blocks, source: BusySource, case: DoctorCase, look: Look, session: Session
+def _busy(
+    blocked: Blocks,
+    source: BusySource,
+    read: SourceRows,
+    case: DoctorCase,
+    look: Look,
+    session: Session,
 ) -> None:
-    read = await _read(
-        case, look, session, source.rows, lambda at: source.read(session, _span(case, at))
-    )
-    if read is None:
-        return
     count, over = 0, list[str]()
     for vets, rows in read.values():
         taken, likely = list[Taken](), list[Taken]()

@@ -5,37 +5,20 @@ values, what leads where, pages, filters, the diary, clocks, and what a booking 
 """
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 
-from adapters.base import Trouble
 from adapters.doctor import surveyed
 from adapters.doctor.case import Look, examined
 from adapters.doctor.diary import diary
 from adapters.doctor.rest import calls, lists
-from adapters.doctor.rest.calls import RestCase, WatchedClient
+from adapters.doctor.rest.calls import RestCase
 from adapters.doctor.values import links, newest, values
 from adapters.examination import Examination, Finding, Survey
 from adapters.rest.adapter import RestAdapter
 
-# Seconds that one call may take, so that a slow one is found out and not given up.
-PATIENCE = 20.0
-
 
 async def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterator[Finding]:
-    """Yields what is found, through connections of its own, which have more time than a call's."""
-    troubles: list[Trouble] = []
-    options = adapter.options
-    patience = max(PATIENCE, options.timeout)
-    client = WatchedClient(options.url, timeout=patience)
-    own = RestAdapter(replace(options, report=troubles.append, timeout=patience), client)
-    case = RestCase(
-        document=own.core.document,
-        adapter=own,
-        examination=examination,
-        troubles=troubles,
-        client=client,
-        patience=options.timeout,
-    )
+    """Yields what is found."""
+    case = RestCase(adapter, examination)
     async for finding in examined(case, _looks(case)):
         yield finding
 

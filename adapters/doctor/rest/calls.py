@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Draft, NotFound
 from adapters.doctor.case import DoctorCase, Look, RowTaken, clock_judged, counted, short
-from adapters.examination import Verdict
+from adapters.examination import Examination, Verdict
 from adapters.mapping.checker import parts
 from adapters.mapping.models import CallMap
 from adapters.rest.adapter import RestAdapter
@@ -29,6 +29,8 @@ MOST_ASKED = 20
 # Records looked at where all are asked for, and where each costs a call.
 ALL, DETAILED = 20_000, 60
 READ_AGAIN = 3
+# Seconds that one call may take, so that a slow one is found out and not given up.
+PATIENCE = 20.0
 UNAUTHORIZED = 401
 # A reference that no booking has.
 NOBODYS = "NOTABOOKING00000"
@@ -83,9 +85,8 @@ def _apart(date: str) -> float | None:
     return None if there.tzinfo is None else (there - datetime.now(UTC)).total_seconds()
 
 
-@dataclass(slots=True, kw_only=True)
 class RestCase(DoctorCase):
-    """A mapped backend, and what is known of it so far.
+    """A mapped backend, asked through connections which have more time than a call's.
 
     `raws` are the records that were looked at, by resource, as the backend gave them, `samples`
     what was made of those that the mapping's `where` lets through. `patience` is what one read may
@@ -101,9 +102,15 @@ class RestCase(DoctorCase):
         "is it the record's own id? or the list gives rows again, from page to page",
     )
     adapter: RestAdapter
-    client: WatchedClient
-    patience: float
-    raws: dict[str, list[Any]] = field(default_factory=dict)
+
+    def __init__(self, adapter: RestAdapter, examination: Examination) -> None:
+        super().__init__(examination)
+        self.raws: dict[str, list[Any]] = {}
+        options, self.patience = adapter.options, adapter.options.timeout
+        longer = max(PATIENCE, options.timeout)
+        self.client = WatchedClient(options.url, timeout=longer)
+        own = replace(options, report=self.troubles.append, timeout=longer)
+        self.adapter = RestAdapter(own, self.client)
 
     async def run(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
         """With no time for all calls together: each has its own."""

@@ -5,9 +5,7 @@ what leads where, the diary, clocks, plans, and a booking that is undone.
 """
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 
-from adapters.base import Trouble
 from adapters.doctor import surveyed
 from adapters.doctor.case import Look, examined
 from adapters.doctor.diary import diary
@@ -19,20 +17,10 @@ from adapters.doctor.values import links, newest, values
 from adapters.examination import Examination, Finding, Survey
 from adapters.sql.adapter import SqlAdapter
 
-# Seconds of one look, which may be at many rows.
-PATIENCE, PATIENCE_FOR_ALL = 60.0, 1800.0
-
 
 async def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Finding]:
-    """Yields what is found, through connections of its own, which have more time than a call's."""
-    troubles: list[Trouble] = []
-    options = adapter.options
-    patience = PATIENCE if examination.rows is not None else PATIENCE_FOR_ALL
-    patient = replace(options, report=troubles.append, timeout=max(patience, options.timeout))
-    own = SqlAdapter(patient)
-    case = SqlCase(
-        document=own.core.document, adapter=own, examination=examination, troubles=troubles
-    )
+    """Yields what is found."""
+    case = SqlCase(adapter, examination)
     async for finding in examined(case, _looks(case)):
         yield finding
 

@@ -5,31 +5,30 @@ No more than a page of rows is held at a time, however large the table is.
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, func, not_, select
 
 from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken, counted
-from adapters.examination import SAMPLE
+from adapters.examination import SAMPLE, Examination
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.columns import Columns, KeyedRows, rows_of, sql
-from adapters.sql.engines import Engine
-from adapters.sql.engines.base import Speech
 from adapters.sql.records import MOST_BLANK
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
+# Seconds of one look, which may be at many rows.
+PATIENCE, PATIENCE_FOR_ALL = 60.0, 1800.0
 PAGE = 2_000
 # So many ids at a time: in all their spellings they are no more than SQL Server's parameters.
 AT_ONCE = 400
 
 
-@dataclass(slots=True, kw_only=True)
 class SqlCase(DoctorCase):
-    """A mapped database, and what is known of it so far."""
+    """A mapped database, asked through connections which have more time than a call's."""
 
     ahead = timedelta(days=90)
     most_vets = 50
@@ -43,13 +42,14 @@ class SqlCase(DoctorCase):
     )
     adapter: SqlAdapter
 
-    @property
-    def engine(self) -> Engine:
-        return self.adapter.driver.engine
-
-    @property
-    def speech(self) -> Speech:
-        return self.engine.speech
+    def __init__(self, adapter: SqlAdapter, examination: Examination) -> None:
+        super().__init__(examination)
+        least = PATIENCE if examination.rows is not None else PATIENCE_FOR_ALL
+        patience = max(least, adapter.options.timeout)
+        own = replace(adapter.options, report=self.troubles.append, timeout=patience)
+        self.adapter = SqlAdapter(own)
+        self.engine = self.adapter.driver.engine
+        self.speech = self.engine.speech
 
     async def run(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:
         return await self.adapter.driver.read(flow)

@@ -73,7 +73,7 @@ async def names(case: SqlCase, look: Look, session: SqlSession) -> None:
             case.lost.add(rows)
         look.judge(
             Verdict.WARNING if fault.only_sampled else Verdict.FAILED,
-            fault.text + cut_short(case.document, fault.place),
+            fault.text + cut_short(case.core.document, fault.place),
             check="rights" if fault.denied else "mapping",
             subject=".".join(str(part) for part in fault.place if part not in _GROUPS),
             place=fault.place,
@@ -86,7 +86,7 @@ async def names(case: SqlCase, look: Look, session: SqlSession) -> None:
 
 def _said_at(case: SqlCase, place: Place) -> Any:
     """What the file has at the place; None where that is no place of the file."""
-    found = case.document.data
+    found = case.core.document.data
     for part in place:
         is_list = isinstance(found, list) and isinstance(part, int)
         if is_list or (isinstance(found, dict) and part in found):
@@ -143,7 +143,7 @@ async def clock(case: SqlCase, look: Look, session: SqlSession) -> None:
     text = "; the database uses this machine's zone"
     if shown.zone:
         text = f"; the server's zone is {shown.zone}"
-    spelt = _now_in(case.document.data)
+    spelt = _now_in(case.core.document.data)
     if spelt and abs(local - clinic) > timedelta(minutes=15):
         zone = case.core.mapping.zone
         text += f", so {spelt} in the mapping is not the clinic's time ({zone})"
