@@ -47,20 +47,14 @@ MOST_CODES = 20
 BEFORE = "1902"
 # What old programs write for no date; the first three are none anyway.
 PLACEHOLDERS = ("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1901-01-01", "9999-12-31")
-_SPELLINGS = (
-    "{0}-{1}-{2}",
-    "{0}/{1}/{2}",
-    "{0}{1}{2}",
-    "{2}-{1}-{0}",
-    "{2}.{1}.{0}",
-    "{2}/{1}/{0}",
-    "{1}/{2}/{0}",
-)
 # How the days that mean none may be spelt.
 NO_DATES = frozenset(
     spelling.format(*day.split("-"))
     for day in (*ZERO_DATES, *PLACEHOLDERS)
-    for spelling in _SPELLINGS
+    for spelling in (
+        *("{0}-{1}-{2}", "{0}/{1}/{2}", "{0}{1}{2}"),
+        *("{2}-{1}-{0}", "{2}.{1}.{0}", "{2}/{1}/{0}", "{1}/{2}/{0}"),
+    )
 )
 _SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
 
@@ -359,7 +353,6 @@ def leads_judged(look: Look, target: str, leads: Leads, most: float, remedy: str
 
 
 def newest(case: DoctorCase) -> Iterator[Look]:
-    """One look at each resource's newest times."""
     for resource in case.readable():
         for name in WRITTEN:
             if (value := case.rows(resource).by_name.get(name)) is not None:
@@ -369,22 +362,20 @@ def newest(case: DoctorCase) -> Iterator[Look]:
 
 
 async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look, session: Session) -> None:
-    """Tells of times that should be past, and are not."""
-    now, count, ahead, furthest = case.examination.now, 0, 0, timedelta()
-    ids: list[str] = []
+    now, count, ahead, ids = case.examination.now, 0, list[timedelta](), list[str]()
     for record in chain.from_iterable(pages(case, session, str(look.place[1]))):
-        if not record[name]:
-            continue
-        count += 1
-        further = datetime.fromisoformat(record[name]) - now
-        if further > ROOM:
-            ahead, furthest = ahead + 1, max(furthest, further)
-            ids += [record["id"]] if record["id"] and len(ids) < MOST_IDS else []
+        if record[name]:
+            count += 1
+            further = datetime.fromisoformat(record[name]) - now
+            if further > ROOM:
+                ahead.append(further)
+                ids += filter(None, [record["id"]])
     if not ahead:
         return
-    text = f"{counted(ahead, 'row')} of {count:,} {agreeing(ahead, 'lie')} in the future"
+    lie = agreeing(len(ahead), "lie")
+    text = f"{counted(len(ahead), 'row')} of {count:,} {lie} in the future"
     offset = now.astimezone(case.core.diary.zone).utcoffset() or timedelta()
-    if is_utc and furthest <= offset:
+    if is_utc and max(ahead) <= offset:
         text += ", by no more than the clinic's zone:"
         text += " they look like local time, but are read as UTC"
         look.failed(text, ids=ids, remedy="write `as: local time`")

@@ -147,7 +147,6 @@ class Backend:
             raise OutcomeUnknown(str(error)) from error
 
     async def aclose(self) -> None:
-        """Close every connection."""
         await self._client.aclose()
 
     async def _asked(self, request: Request, patience: float | None) -> Answer:

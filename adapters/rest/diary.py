@@ -102,7 +102,6 @@ def nothing(row: Any) -> None:
 def hours_reader(
     hours: HoursMap, parts: Components
 ) -> Callable[[Calendar], Awaitable[list[HoursRow | None]]]:
-    """Reads a calendar's rows of working hours."""
     rows = OwnedRows(hours, parts)
     when = rows.value(hours.weekday or hours.day, TEXT)
     plain = nothing if when is None else when.plain

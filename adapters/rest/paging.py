@@ -132,7 +132,6 @@ class Pager:
         return _Page(begin, rows, self.marks(rows), last)
 
     async def _whole(self, ask: Ask, after: str | None, wanted: int) -> AsyncGenerator[Batch, None]:
-        """Everything in one answer."""
         page = replace(await self._page(ask, 0), last=True)
         at, mark = _parts(after, (-1, ""))
         fresh = _behind(page.marks, mark)

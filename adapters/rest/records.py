@@ -74,7 +74,6 @@ def found_value(converters: Converters, source: ValueSource, shape: FieldShape) 
 
 
 def own_id(source: ValueSource, ids: PublicIds) -> RowValue:
-    """A record's own id."""
     return json_value(source, FieldShape(format="uuid"), Id(ids, own=True))
 
 

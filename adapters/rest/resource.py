@@ -1,8 +1,9 @@
-"""Reads one resource by calls: a record by its id, or a page of ours over the backend's pages."""
+"""Reads one resource by calls: a record by its id, or a page of ours over pages and filters."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,16 +22,17 @@ from adapters.base import (
 )
 from adapters.mapped.plan import compile_resource
 from adapters.mapped.records import UNUSABLE, Barren, ResourceReader
+from adapters.mapping.checker import SEARCH
+from adapters.mapping.conversion import Conversion
 from adapters.mapping.converters import Converters
-from adapters.mapping.models import MappingFile, ResourceMap
+from adapters.mapping.models import ListCall, MappingFile, ResourceMap
 from adapters.mapping.paths import path
 from adapters.rest.backend import AT_ONCE, Ask, Backend, for_each
 from adapters.rest.client import Client
-from adapters.rest.filters import FilterParams, NothingFits, fits
 from adapters.rest.paging import MOST_ROWS, Pager, PlaceShelf
 from adapters.rest.records import JsonRows, own_id
-from adapters.rest.requests import Templates, TemplateValues
-from adapters.values.convert import Unreadable
+from adapters.rest.requests import Templates, TemplateValues, text_of
+from adapters.values.convert import Unreadable, all_begin
 
 # Rows that cost a call each which one call looks at; then the page ends where it is.
 MOST_DETAILS = 400
@@ -53,6 +55,96 @@ class Components:
         self.templates = Templates(self.converters, options.credentials)
         self.backend = Backend(mapping.backend, self.templates, client)
         self.places = PlaceShelf(options.secret, options.ids)
+
+
+class NothingFits(Exception):
+    """No record of the backend can have the value that is asked for."""
+
+
+class FilterParams:
+    """The parameters that a list call takes; `names` are the fields it can be filtered by.
+
+    `needs_values` where the list cannot be asked for without a filter.
+    """
+
+    def __init__(
+        self, resource: ResourceMap, shapes: Mapping[str, FieldShape], converters: Converters
+    ) -> None:
+        call = resource.list_ or ListCall(get="/")
+        self._shapes, self._converters = shapes, converters
+        self._fields, self._is_listed = resource.fields, resource.list_ is not None
+        self._in_path = frozenset(name for name in call.names if name in shapes)
+        self.needs_values = bool(self._in_path)
+        self._by = {name: by for name, by in call.filters.items() if name not in self._in_path}
+        searched = call.filters[SEARCH].fields or () if SEARCH in call.filters else ()
+        names = {*call.filters, *call.sift, *self._in_path, *searched} - {SEARCH}
+        self.names = frozenset(names if self._is_listed else ())
+        self._sifted = {*call.sift, "id"}
+
+    def narrowed(self, filters: Sequence[Filter], only: Only) -> list[Filter]:
+        """The filters, and those conditions that the backend has a parameter for."""
+        asked = {name for wanted in filters for name in wanted.fields}
+        more = map(self._as_filter, only)
+        return [*filters, *(each for each in more if each and each.fields[0] not in asked)]
+
+    def narrows(self, condition: Condition) -> bool:
+        """Whether lists can leave out what it does: asked for, or sifted."""
+        is_sifted = not self._is_listed or condition.field in self._sifted
+        return is_sifted or self._as_filter(condition) is not None
+
+    def _as_filter(self, condition: Condition) -> Filter | None:
+        """A condition as what one parameter can say, or more than that; what comes is judged."""
+        name = condition.field
+        if name not in self._by or name == SEARCH:
+            return None
+        if self._shapes[name].format == "date-time":
+            bounds = condition.test in ("min", "above")
+            return Filter("since", (name,), condition.value) if bounds else None
+        is_one = condition.test == "in" and len(condition.value) == 1
+        return Filter("equals", (name,), condition.value[0]) if is_one else None
+
+    def in_path(self, filters: Iterable[Filter]) -> TemplateValues:
+        """The values in the call's path; BackendNonsense where one that it needs is not asked."""
+        given = {wanted.fields[0]: wanted.value for wanted in filters if wanted.match == "equals"}
+        if not self._in_path <= given.keys():
+            needed = ", ".join(sorted(self._in_path))
+            raise BackendNonsense(f"this list can only be asked for by {needed}")
+        return TemplateValues(given)
+
+    def params(self, filters: Iterable[Filter]) -> list[tuple[str, Any]]:
+        """What is asked of the backend; what it cannot serve is left to `fits`.
+
+        NothingFits where no record can have a value that is asked for.
+        """
+        params = []
+        for wanted in filters:
+            is_search = wanted.match == SEARCH
+            by = self._by.get(SEARCH if is_search else wanted.fields[0])
+            if by is None:
+                continue
+            if is_search:
+                raw = wanted.value if set(wanted.fields) <= set(by.fields or ()) else None
+            else:
+                is_own = by.model_fields_set - {"query", "form", "fields"}
+                raw = self._raw(wanted, by if is_own else self._fields[wanted.fields[0]])
+                raw = raw if raw is None or by.form is None else by.form.format(text_of(raw))
+            if raw is not None:
+                params.append((by.query, raw))
+        return params
+
+    def _raw(self, wanted: Filter, conversion: Conversion) -> Any:
+        """The value as the backend writes it; None where one parameter cannot say it."""
+        shape = self._shapes[wanted.fields[0]]
+        converter: Any = self._converters.make(conversion, shape)
+        if wanted.match == "since":
+            return converter.since(wanted.value)
+        if shape.format == "boolean" and conversion.yes is None:
+            return wanted.value
+        raw = converter.encode(wanted.value)
+        if not raw:
+            raise NothingFits
+        # a code with several spellings is more than one parameter can ask for
+        return raw[0] if len(raw) == 1 or shape.format == "uuid" else None
 
 
 class ResourceCalls(ResourceReader):
@@ -240,3 +332,17 @@ class ResourceCalls(ResourceReader):
     def _unusable(self, kind: str, field: str) -> Record:
         self.rows.report(Trouble(kind, self.name, field, ""))
         return UNUSABLE
+
+
+def fits(record: Record, filters: Iterable[Filter]) -> bool:
+    """Whether a record is what was asked for, whatever the backend made of the parameters."""
+    return all(_fits(record, wanted) for wanted in filters)
+
+
+def _fits(record: Record, wanted: Filter) -> bool:
+    if wanted.match == SEARCH:
+        return all_begin(wanted.value, (record[name] for name in wanted.fields))
+    value = record[wanted.fields[0]]
+    if wanted.match == "since":
+        return value is not None and datetime.fromisoformat(value) >= wanted.value
+    return bool(value == wanted.value)

@@ -17,7 +17,6 @@ from adapters.rest.adapter import RestAdapter
 
 
 async def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterator[Finding]:
-    """Yields what is found."""
     case = RestCase(adapter, examination)
     async for finding in examined(case, _looks(case)):
         yield finding

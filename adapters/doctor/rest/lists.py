@@ -20,9 +20,8 @@ from adapters.mapping.models import FilterParameter, ListMap, Paging, ResourceMa
 from adapters.mapping.paths import plain_steps
 from adapters.rest.adapter import RestAdapter, written_paths
 from adapters.rest.backend import Answer, Ask, Params
-from adapters.rest.filters import NothingFits, fits
 from adapters.rest.paging import Pager
-from adapters.rest.resource import ResourceCalls
+from adapters.rest.resource import NothingFits, ResourceCalls, fits
 from adapters.rest.session import RestSession
 
 # What a partner gets who names no limit, and rows that are enough to try a filter.
@@ -82,7 +81,6 @@ def _read_in(resource: ResourceMap) -> tuple[set[Way], set[str]]:
 
 
 def _names(node: Any) -> Iterator[str]:
-    """All names in an expression."""
     if node["type"] == "field":
         yield node["value"]
     for child in node["children"]:
@@ -115,7 +113,6 @@ class PageGiven(NamedTuple):
 
 
 def pages(case: RestCase) -> Iterator[Look]:
-    """One look at each list that was read."""
     for reader in case.looked_at():
         run = partial(_list, reader)
         yield case.look("pages", reader.name, run, "resources", reader.name, "list")
@@ -230,7 +227,6 @@ async def _filter(
 
 
 async def _first(reader: ResourceCalls, wanted: Sequence[Filter]) -> list[Any]:
-    """The first rows that the backend gives for it."""
     listing = reader.listing(wanted)
     return [] if listing is None else await listing[0].first(listing[1], FEW)
 

@@ -19,7 +19,6 @@ from adapters.sql.adapter import SqlAdapter
 
 
 async def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Finding]:
-    """Yields what is found."""
     case = SqlCase(adapter, examination)
     async for finding in examined(case, _looks(case)):
         yield finding

@@ -250,7 +250,6 @@ def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str
 async def _gone(
     case: SqlCase, look: Look, record: Record, done: BookingProgress, seconds: float
 ) -> None:
-    """Tells whether it is truly undone."""
     try:
         await case.run(lambda session: session.one("appointments", record["id"]))
     except NotFound:

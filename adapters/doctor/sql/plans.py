@@ -40,7 +40,6 @@ Call = Callable[[SqlSession], Awaitable[Any]]
 
 
 def plans(case: SqlCase) -> Iterator[Look]:
-    """One look at each kind of call."""
     for name in case.readable():
         reader = case.adapter.readers[name]
         # of more than a million hashed ids some have been forgotten again
