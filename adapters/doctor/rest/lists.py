@@ -16,7 +16,7 @@ from adapters.doctor.case import Look, counted
 from adapters.doctor.rest.calls import RestCase
 from adapters.examination import LeftOut, Verdict
 from adapters.mapping.checker import SEARCH
-from adapters.mapping.models import FilterParameter, ListMap, Paging, ResourceMap
+from adapters.mapping.models import FilterParameter, Paging, ResourceMap
 from adapters.mapping.paths import plain_steps
 from adapters.rest.adapter import RestAdapter, written_paths
 from adapters.rest.backend import Answer, Ask, Params
@@ -51,32 +51,27 @@ async def paths(case: RestCase, look: Look, _: RestSession) -> None:
 async def omissions(adapter: RestAdapter) -> AsyncIterator[LeftOut]:
     """Members of the records of a sample of which no field is made; AdapterErrors."""
     for name, reader in adapter.readers.items():
-        ways, names = _read_in(adapter.core.mapping.resources[name])
+        ways, names = _read_in(name, adapter.core.mapping.resources[name])
         rows = await reader.sample(SAMPLE)
         if unused := dict.fromkeys(_unused(rows, (), ways, names)):
             source = f"the records of {name}"
             yield left_out(adapter.core, source, [*unused][:MOST_NAMES], "resources", name)
 
 
-def _read_in(resource: ResourceMap) -> tuple[set[Way], set[str]]:
+def _read_in(name: str, resource: ResourceMap) -> tuple[set[Way], set[str]]:
     """The plain ways by which fields are read, and every name in any other expression."""
     ways, names = set[Way](), set[str]()
-
-    def note(expression: str, within: Way) -> Way:
-        steps = plain_steps(expression)
+    for place, expression, _, _ in written_paths(name, resource, []):
+        _, _, part, *inner = place
+        if part == "where":
+            continue
+        steps, within = plain_steps(expression), None
+        if part == "lists" and inner[1:] != ["items"]:
+            within = plain_steps(resource.lists[str(inner[0])].items or "@")
         if steps is None:
             names.update(_names(jmespath.compile(expression).parsed))
-            return ()
-        way = (*within, *(step for step in steps if isinstance(step, str)))
-        ways.add(way)
-        return way
-
-    parts: list[ResourceMap | ListMap] = [resource, *resource.lists.values()]
-    for part in parts:
-        within = note(part.items or "@", ()) if isinstance(part, ListMap) else ()
-        for source in (*part.fields.values(), *([part.key] if part.key else [])):
-            for expression in source.expressions:
-                note(expression, within)
+        else:
+            ways.add(tuple(step for step in (*(within or ()), *steps) if isinstance(step, str)))
     return ways - {()}, names
 
 
