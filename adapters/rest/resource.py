@@ -20,10 +20,9 @@ from adapters.base import (
     Record,
     Trouble,
 )
-from adapters.mapped.plan import compile_resource
-from adapters.mapped.records import UNUSABLE, Barren, ResourceReader
+from adapters.mapped.plan import RowPlan, compile_resource
+from adapters.mapped.records import UNUSABLE, Barren, ResourceReader, RowValue
 from adapters.mapping.checker import SEARCH
-from adapters.mapping.conversion import Conversion
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import ListCall, MappingFile, ResourceMap
 from adapters.mapping.paths import path
@@ -61,38 +60,32 @@ class NothingFits(Exception):
     """No record of the backend can have the value that is asked for."""
 
 
-class FilterParams:
-    """The parameters that a list call takes; `names` are the fields it can be filtered by.
+class ListCalls:
+    """The calls of a resource's list, and the parameters that they take.
 
-    `needs_values` where the list cannot be asked for without a filter.
+    `names` are the fields that it can be filtered by, `needed` those that it cannot be asked for
+    without; `id` tells of a row in it whose it is.
     """
 
     def __init__(
-        self, resource: ResourceMap, shapes: Mapping[str, FieldShape], converters: Converters
+        self, call: ListCall, key: RowValue, resource: ResourceMap, plan: RowPlan, parts: Components
     ) -> None:
-        call = resource.list_ or ListCall(get="/")
-        self._shapes, self._converters = shapes, converters
-        self._fields, self._is_listed = resource.fields, resource.list_ is not None
-        self._in_path = frozenset(name for name in call.names if name in shapes)
-        self.needs_values = bool(self._in_path)
-        self._by = {name: by for name, by in call.filters.items() if name not in self._in_path}
+        self._parts, self._shapes = parts, parts.shapes[plan.resource]
+        self._fields, self.has_details = resource.fields, call.details
+        self._call = parts.templates.call(call, self._shapes)
+        self.id = key if call.key is None else own_id(call.key, plan.ids)
+        self.pager = Pager(call.page, path(call.items), self.id.plain, self._call.label)
+        self.needed = frozenset(name for name in call.names if name in self._shapes)
+        self._by = {name: by for name, by in call.filters.items() if name not in self.needed}
         searched = call.filters[SEARCH].fields or () if SEARCH in call.filters else ()
-        names = {*call.filters, *call.sift, *self._in_path, *searched} - {SEARCH}
-        self.names = frozenset(names if self._is_listed else ())
-        self._sifted = {*call.sift, "id"}
-
-    def narrowed(self, filters: Sequence[Filter], only: Only) -> list[Filter]:
-        """The filters, and those conditions that the backend has a parameter for."""
-        asked = {name for wanted in filters for name in wanted.fields}
-        more = map(self._as_filter, only)
-        return [*filters, *(each for each in more if each and each.fields[0] not in asked)]
+        names = {*call.filters, *call.sift, *self.needed, *searched}
+        self.names, self._sifted = frozenset(names - {SEARCH}), {*call.sift, "id"}
 
     def narrows(self, condition: Condition) -> bool:
-        """Whether lists can leave out what it does: asked for, or sifted."""
-        is_sifted = not self._is_listed or condition.field in self._sifted
-        return is_sifted or self._as_filter(condition) is not None
+        """Whether the list can leave out what it does: asked for, or sifted."""
+        return condition.field in self._sifted or self.filter_of(condition) is not None
 
-    def _as_filter(self, condition: Condition) -> Filter | None:
+    def filter_of(self, condition: Condition) -> Filter | None:
         """A condition as what one parameter can say, or more than that; what comes is judged."""
         name = condition.field
         if name not in self._by or name == SEARCH:
@@ -103,48 +96,41 @@ class FilterParams:
         is_one = condition.test == "in" and len(condition.value) == 1
         return Filter("equals", (name,), condition.value[0]) if is_one else None
 
-    def in_path(self, filters: Iterable[Filter]) -> TemplateValues:
-        """The values in the call's path; BackendNonsense where one that it needs is not asked."""
-        given = {wanted.fields[0]: wanted.value for wanted in filters if wanted.match == "equals"}
-        if not self._in_path <= given.keys():
-            needed = ", ".join(sorted(self._in_path))
-            raise BackendNonsense(f"this list can only be asked for by {needed}")
-        return TemplateValues(given)
+    def asking(self, filters: Sequence[Filter]) -> Ask:
+        """Asks for pages of what the filters let through; what it cannot serve is left to `fits`.
 
-    def params(self, filters: Iterable[Filter]) -> list[tuple[str, Any]]:
-        """What is asked of the backend; what it cannot serve is left to `fits`.
-
-        NothingFits where no record can have a value that is asked for.
+        BackendNonsense where a value that the path needs is not asked for; NothingFits or NotFound
+        where no record can have one that is.
         """
-        params = []
-        for wanted in filters:
-            is_search = wanted.match == SEARCH
-            by = self._by.get(SEARCH if is_search else wanted.fields[0])
-            if by is None:
-                continue
-            if is_search:
-                raw = wanted.value if set(wanted.fields) <= set(by.fields or ()) else None
-            else:
-                is_own = by.model_fields_set - {"query", "form", "fields"}
-                raw = self._raw(wanted, by if is_own else self._fields[wanted.fields[0]])
-                raw = raw if raw is None or by.form is None else by.form.format(text_of(raw))
-            if raw is not None:
-                params.append((by.query, raw))
-        return params
+        given = {wanted.fields[0]: wanted.value for wanted in filters if wanted.match == "equals"}
+        if not self.needed <= given.keys():
+            needed = ", ".join(sorted(self.needed))
+            raise BackendNonsense(f"this list can only be asked for by {needed}")
+        params = [param for param in map(self._param, filters) if param[1] is not None]
+        return self._parts.backend.pages(self._call, TemplateValues(given), params)
 
-    def _raw(self, wanted: Filter, conversion: Conversion) -> Any:
-        """The value as the backend writes it; None where one parameter cannot say it."""
-        shape = self._shapes[wanted.fields[0]]
-        converter: Any = self._converters.make(conversion, shape)
+    def _param(self, wanted: Filter) -> tuple[str, Any]:
+        """A parameter, and its value as the backend writes it; None where one cannot say it."""
+        name = wanted.fields[0]
+        by = self._by.get(SEARCH if wanted.match == SEARCH else name)
+        if by is None:
+            return "", None
+        if wanted.match == SEARCH:
+            return by.query, wanted.value if set(wanted.fields) <= set(by.fields or ()) else None
+        is_own = by.model_fields_set - {"query", "form", "fields"}
+        conversion, shape = by if is_own else self._fields[name], self._shapes[name]
+        converter: Any = self._parts.converters.make(conversion, shape)
         if wanted.match == "since":
-            return converter.since(wanted.value)
-        if shape.format == "boolean" and conversion.yes is None:
-            return wanted.value
-        raw = converter.encode(wanted.value)
-        if not raw:
-            raise NothingFits
-        # a code with several spellings is more than one parameter can ask for
-        return raw[0] if len(raw) == 1 or shape.format == "uuid" else None
+            raw = converter.since(wanted.value)
+        elif shape.format == "boolean" and conversion.yes is None:
+            raw = wanted.value
+        else:
+            spellings = converter.encode(wanted.value)
+            if not spellings:
+                raise NothingFits
+            # a code with several spellings is more than one parameter can ask for
+            raw = spellings[0] if len(spellings) == 1 or shape.format == "uuid" else None
+        return by.query, raw if raw is None or by.form is None else by.form.format(text_of(raw))
 
 
 class ResourceCalls(ResourceReader):
@@ -157,35 +143,34 @@ class ResourceCalls(ResourceReader):
         plan = compile_resource(name, resource, self._shapes, parts.converters)
         self.rows: JsonRows = JsonRows(plan, parts.report, resource.lists)
         self.name = name
-        self.key = self._list_id = own_id(resource.key, plan.ids)
-        self._one = None
+        self.key = own_id(resource.key, plan.ids)
+        self._one = self._list = None
         if resource.one is not None:
             of_one = {"id": FieldShape(format="uuid", refers=name)}
             self._one = parts.templates.call(resource.one, of_one)
             self._item = path(resource.one.item)
-        self._filters = FilterParams(resource, self._shapes, parts.converters)
-        self.filterable = self._filters.names
-        call = resource.list_
-        self._has_details = call is not None and call.details
+        if resource.list_ is not None:
+            self._list = ListCalls(resource.list_, self.key, resource, plan, parts)
+        self.filterable = frozenset() if self._list is None else self._list.names
+        self._has_details = self._list is not None and self._list.has_details
         self.most = MOST_DETAILS if self._has_details else MOST_ROWS
         self.patience = parts.timeout * ENOUGH
-        self._pager: Pager | None = None
-        if call is not None:
-            self._endpoint = parts.templates.call(call, self._shapes)
-            if call.key is not None:
-                self._list_id = own_id(call.key, plan.ids)
-            items, label = path(call.items), self._endpoint.label
-            self._pager = Pager(call.page, items, self._list_id.plain, label)
 
     def refusal(self, condition: Condition) -> str | None:
         """Why its lists cannot leave out what a condition does; None where they can."""
         text = self.rows.refusal(condition, self._shapes)
-        if text is not None or self._filters.narrows(condition):
+        if text is not None or self._list is None or self._list.narrows(condition):
             return text
         return (
             f"{self.name}.{condition.field} is no field that lists can leave records out by: name"
             " it in `sift`, or leave it out of `only`"
         )
+
+    @property
+    def _listing(self) -> ListCalls:
+        if self._list is None:
+            raise BackendNonsense(f"the mapping has no list of {self.name}")
+        return self._list
 
     async def row(self, public_id: str, only: Only) -> Any:
         """From its own call, or where there is none out of the list."""
@@ -235,10 +220,10 @@ class ResourceCalls(ResourceReader):
         if not wanted:
             return found
         after: str | None = None
-        way, ask = self._asking(())
+        ask, pager = self._listing.asking(()), self._listing.pager
         while wanted.difference(found):
             with suppress(Barren):  # the list may go on behind it
-                async with aclosing(way.batches(ask, after, MOST_ROWS)) as batches:
+                async with aclosing(pager.batches(ask, after, MOST_ROWS)) as batches:
                     async for batch in batches:
                         after = batch.end
                         for row in batch.rows:
@@ -255,14 +240,17 @@ class ResourceCalls(ResourceReader):
         self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
     ) -> Page:
         """Up to `limit` records behind the place `after`, all as filters and conditions say."""
-        places, asked = self._parts.places, self._filters.narrowed(filters, only)
+        listing, places = self._listing, self._parts.places
+        named = {name for wanted in filters for name in wanted.fields}
+        conditions = filter(None, map(listing.filter_of, only))
+        asked = [*filters, *(each for each in conditions if each.fields[0] not in named)]
         place = await places.whole(after)
         try:
-            way, ask = self._asking(asked)
+            ask = listing.asking(asked)
         except (NothingFits, NotFound):
             return Page(records=[])
         page = await self.filled(
-            way.batches(ask, place, MOST_ROWS if asked or only else limit),
+            listing.pager.batches(ask, place, MOST_ROWS if asked or only else limit),
             limit,
             only,
             lambda record: fits(record, asked),
@@ -270,17 +258,11 @@ class ResourceCalls(ResourceReader):
         )
         return replace(page, after=await places.short(page.after))
 
-    def _asking(self, filters: Sequence[Filter]) -> tuple[Pager, Ask]:
-        if self._pager is None:
-            raise BackendNonsense(f"the mapping has no list of {self.name}")
-        values, params = self._filters.in_path(filters), self._filters.params(filters)
-        return self._pager, self._parts.backend.pages(self._endpoint, values, params)
-
     def listing(self, filters: Sequence[Filter] = ()) -> tuple[Pager, Ask] | None:
         """The way through the list, and how to ask; None where there is none without an id."""
-        if self._pager is None or (self._filters.needs_values and not filters):
+        if self._list is None or (self._list.needed and not filters):
             return None
-        return self._asking(filters)
+        return self._list.pager, self._list.asking(filters)
 
     async def sample(self, most: int = AT_ONCE) -> list[Any]:
         """Some records as the backend gives them; none where they cannot be had without an id.
@@ -300,7 +282,7 @@ class ResourceCalls(ResourceReader):
             except (NotFound, BackendNonsense) as error:
                 return error
 
-        shown = map(self._list_id.shown, rows[:most])
+        shown = map(self._listing.id.shown, rows[:most])
         answers = await for_each(answer, filter(None, shown))
         found = [each for each in answers if not isinstance(each, AdapterError)]
         if answers and not found:
@@ -321,7 +303,7 @@ class ResourceCalls(ResourceReader):
         return found
 
     async def _detailed(self, row: Any, only: Only) -> Record | None:
-        public_id = self._list_id.shown(row)
+        public_id = self._listing.id.shown(row)
         if public_id is None:  # with conditions it has no value to be judged by
             return None if only else self._unusable("no id", "id")
         try:
