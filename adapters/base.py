@@ -114,6 +114,19 @@ class Draft:
     reference: str = ""
     only: Mapping[str, Only] = member(default_factory=dict)
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the appointment is to be, by the names of its fields."""
+        return {
+            "clientId": self.client_id,
+            "patientId": self.patient_id,
+            "vetId": self.vet_id,
+            "appointmentTypeId": self.appointment_type_id,
+            "scheduledAt": self.scheduled_at,
+            "reason": self.reason,
+            "isUrgent": self.is_urgent,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:

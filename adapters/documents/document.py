@@ -136,7 +136,7 @@ def parse_document(
         raise refusal(0, 0, "not-yaml", text) from error
     if node is None:
         raise refusal(0, 0, "empty-file", "the file is empty")
-    document.data = _Reader(document).value(node, ())
+    document.data = _value(document, node, ())
     if document.flaws and not flawed:
         raise DocumentErrors(document.flaws)
     return document
@@ -243,55 +243,50 @@ def scalar(node: ScalarNode) -> Any:
 _HALF = re.compile("[\ud800-\udfff]").search
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Turns nodes into data, marking places on the way."""
+def _value(document: Document, node: Node, place: Place) -> Any:
+    """The data of a node, whose place is marked on the way."""
+    document.marks[place] = _mark(node)
+    if isinstance(node, ScalarNode):
+        return scalar(_lettered(document, node))
+    if isinstance(node, SequenceNode):
+        return [_value(document, item, (*place, n)) for n, item in enumerate(node.value)]
+    return dict(_members(document, node, place))
 
-    document: Document
 
-    def value(self, node: Node, place: Place) -> Any:
-        self.document.marks[place] = _mark(node)
-        if isinstance(node, ScalarNode):
-            return scalar(self.lettered(node))
-        if isinstance(node, SequenceNode):
-            return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
-        return dict(self.members(node, place))
+def _members(document: Document, node: Node, place: Place) -> Iterator[tuple[str, Any]]:
+    for key_node, value_node in node.value:
+        code = text = ""
+        if not isinstance(key_node, ScalarNode):
+            code, text = "odd-name", "a name is one plain word, without brackets"
+        elif key_node.value == "<<" and not key_node.style:
+            code, text = "anchor", "merge keys (<<) are not allowed; write it out"
+        if text:
+            _refuse(document, key_node, code, text)
+            document.partial.add(place)
+            continue
+        key = str(_lettered(document, key_node).value)
+        here = (*place, key)
+        if here in document.keys:
+            text = f"{key} stands here a second time (first in line {document.keys[here][0]})"
+            _refuse(document, key_node, "doubled-name", text)
+            document.partial.add(here)
+            # its value is not kept
+            _value(Document(document.file, b"", flaws=document.flaws), value_node, ())
+            continue
+        document.keys[here] = _mark(key_node)
+        yield key, _value(document, value_node, here)
 
-    def members(self, node: Node, place: Place) -> Iterator[tuple[str, Any]]:
-        keys = self.document.keys
-        for key_node, value_node in node.value:
-            text = ""
-            if not isinstance(key_node, ScalarNode):
-                code, text = "odd-name", "a name is one plain word, without brackets"
-            elif key_node.value == "<<" and not key_node.style:
-                code, text = "anchor", "merge keys (<<) are not allowed; write it out"
-            if text:
-                self.refuse(key_node, code, text)
-                self.document.partial.add(place)
-                continue
-            key = str(self.lettered(key_node).value)
-            here = (*place, key)
-            if here in keys:
-                text = f"{key} stands here a second time (first in line {keys[here][0]})"
-                self.refuse(key_node, "doubled-name", text)
-                self.document.partial.add(here)
-                # its value is not kept
-                _Reader(Document(self.document.file, b"", flaws=self.document.flaws)).value(
-                    value_node, ()
-                )
-                continue
-            keys[here] = _mark(key_node)
-            yield key, self.value(value_node, here)
 
-    def refuse(self, node: Node, code: str, text: str) -> None:
-        self.document.flaws.append(Problem(self.document.file, *_mark(node), text, code))
+def _refuse(document: Document, node: Node, code: str, text: str) -> None:
+    document.flaws.append(Problem(document.file, *_mark(node), text, code))
 
-    def lettered(self, node: ScalarNode) -> ScalarNode:
-        """The same; says where half of a letter stands, which no text can hold."""
-        if found := _HALF(node.value):
-            text = f"\\u{ord(found[0]):04X} is half of a letter; write the letter itself"
-            self.refuse(node, "not-yaml", text)
-        return node
+
+def _lettered(document: Document, node: ScalarNode) -> ScalarNode:
+    """The same; says where half of a letter stands, which no text can hold."""
+    if found := _HALF(node.value):
+        text = f"\\u{ord(found[0]):04X} is half of a letter; write the letter itself"
+        _refuse(document, node, "not-yaml", text)
+    return node
 
 
 def _mark(node: Node) -> tuple[int, int]:

@@ -6,7 +6,6 @@ tokens that it read until then.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from adapters.documents.problems import Check
@@ -47,39 +46,22 @@ ODD_QUOTES = "\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u00b4`"
 # How what the YAML reader says begins, the check that fails, and what to write.
 _SLIPS: Sequence[tuple[str, str, str]] = (
     (r".*\\t", "tab", "a tab stands here; indent with blanks"),
-    (
-        "anchor$|expected alphabetic or numeric character",
-        "anchor",
-        "no text begins with * or & (an alias, an anchor): write it out, or put it in quotes",
-    ),
-    (
-        "tag$|expected ' ', but found",
-        "tag",
-        "no text begins with ! (a tag): take it out, or put the text in quotes",
-    ),
-    (
-        "found unexpected (end of stream|document)",
-        "open-quote",
-        "the quote that opens here is never closed",
-    ),
-    (
-        "expected (',' or|the node content).*'<stream end>'",
-        "open-bracket",
-        "the file ends before a bracket is closed; maybe its end is missing",
-    ),
-    (
-        "sequence entries are not allowed here",
-        "dash",
-        "the dash of a list's first item stands in a line of its own",
-    ),
+    ("anchor$|expected alphabetic or numeric character", "anchor",
+     "no text begins with * or & (an alias, an anchor): write it out, or put it in quotes"),
+    ("tag$|expected ' ', but found", "tag",
+     "no text begins with ! (a tag): take it out, or put the text in quotes"),
+    ("found unexpected (end of stream|document)", "open-quote",
+     "the quote that opens here is never closed"),
+    ("expected (',' or|the node content).*'<stream end>'", "open-bracket",
+     "the file ends before a bracket is closed; maybe its end is missing"),
+    ("sequence entries are not allowed here", "dash",
+     "the dash of a list's first item stands in a line of its own"),
     ("expected ',' or .* got ':'", "colon-twice", _TWICE),
-    (
-        "found character .* that cannot start|expected (chomping|a comment or a line break)",
-        "sign-at-start",
-        f"a text cannot begin with this sign: {_WHOLE}",
-    ),
-)
+    ("found character .* that cannot start|expected (chomping|a comment or a line break)",
+     "sign-at-start", f"a text cannot begin with this sign: {_WHOLE}"),
+)  # fmt: skip
 _DASH = "a dash is missing: the lines above are items of a list, which begin with `- `"
+_AMONG_NAMES = "a list's item stands among names: indent the list under the name it belongs to"
 _TIGHT_DASH = "a dash needs a blank behind it"
 _tight_dash = re.compile(r"\s*-\w").match
 _tight_colon = re.compile(r"[\s-]*[A-Za-z_][\w.]*:(?=\S)").match
@@ -96,138 +78,120 @@ class Fault(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """What the YAML reader said, the marks where it stopped and where it had begun, and the lines.
-
-    `first` and `last` are tokens: the file's first one, and the last that it had read.
-    """
-
-    what: str
-    mark: Any
-    start: Any
-    lines: Sequence[str]
-    first: Any
-    last: Any
-
-    def here(self, code: str, text: str) -> Fault:
-        return Fault(self.mark.line, self.mark.column, code, text)
-
-
 def fault_of(error: Any, lines: Sequence[str], tokens: Sequence[Any]) -> Fault:
     """Returns what an error of the YAML reader means, and where; `tokens` are those before it."""
-    mark, what = error.problem_mark or error.context_mark, error.problem or "unreadable"
-    read = [one for one in tokens if one.start_mark.index < one.end_mark.index <= mark.index]
-    last = max(read, key=lambda token: token.end_mark.index, default=None)
-    first = tokens[1] if len(tokens) > 1 else None
-    stop = _Stop(what, mark, error.context_mark, lines, first, last)
-    if fault := _open_quote(stop) or _in_brackets(stop):
-        return fault
-    for beginning, code, text in _SLIPS:
-        if re.match(beginning, what, re.DOTALL):
-            is_word = (error.context or "").startswith("while scanning")  # not a whole bracket
-            at = error.context_mark if is_word else None
-            return Fault((at or mark).line, (at or mark).column, code, text)
-    if what.startswith(("could not find expected ':'", "mapping values are not allowed")):
-        return _colon(stop)
-    if what.startswith("expected '<document start>'"):
-        return _behind_the_end(stop)
-    if what.startswith("expected <block end>"):
-        return _misplaced_line(stop)
-    words = one_line(": ".join(filter(None, (error.context, what))))
-    return stop.here("not-yaml", f"this is not YAML: {words}")
+    return _Stop(error, lines, tokens).fault()
 
 
-def _open_quote(stop: _Stop) -> Fault | None:
-    """A quote that ends where the next one should open."""
-    if getattr(stop.last, "style", None) not in {"'", '"'} or "document start" in stop.what:
-        return None
-    start, end = stop.last.start_mark, stop.last.end_mark.line
-    if start.line == end or end != stop.mark.line:
-        return None
-    text = f"the quote that opens here is never closed: the next one, in line {end + 1}, was taken"
-    return Fault(start.line, start.column, "open-quote", f"{text} for its end")
+class _Stop:
+    """Where the YAML reader stopped, and what it had read until then."""
+
+    def __init__(self, error: Any, lines: Sequence[str], tokens: Sequence[Any]) -> None:
+        self.said, self.start = error.problem or "unreadable", error.context_mark
+        self.mark, self.context = error.problem_mark or self.start, error.context or ""
+        self.lines, self.line = lines, lines[self.mark.line]
+        behind = self.mark.index
+        read = [one for one in tokens if one.start_mark.index < one.end_mark.index <= behind]
+        self.first: Any = tokens[1] if len(tokens) > 1 else None
+        self.last: Any = max(read, key=lambda token: token.end_mark.index, default=None)
+
+    def fault(self) -> Fault:
+        if fault := self.open_quote() or self.in_brackets():
+            return fault
+        for beginning, code, text in _SLIPS:
+            if re.match(beginning, self.said, re.DOTALL):
+                is_word = self.context.startswith("while scanning")  # not a whole bracket
+                return _at((is_word and self.start) or self.mark, code, text)
+        if self.said.startswith(("could not find expected ':'", "mapping values are not allowed")):
+            return self.colon()
+        if self.said.startswith("expected <block end>"):
+            return self.misplaced_line()
+        words = one_line(": ".join(filter(None, (self.context, self.said))))
+        code, text = "not-yaml", f"this is not YAML: {words}"
+        if self.said.startswith("expected '<document start>'"):
+            if getattr(self.first, "plain", False):  # it stands where the first name should
+                return self.no_colon(self.first.start_mark)
+            code, text = "indentation", _INDENTED
+        return _at(self.mark, code, text)
+
+    def open_quote(self) -> Fault | None:
+        """A quote that ends where the next one should open."""
+        if getattr(self.last, "style", None) not in {"'", '"'} or "document start" in self.said:
+            return None
+        start, end = self.last.start_mark, self.last.end_mark.line
+        if start.line == end or end != self.mark.line:
+            return None
+        text = f"the quote that opens here is never closed: the next one, in line {end + 1}, was"
+        return _at(start, "open-quote", f"{text} taken for its end")
+
+    def in_brackets(self) -> Fault | None:
+        """A path in no quotes, from its beginning; or a bracket that is never closed."""
+        line, number, column = self.line, self.mark.line, self.mark.column
+        if not self.said.startswith("expected ',' or"):
+            return None
+        for path in _path.finditer(line) if self.said.endswith("got '['") else ():
+            if path.start() < column < path.end():
+                word, before = path[0], line[: path.start()][-1:]
+                while word.count("]") > word.count("["):
+                    word = word[:-1]
+                if before and before in ODD_QUOTES:
+                    text = f'quotes are " or \', not those of a word processor: write "{word}"'
+                    return Fault(number, path.start() - 1, "odd-quotes", text)
+                text = f'a path with [] stands in quotes: write "{word}"'
+                return Fault(number, path.start(), "unquoted-path", text)
+        if self.start.line == number or "," in line[:column]:
+            return None
+        return _at(self.start, "open-bracket", "the bracket that opens here is never closed")
+
+    def colon(self) -> Fault:
+        """No colon at all, a second one, or one in a line that seems to go on with another."""
+        if self.said.startswith("could not find"):
+            return self.no_colon(self.start)
+        start = self.last.start_mark if hasattr(self.last, "plain") else self.mark
+        if start.line == self.mark.line:
+            return _at(self.mark, "colon-twice", _TWICE)
+        if not self.lines[start.line][: start.column].strip(" -"):  # no value: it should be a name
+            return self.no_colon(start)
+        return self.misplaced_line()
+
+    def no_colon(self, start: Any) -> Fault:
+        """A name that has no value, from its start."""
+        line, above = self.lines[start.line], self.lines[start.line - 1] if start.line else ""
+        if tight := _tight_colon(line):
+            text = "a colon needs a blank behind it: write name: value"
+            return Fault(start.line, tight.end() - 1, "colon", text)
+        if _tight_dash(line):
+            return _at(start, "dash", _TIGHT_DASH)
+        if above.lstrip().startswith("- ") and _indent(above) == _indent(line):
+            return _at(start, "dash", _DASH)
+        return _at(start, "no-colon", "this line has no colon: write name: value")
+
+    def misplaced_line(self) -> Fault:
+        """What stands behind an end; else the line that is not where its neighbours are.
+
+        That is the one above, where it alone stands further left than those around it.
+        """
+        number = int(self.mark.line)
+        if _closed(self.line[: self.mark.column]):
+            text = "nothing stands behind a quote or bracket that closes: begin a new line, or"
+            return _at(self.mark, "text-behind", f"{text} {_WHOLE}")
+        around = self.lines[max(number - 2, 0) : number + 1]
+        if len(around) == 3 and all(map(str.strip, around)):
+            before, above, here = map(_indent, around)
+            number -= above < before == here
+        line = self.lines[number]
+        if not line[: len(line) - len(line.lstrip())].isascii():
+            return Fault(number, _indent(line), "hidden-sign", _HIDDEN)
+        if number == self.mark.line and self.start and self.start.column == self.mark.column:
+            if self.said.endswith("'?'"):
+                return _at(self.mark, "dash", _TIGHT_DASH if _tight_dash(line) else _DASH)
+            if self.said.endswith("'-'"):
+                return _at(self.mark, "dash", _AMONG_NAMES)
+        return Fault(number, _indent(line), "indentation", _INDENTED)
 
 
-def _in_brackets(stop: _Stop) -> Fault | None:
-    """A path that stands in no quotes, from its beginning; or a bracket that is never closed."""
-    line, number, column = stop.lines[stop.mark.line], stop.mark.line, stop.mark.column
-    if not stop.what.startswith("expected ',' or"):
-        return None
-    for path in _path.finditer(line) if stop.what.endswith("got '['") else ():
-        if path.start() < column < path.end():
-            word, before = path[0], line[: path.start()][-1:]
-            while word.count("]") > word.count("["):
-                word = word[:-1]
-            if before and before in ODD_QUOTES:
-                text = f'quotes are " or \', not those of a word processor: write "{word}"'
-                return Fault(number, path.start() - 1, "odd-quotes", text)
-            text = f'a path with [] stands in quotes: write "{word}"'
-            return Fault(number, path.start(), "unquoted-path", text)
-    if stop.start.line == number or "," in line[:column]:
-        return None
-    text = "the bracket that opens here is never closed"
-    return Fault(stop.start.line, stop.start.column, "open-bracket", text)
-
-
-def _colon(stop: _Stop) -> Fault:
-    """No colon at all, a second one, or one in a line that seems to go on with the one above."""
-    if stop.what.startswith("could not find"):
-        return _no_colon(stop.start, stop.lines)
-    start = stop.last.start_mark if hasattr(stop.last, "plain") else stop.mark
-    if start.line == stop.mark.line:
-        return stop.here("colon-twice", _TWICE)
-    if not stop.lines[start.line][: start.column].strip(" -"):  # no value: it should be a name
-        return _no_colon(start, stop.lines)
-    return _misplaced_line(stop)
-
-
-def _behind_the_end(stop: _Stop) -> Fault:
-    """A line behind what the reader took for the whole file."""
-    if getattr(stop.first, "plain", False):  # it stands where the first name should
-        return _no_colon(stop.first.start_mark, stop.lines)
-    return stop.here("indentation", _INDENTED)
-
-
-def _no_colon(start: Any, lines: Sequence[str]) -> Fault:
-    """A name that has no value, from its start."""
-    line, above = lines[start.line], lines[start.line - 1] if start.line else ""
-    if tight := _tight_colon(line):
-        text = "a colon needs a blank behind it: write name: value"
-        return Fault(start.line, tight.end() - 1, "colon", text)
-    code, text = "no-colon", "this line has no colon: write name: value"
-    if _tight_dash(line):
-        code, text = "dash", _TIGHT_DASH
-    elif above.lstrip().startswith("- ") and _indent(above) == _indent(line):
-        code, text = "dash", _DASH
-    return Fault(start.line, start.column, code, text)
-
-
-def _misplaced_line(stop: _Stop) -> Fault:
-    """What stands behind an end; else the line that is not where its neighbours are.
-
-    That is the one above, where it alone stands further left than those around it.
-    """
-    number = int(stop.mark.line)
-    if _closed(stop.lines[number][: stop.mark.column]):
-        text = (
-            f"nothing stands behind a quote or bracket that closes: begin a new line, or {_WHOLE}"
-        )
-        return stop.here("text-behind", text)
-    around = stop.lines[max(number - 2, 0) : number + 1]
-    if len(around) == 3 and all(map(str.strip, around)):
-        before, above, here = map(_indent, around)
-        number -= above < before == here
-    line = stop.lines[number]
-    if not line[: len(line) - len(line.lstrip())].isascii():
-        return Fault(number, _indent(line), "hidden-sign", _HIDDEN)
-    if number == stop.mark.line and stop.start and stop.start.column == stop.mark.column:
-        if stop.what.endswith("'?'"):
-            return stop.here("dash", _TIGHT_DASH if _tight_dash(line) else _DASH)
-        if stop.what.endswith("'-'"):
-            text = "a list's item stands among names: indent the list under the name it belongs to"
-            return stop.here("dash", text)
-    return Fault(number, _indent(line), "indentation", _INDENTED)
+def _at(mark: Any, code: str, text: str) -> Fault:
+    return Fault(mark.line, mark.column, code, text)
 
 
 def _indent(line: str) -> int:

@@ -32,8 +32,7 @@ class IdKeeper:
 
     async def learn_draft(self, draft: Draft) -> None:
         """Look up what a draft names; first of all make room for the ids of the booking."""
-        named = (draft.client_id, draft.patient_id, draft.vet_id, draft.appointment_type_id)
-        await self._learn(zip(_REFERS.values(), named, strict=True))
+        await self._learn((refers, draft.asked[name]) for name, refers in _REFERS.items())
 
     async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
         """Look up ids of one resource."""

@@ -27,15 +27,9 @@ def check_patient(patient: Record, draft: Draft) -> None:
 def draft_values(draft: Draft, booked: Interval) -> dict[str, Any]:
     """The draft by the names that a mapping uses: those of DRAFT_FIELDS."""
     return {
-        "clientId": draft.client_id,
-        "patientId": draft.patient_id,
-        "vetId": draft.vet_id,
-        "appointmentTypeId": draft.appointment_type_id,
-        "scheduledAt": booked.start,
+        **draft.asked,
         "endTime": booked.end,
         "minutes": int((booked.end - booked.start).total_seconds()) // 60,
         "createdAt": draft.now,
-        "reason": draft.reason,
-        "isUrgent": draft.is_urgent,
         "reference": draft.reference,
     }

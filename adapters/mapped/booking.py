@@ -217,15 +217,10 @@ class BookingFlow:
 
 def _asked(draft: Draft) -> dict[str, Any]:
     """What an appointment of the draft reads as, whatever became of it since."""
+    reason = (draft.reason or "").strip() or None
     return {
-        "clientId": draft.client_id,
-        "patientId": draft.patient_id,
-        "vetId": draft.vet_id,
-        "scheduledAt": instant_text(draft.scheduled_at),
-        "appointmentTypeId": draft.appointment_type_id,
-        "isUrgent": draft.is_urgent,
-        "reason": (draft.reason or "").strip() or None,
-    }
+        **draft.asked, "scheduledAt": instant_text(draft.scheduled_at), "reason": reason,
+    }  # fmt: skip
 
 
 def _named(session: Session, blocks: Iterable[Block]) -> list[tuple[str | None, Block]]:

@@ -208,9 +208,7 @@ class Checker(ConversionChecker):
     def _call(self, place: Place, call: CallMap) -> None:
         known = [name for names in self._names(place) for name in names]
         for name in call.names if call.method else ():
-            if name not in known:
-                text = f"nothing here is called {name}{did_you_mean(name, known)}"
-                self.say((*place, call.method), text)
+            self.is_known((*place, call.method), name, known, f"nothing here is called {name}")
 
     def _page(self, place: Place, page: Paging) -> None:
         needs, may = _PAGING[page.by]
@@ -228,32 +226,28 @@ class Checker(ConversionChecker):
         shapes, made = self._names(place)
         if value.secret is not None:
             self._secret((*place, "secret"), value.secret)
-        if value.made is not None and value.made not in made:
+        if value.made is not None:
             who = "step before this one is called" if self.of_sql else "call before this one keeps"
-            self.say((*place, "made"), f"no {who} {value.made}{did_you_mean(value.made, made)}")
+            self.is_known((*place, "made"), value.made, made, f"no {who} {value.made}")
         self._named((*place, "sql"), value.sql or "", made)
         is_drafted = place[0] == "booking"
-        for origin in ("draft", "given"):
-            name = getattr(value, origin)
-            if name is None:
+        what = "a draft has no" if is_drafted else "nothing here is called"
+        for origin, here in (("draft", is_drafted), ("given", not is_drafted)):
+            name, at = getattr(value, origin), (*place, origin)
+            known = shapes if here else {}
+            if name is None or not self.is_known(at, name, known, f"{what} {name}"):
                 continue
-            if name not in shapes or (origin == "draft") != is_drafted:
-                what = "a draft has no" if is_drafted else "nothing here is called"
-                self.say((*place, origin), f"{what} {name}{did_you_mean(name, shapes)}")
-            elif name not in DRAFT_KEYS or not is_drafted:
+            if name not in DRAFT_KEYS or not is_drafted:
                 # what is only sent may leave the time of a day out
                 self.conversion(place, value, shapes[name], whole=False)
             elif given := _converted(value):
                 text = f"{name} is written as the practice system has it; {given} does not go here"
-                self.say((*place, origin), text)
+                self.say(at, text)
 
     def _named(self, place: Place, sql: str, made: Sequence[str]) -> None:
-        known = [*made, *DRAFT]
         for name in NAMED(sql):
-            if name not in known:
-                near = did_you_mean(name, known)
-                text = f"no step before this one is called {name}{near}; write \\: for a colon"
-                self.say(place, text)
+            text = f"no step before this one is called {name}"
+            self.is_known(place, name, [*made, *DRAFT], text, "; write \\: for a colon")
 
     def _secret(self, place: Place, name: str) -> None:
         """Whether the settings give it."""
@@ -277,9 +271,7 @@ class Checker(ConversionChecker):
 
     def _resources(self, _: Place, mapping: MappingFile) -> None:
         for name in mapping.resources:
-            if name not in self._wanted:
-                near = did_you_mean(name, self._wanted)
-                self.say(("resources", name), f"{name} is no resource{near}")
+            self.is_known(("resources", name), name, self._wanted, f"{name} is no resource")
         for name in self._wanted:
             if name not in mapping.resources:
                 kind = "its tables" if self.of_sql else "its calls"
@@ -310,11 +302,9 @@ class Checker(ConversionChecker):
         resource, name = str(place[1]), str(place[3])
         own = self.shapes[resource]
         lists = lists_in(own)
-        if name not in lists:
-            near, those = did_you_mean(name, lists), " or ".join(lists)
-            more = f"{near}: write lists: with {those} in it"
-            text = more if lists else ", nor any other: leave lists out"
-            self.say(place, f"{resource} has no list {name}{text}")
+        more = f": write lists: with {' or '.join(lists)} in it"
+        more = more if lists else ", nor any other: leave lists out"
+        if not self.is_known(place, name, lists, f"{resource} has no list {name}", more):
             return
         key = self.mapping.resources[resource].key
         if inner.parent is not None and len(inner.parent) != len(key.source):
@@ -342,9 +332,7 @@ class Checker(ConversionChecker):
             at = (*place, "fields", name)
             if name == "id":
                 self.say(at, "id is made of the key; leave it out here")
-            elif name not in known:
-                self.say(at, f"{name} is no field here{did_you_mean(name, known)}")
-            else:
+            elif self.is_known(at, name, known, f"{name} is no field here"):
                 self._value(at, value, known[name])
                 target = value.of or known[name].refers
                 to = self.mapping.resources.get(target or "")
@@ -393,9 +381,8 @@ class Checker(ConversionChecker):
         """Whether the mapping fills these fields of the resource."""
         filled = self.mapping.resources[str(place[1])].fields
         for number, field in enumerate(fields):
-            if field not in filled:
-                near = did_you_mean(field, filled)
-                self.say((*place, number), f"{field} is no field that this mapping fills{near}")
+            text = f"{field} is no field that this mapping fills"
+            self.is_known((*place, number), field, filled, text)
 
     # diary
 
@@ -484,11 +471,11 @@ class Checker(ConversionChecker):
 
     def _step(self, place: Place, step: StepMap) -> None:
         self._named((*place, "where"), step.where or "", self._names(place)[1])
-        if step.if_ is not None and step.if_ not in DRAFT:
-            self.say((*place, "if"), f"a draft has no {step.if_}{did_you_mean(step.if_, DRAFT)}")
-        elif step.if_ is not None and (step.name is not None or step.keep):
-            text = "a step with `if` may not happen, so it has no name for others"
-            self.say((*place, "keep" if step.name is None else "name"), text)
+        if step.if_ is not None:
+            self.is_known((*place, "if"), step.if_, DRAFT, f"a draft has no {step.if_}")
+            if step.name is not None or step.keep:
+                text = "a step with `if` may not happen, so it has no name for others"
+                self.say((*place, "keep" if step.name is None else "name"), text)
         if step.for_ == "slot" and not self.diary.slots:
             text = "there are no slot rows: diary.slots says where they are"
             self.say((*place, "for"), text)

@@ -6,7 +6,7 @@ its place.
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -196,14 +196,20 @@ class ConversionChecker:
         """Note a problem, at the name that it is about."""
         self.found.append(self.document.problem(place, text, at_key=True))
 
+    def is_known(
+        self, place: Place, name: object, known: Collection[str], text: str, more: str = ""
+    ) -> bool:
+        """Whether a name is one of these; if not it is said, `text` first, with the nearest."""
+        if name not in known:
+            self.say(place, f"{text}{did_you_mean(str(name), known)}{more}")
+        return name in known
+
     def conversion(
         self, place: Place, conversion: Conversion, shape: FieldShape, *, whole: bool = True
     ) -> None:
         """What is wrong with it; unless it is `whole`, a time may be written in parts."""
         name = conversion_name(conversion, shape)
-        if name not in CONVERTERS:
-            near = did_you_mean(name, CONVERTERS)
-            self.say((*place, "as"), f"no converter is called {name}{near}")
+        if not self.is_known((*place, "as"), name, CONVERTERS, f"no converter is called {name}"):
             return
         takes, makes = CONVERTERS[name]
         if shape.format not in makes:
@@ -214,10 +220,9 @@ class ConversionChecker:
         if conversion.pattern is not None:
             self._pattern((*place, "pattern"), conversion.pattern, name, whole=whole)
         self._codes(place, conversion.codes or {}, shape)
-        target = conversion.of or shape.refers
-        if name in ("id", "hashed id") and target not in self.shapes:
-            near = did_you_mean(str(target), self.shapes)
-            self.say((*place, "of"), f"of must name a resource{near}")
+        if name in ("id", "hashed id"):
+            target = conversion.of or shape.refers
+            self.is_known((*place, "of"), target, self.shapes, "of must name a resource")
 
     def _codes(self, place: Place, codes: Mapping[str, Scalar], shape: FieldShape) -> None:
         for code, value in codes.items():

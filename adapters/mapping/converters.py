@@ -24,10 +24,6 @@ from adapters.values.numbers import Colour, Integer, Money, Number
 from adapters.values.times import Day, Epoch, Later, LocalTime, TimeConverter, UtcTime, ZonedTime
 from adapters.values.wall_clock import PATTERN, ZERO_DATES
 
-_TIME = FieldShape(format="date-time")
-_TEXT = FieldShape(format="text")
-_MILLISECOND = timedelta(milliseconds=1)
-
 
 class Converters:
     """The converters of one mapping: they share its zone and, per resource, the ids.
@@ -47,12 +43,8 @@ class Converters:
         times_as_text: bool = True,
         one_spelling: bool = False,
     ) -> None:
-        self.zone = zone
-        self._secret = secret
-        self._kinds = kinds or {}
-        self._table = table
-        self._times_as_text = times_as_text
-        self._one_spelling = one_spelling
+        self.zone, self._secret, self._kinds, self._table = zone, secret, kinds or {}, table
+        self._times_as_text, self._one_spelling = times_as_text, one_spelling
         self.ids = cache(self._ids)
 
     def _ids(self, resource: str) -> PublicIds:
@@ -79,22 +71,23 @@ class Converters:
         for _, ids in self.tabled:
             ids.keep_none()
 
-    def make(self, conversion: Conversion, shape: FieldShape, *, columns: int = 1) -> Converter:
+    def make(self, said: Conversion, shape: FieldShape, *, columns: int = 1) -> Any:
         """The converter that the mapping names, or the format's own; for so many columns."""
-        name = conversion_name(conversion, shape)
-        if name in _TIMES:
-            return self._time(name, conversion, columns)
-        encoding, separator = conversion.encoding or "utf-8", conversion.separator
-        resource = conversion.of or shape.refers or ""
-        made: dict[str, Callable[[], Converter]] = {
+        encoding, separator, pattern = said.encoding or "utf-8", said.separator, said.pattern
+        resource = said.of or shape.refers or ""
+        zero = ZERO_DATES if said.zero is None else said.zero
+        as_text = pattern is not None or self._times_as_text
+        clock = (zero, pattern or PATTERN, as_text, columns - (said.plus is not None))
+        unit = timedelta(milliseconds=1) if said.unit == "milliseconds" else timedelta(seconds=1)
+        made: dict[str, Callable[[], Any]] = {
             "id": lambda: Id(self.ids(resource)),
             HASHED: lambda: Id(self.ids(resource)),
             # the resource's own where these are UUIDs, as they know how one is spelt there
             NATIVE: lambda: Id(
                 self.ids(resource) if self._kinds.get(resource) == NATIVE else NativeIds()
             ),
-            "code": lambda: Codes(conversion.codes or {}),
-            "boolean": lambda: Boolean(conversion.yes or Boolean.YES, conversion.no or Boolean.NO),
+            "code": lambda: Codes(said.codes or {}),
+            "boolean": lambda: Boolean(said.yes or Boolean.YES, said.no or Boolean.NO),
             "number": Number,
             "integer": Integer,
             "money": Money,
@@ -102,42 +95,26 @@ class Converters:
             "text": lambda: Text(encoding),
             "email": lambda: Email(encoding),
             "joined text": lambda: JoinedText(separator or ", ", encoding),
-            "part of text": lambda: PartOfText(separator or ",", conversion.part or 1, encoding),
+            "part of text": lambda: PartOfText(separator or ",", said.part or 1, encoding),
             "split text": lambda: SplitText(separator or ";", encoding),
-            "colour": lambda: Colour(bgr=conversion.order == "bgr"),
-            "date": lambda: Day(_zero(conversion), conversion.pattern or "%Y-%m-%d"),
+            "colour": lambda: Colour(bgr=said.order == "bgr"),
+            "date": lambda: Day(zero, pattern or "%Y-%m-%d"),
+            "local time": lambda: LocalTime(self.zone, *clock),
+            "utc time": lambda: UtcTime(*clock),
+            "zoned time": lambda: ZonedTime(zero, not self._times_as_text),
+            "epoch": lambda: Epoch(said.zero or ("0",), unit),
         }
-        return made[name]()
+        converter = made[conversion_name(said, shape)]()
+        return converter if said.plus is None else Later(converter)
 
     def plain(self, value: Conversion | None) -> Callable[[Any], Any]:
         """What reads a value that is no field: as it is, unless the mapping says how."""
         if value is None or (value.as_ is None and value.codes is None):
             return lambda raw: raw
-        return self.make(value, _TEXT).decode
+        converter: Converter = self.make(value, FieldShape(format="text"))
+        return converter.decode
 
-    def moment(self, conversion: Conversion, *, columns: int = 1) -> TimeConverter:
+    def moment(self, said: Conversion, *, columns: int = 1) -> TimeConverter:
         """The converter of a time that is no field: of what blocks, of a slot."""
-        return self._time(conversion_name(conversion, _TIME), conversion, columns)
-
-    def _time(self, name: str, conversion: Conversion, columns: int) -> TimeConverter:
-        columns -= conversion.plus is not None
-        as_text = conversion.pattern is not None or self._times_as_text
-        zero, pattern = _zero(conversion), conversion.pattern or PATTERN
-        made: dict[str, Callable[[], TimeConverter]] = {
-            "local time": lambda: LocalTime(self.zone, zero, pattern, as_text, columns),
-            "utc time": lambda: UtcTime(zero, pattern, as_text, columns),
-            "zoned time": lambda: ZonedTime(zero, not self._times_as_text),
-            "epoch": lambda: Epoch(
-                conversion.zero or ("0",),
-                _MILLISECOND if conversion.unit == "milliseconds" else timedelta(seconds=1),
-            ),
-        }
-        base = made[name]()
-        return base if conversion.plus is None else Later(base)
-
-
-def _zero(conversion: Conversion) -> tuple[str, ...]:
-    return conversion.zero if conversion.zero is not None else ZERO_DATES
-
-
-_TIMES = frozenset({"local time", "utc time", "zoned time", "epoch"})
+        made: TimeConverter = self.make(said, FieldShape(format="date-time"), columns=columns)
+        return made

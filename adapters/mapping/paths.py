@@ -74,13 +74,8 @@ def _steps(node: Any) -> Steps | None:
         return (node["value"],)
     if kind not in ("subexpression", "index_expression"):
         return None
-    steps: Steps = ()
-    for child in node["children"]:
-        inner = _steps(child)
-        if inner is None:
-            return None
-        steps += inner
-    return steps
+    inner = [_steps(child) for child in node["children"]]
+    return None if None in inner else tuple(step for steps in inner for step in steps or ())
 
 
 def _field(name: str) -> Path:

@@ -92,7 +92,7 @@ def plain(raw: Any, encoding: str = "utf-8") -> str | None:
 
 
 class AsItIs:
-    """A converter that writes a value as it is."""
+    """A converter that writes a value as it is, unless it says how."""
 
     __slots__ = ()
     compares: ClassVar[bool] = True
@@ -101,22 +101,21 @@ class AsItIs:
         return (value,)
 
 
-class ReadOnly:
+class ReadOnly(AsItIs):
     """A converter of what is put together, which cannot be written or compared."""
 
     __slots__ = ()
-    compares: ClassVar[bool] = False
+    compares = False
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(AsItIs):
     """Text, stripped; blank is no value. What the encoding lacks is written as a question mark."""
 
     encoding: str = "utf-8"
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> str | None:
         return plain(raw, self.encoding)
@@ -174,12 +173,11 @@ class Email(AsItIs):
 
 
 @dataclass(frozen=True, slots=True)
-class SplitText:
+class SplitText(AsItIs):
     """Several texts in one, parted by a separator."""
 
     separator: str = ";"
     encoding: str = "utf-8"
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> list[str] | None:
         text = plain(raw, self.encoding)
@@ -192,14 +190,13 @@ class SplitText:
 
 
 @dataclass(frozen=True, slots=True)
-class Codes:
+class Codes(AsItIs):
     """A code table: raw code (as text) -> value. A code outside it is unknown, never passed on.
 
     A code of None says that a value is known to mean nothing; "" is the code of no value.
     """
 
     table: Mapping[str, Any]
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> Any:
         text = plain(bits(raw))
@@ -220,7 +217,7 @@ def bits(raw: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(AsItIs):
     """Spellings of yes and no."""
 
     YES: ClassVar[tuple[Any, ...]] = (1, "1", "true")
@@ -228,7 +225,6 @@ class Boolean:
 
     true: tuple[Any, ...] = YES
     false: tuple[Any, ...] = NO
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> bool | None:
         raw = int.from_bytes(raw) if isinstance(raw, bytes) else raw

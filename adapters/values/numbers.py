@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, ClassVar
+from typing import Any
 
 from adapters.values.convert import AsItIs, Unreadable, plain, whole
 
@@ -77,11 +77,10 @@ class Integer(AsItIs):
 
 
 @dataclass(frozen=True, slots=True)
-class Money:
+class Money(AsItIs):
     """An amount, in whole units or (`cents`) in hundredths, as a string with two places."""
 
     cents: bool = False
-    compares: ClassVar[bool] = True
 
     def decode(self, raw: Any) -> str | None:
         amount = decimal(raw)
