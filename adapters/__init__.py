@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import cast
 
 from adapters.base import Adapter, AdapterOptions
+from adapters.documents.problems import did_you_mean
 
 ADAPTERS = {
     "sql": "adapters.sql.adapter:SqlAdapter",
@@ -53,35 +54,22 @@ def _maker(module: ModuleType, name: str) -> Callable[[AdapterOptions], Adapter]
     full = f"{module.__name__}:{name}"
     found = getattr(module, name, None)
     if found is None:
-        # imported only now: it brings the YAML reader
-        from adapters.documents.problems import did_you_mean
-
         classes = [each for each, _ in inspect.getmembers(module, inspect.isclass)]
         raise ValueError(
             f"the module {module.__name__} has no class {name}{did_you_mean(name, classes)};"
             " write module:Class in backend.adapter"
         )
-    if not inspect.isclass(found) or inspect.isabstract(found) or _is_protocol(found):
+    is_protocol = getattr(found, "__dict__", {}).get("_is_protocol", False)
+    if not inspect.isclass(found) or inspect.isabstract(found) or is_protocol:
         raise ValueError(
             f"{full} is no class that an adapter can be made of;"
             " write module:Class in backend.adapter"
         )
-    if not _takes_options(found):
+    try:
+        inspect.signature(found).bind(None)
+    except (TypeError, ValueError) as error:  # ValueError: a class without a signature, such as int
         raise ValueError(
             f"the adapter {full} does not take the options: write its constructor as"
             " def __init__(self, options: AdapterOptions)"
-        )
+        ) from error
     return cast(Callable[[AdapterOptions], Adapter], found)
-
-
-def _is_protocol(found: type) -> bool:
-    return bool(found.__dict__.get("_is_protocol", False))
-
-
-def _takes_options(maker: type) -> bool:
-    """Whether it can be called with one value."""
-    try:
-        inspect.signature(maker).bind(None)
-    except (TypeError, ValueError):  # ValueError: a class without a signature, such as int
-        return False
-    return True

@@ -8,6 +8,7 @@ UUID fails its mark, so no query is needed to turn it down.
 """
 
 import re
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -94,8 +95,29 @@ def _uuid_of(block: int) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
+class PublicIds(ABC):
+    """The ids of one resource; a key of several columns is a tuple."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def shown(self, raw: Any) -> str | None:
+        """The public id of a raw key; None for no key; Unreadable for what can be none."""
+
+    def referred(self, raw: Any) -> str | None:
+        """The same of a key that refers to the resource: it may be spelt otherwise there."""
+        return self.shown(raw)
+
+    @abstractmethod
+    def keys(self, public_id: str) -> tuple[Any, ...]:
+        """The raw keys that have that id, as the backend may spell it; () where there is none.
+
+        The first is the one to write.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class SealedIds:
+class SealedIds(PublicIds):
     """A whole number, or a text of up to 8 bytes, within its id."""
 
     sealer: Sealer = field(repr=False)
@@ -106,9 +128,6 @@ class SealedIds:
             return None if key is None else self.sealer.seal(key)
         except (ValueError, OverflowError) as error:
             raise Unreadable from error
-
-    def referred(self, raw: Any) -> str | None:
-        return self.shown(raw)
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
         key = self.sealer.unseal(public_id)

@@ -10,7 +10,7 @@ from typing import Any
 from cachebox import LRUCache
 
 from adapters.base import IdTable
-from adapters.ids.seal import uuid_of_digest
+from adapters.ids.seal import PublicIds, uuid_of_digest
 from adapters.values.convert import Unreadable, by_value
 
 REMEMBERED = 65_536
@@ -21,7 +21,7 @@ MOST_WAITING = 65_536
 AT_ONCE = 1_000
 
 
-class TabledIds:
+class TabledIds(PublicIds):
     """What the ids of one resource stand for, by a table that keeps keys as texts of JSON.
 
     While the table cannot be written no answer with a new id leaves, and MOST_WAITING wait for it.
@@ -112,7 +112,7 @@ class HashedIds(TabledIds):
 
     def shown(self, raw: Any) -> str | None:
         parts = raw if isinstance(raw, tuple) else (raw,)
-        if any(each is None or each == "" for each in parts):
+        if None in parts or "" in parts:
             return None
         plain = [_plain_key(each) for each in parts]
         # one key, whether a number is kept as one or as a text
@@ -121,9 +121,6 @@ class HashedIds(TabledIds):
         public_id = uuid_of_digest(blake2b(mixed, key=self._key, digest_size=16).digest())
         self.add(public_id, json.dumps(plain, ensure_ascii=False))
         return public_id
-
-    def referred(self, raw: Any) -> str | None:
-        return self.shown(raw)
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
         key = self.find(public_id)

@@ -27,7 +27,6 @@ from adapters.mapping.models import (
     CallMap,
     DiaryMap,
     DurationsMap,
-    Expressions,
     FilterParameter,
     HoursMap,
     ListCall,
@@ -43,6 +42,7 @@ from adapters.mapping.models import (
     TimesMap,
     Tree,
     ValueSource,
+    is_expression,
 )
 from adapters.mapping.paths import path_problem
 from adapters.values.wall_clock import PATTERN, sorts
@@ -168,13 +168,14 @@ class Checker(ConversionChecker):
 
     def _strangers(self, place: Place, part: Strict) -> None:
         """Names of the part that go with the other adapter, and paths that are none."""
-        foreign, other = (part.rest_only, "rest") if self.of_sql else (part.sql_only, "sql")
+        other = "rest" if self.of_sql else "sql"
+        foreign = part.only_with(other)
         for name in part.model_fields_set:
             info = type(part).model_fields[name]
             at = (*place, shown := info.alias or name)
             if shown in foreign:
                 self.say(at, f"{shown} stands only in a mapping of the {other} adapter")
-            elif not self.of_sql and any(isinstance(e, Expressions) for e in info.metadata):
+            elif not self.of_sql and is_expression(info):
                 written = getattr(part, name) or ()
                 paths = (written,) if isinstance(written, str) else written
                 if len(paths) > 1:

@@ -8,8 +8,9 @@ import codecs
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -86,16 +87,28 @@ Listed = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class GoesWith:
+    """Marks what stands in a mapping of that adapter alone."""
+
+    adapter: str
+
+
+OfSql = Annotated[T, GoesWith("sql")]
+OfRest = Annotated[T, GoesWith("rest")]
+
+
 class Strict(BaseModel):
-    """A part of a mapping: nothing that is not named may stand in it.
-
-    `sql_only` and `rest_only` are the names that go with one kind of practice system alone.
-    """
-
-    sql_only: ClassVar[frozenset[str]] = frozenset()
-    rest_only: ClassVar[frozenset[str]] = frozenset()
+    """A part of a mapping: nothing that is not named may stand in it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+    @classmethod
+    def only_with(cls, adapter: str) -> frozenset[str]:
+        """The names, as a file has them, that go with that adapter alone."""
+        fields = cls.model_fields.items()
+        mark = GoesWith(adapter)
+        return frozenset(info.alias or name for name, info in fields if mark in info.metadata)
 
     def faults(self) -> Iterator[str]:
         """What does not go together in it; the first is said."""

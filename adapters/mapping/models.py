@@ -2,14 +2,14 @@
 
 A mapping says how a practice system becomes the gateway's records, how its diary is read, and how
 an appointment is booked. The file is data, checked as a whole: every problem at once, with file,
-line and column. Most of it is the same for every practice system. `sql_only` and `rest_only` name
-what goes with a database alone, or with JSON over HTTP alone; adapters/mapping/checker.py tells
-them apart, and checks what the models cannot see.
+line and column. Most of it is the same for every practice system. What goes with a database alone
+is marked `OfSql`, with JSON over HTTP alone `OfRest`; adapters/mapping/checker.py tells them apart,
+and checks what the models cannot see.
 """
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -21,10 +21,20 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 from adapters.ids import HASHED, SEALED
-from adapters.mapping.conversion import Conversion, Listed, Scalar, Strict, Zone, checked
+from adapters.mapping.conversion import (
+    Conversion,
+    Listed,
+    OfRest,
+    OfSql,
+    Scalar,
+    Strict,
+    Zone,
+    checked,
+)
 from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_day
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -71,6 +81,12 @@ class Expressions:
     """Marks the texts that are SQL in a mapping of a database, and JMESPath in one of JSON."""
 
 
+def is_expression(info: FieldInfo) -> bool:
+    """Whether a field is marked so, be it one that may be left out."""
+    kinds = [getattr(kind, "__metadata__", ()) for kind in get_args(info.annotation)]
+    return any(isinstance(mark, Expressions) for marks in (info.metadata, *kinds) for mark in marks)
+
+
 _TEXT_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
 _TEXTS_SCHEMA: dict[str, Any] = {
     "anyOf": [_TEXT_SCHEMA, {"type": "array", "items": _TEXT_SCHEMA, "minItems": 1}]
@@ -85,6 +101,7 @@ Exprs = Annotated[
 ]
 Sql = Annotated[str, Field(min_length=1)]
 Match = Annotated[str, Field(min_length=1), checked(_with_group)]
+From = Annotated[OfSql[Sql | None], Field(alias="from")]
 Form = Annotated[str, checked(_one_place)]
 CallPath = Annotated[str, checked(_call_path)]
 
@@ -119,10 +136,8 @@ class ValueSource(ShortForm, Conversion):
     part of what a path finds.
     """
 
-    rest_only = frozenset({"match"})
-
     source: Exprs
-    match: Match | None = None
+    match: OfRest[Match | None] = None
     plus: Expr | None = None
 
     @property
@@ -154,16 +169,13 @@ class SentValue(Conversion):
     One of `draft`, `made`, `given`, `secret`, `sql` and `constant`.
     """
 
-    sql_only = frozenset({"sql"})
-    rest_only = frozenset({"given", "secret", "form"})
-
     draft: str | None = None
     made: str | None = None
-    given: str | None = None
-    secret: Literal["user", "password", "token"] | None = None
-    sql: Sql | None = None
+    given: OfRest[str | None] = None
+    secret: OfRest[Literal["user", "password", "token"] | None] = None
+    sql: OfSql[Sql | None] = None
     constant: Any = None
-    form: Form | None = None
+    form: OfRest[Form | None] = None
 
     @property
     def origin(self) -> str:
@@ -220,7 +232,7 @@ class Tree(RootModel[Annotated[_Value | _Group | _List | _Plain, Discriminator(_
 class CallMap(Strict):
     """What every call has: parameters, and a path with names in braces."""
 
-    query: dict[str, Tree] = Field(default_factory=dict)
+    query: OfRest[dict[str, Tree]] = Field(default_factory=dict)
 
     @property
     def method(self) -> str:
@@ -243,12 +255,12 @@ class MethodCall(CallMap):
 
     kinds: ClassVar[tuple[str, ...]] = METHODS
 
-    get: CallPath | None = None
-    post: CallPath | None = None
-    put: CallPath | None = None
-    patch: CallPath | None = None
-    delete: CallPath | None = None
-    body: Tree | None = None
+    get: OfRest[CallPath | None] = None
+    post: OfRest[CallPath | None] = None
+    put: OfRest[CallPath | None] = None
+    patch: OfRest[CallPath | None] = None
+    delete: OfRest[CallPath | None] = None
+    body: OfRest[Tree | None] = None
 
     def faults(self) -> Iterator[str]:
         if sum(getattr(self, name) is not None for name in self.kinds) != 1:
@@ -318,13 +330,10 @@ class RowSource(CallMap):
     Of a call `items` is the array's place, and `page` how it is parted.
     """
 
-    sql_only = frozenset({"from"})
-    rest_only = frozenset({"get", "query", "items", "page"})
-
-    from_: Sql | None = Field(default=None, alias="from")
-    get: CallPath | None = None
-    items: Expr = "@"
-    page: Paging | None = None
+    from_: From = None
+    get: OfRest[CallPath | None] = None
+    items: OfRest[Expr] = "@"
+    page: OfRest[Paging | None] = None
     where: Expr | None = None
 
     @property
@@ -340,13 +349,10 @@ class ListMap(Strict):
     stand in the record at `items`.
     """
 
-    sql_only = frozenset({"from", "where", "parent"})
-    rest_only = frozenset({"items"})
-
-    from_: Sql | None = Field(default=None, alias="from")
-    where: Expr | None = None
-    parent: Exprs | None = None
-    items: Expr | None = None
+    from_: From = None
+    where: OfSql[Expr | None] = None
+    parent: OfSql[Exprs | None] = None
+    items: OfRest[Expr | None] = None
     key: ValueSource | None = None
     fields: dict[str, ValueSource]
 
@@ -354,12 +360,9 @@ class ListMap(Strict):
 class ResourceMap(Strict):
     """One resource: where its records are, the `key` that is unique, and the fields."""
 
-    sql_only = frozenset({"from"})
-    rest_only = frozenset({"one", "list"})
-
-    from_: Sql | None = Field(default=None, alias="from")
-    one: OneCall | None = None
-    list_: ListCall | None = Field(default=None, alias="list")
+    from_: From = None
+    one: OfRest[OneCall | None] = None
+    list_: OfRest[ListCall | None] = Field(default=None, alias="list")
     where: Expr | None = None
     key: ValueSource = Field(examples=["p.id"])
     fields: dict[str, ValueSource] = Field(examples=["{name: p.name}"])
@@ -498,12 +501,12 @@ class DiaryMap(Strict):
 
 # What makes a step of each kind: what it needs, and what it may have beside `name`, `for`, `if`.
 _CALLS = ("query", "body", "keep")
-_KINDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "insert": (frozenset({"values"}), frozenset({"key"})),
-    "update": (frozenset({"values", "where"}), frozenset()),
-    "counter": (frozenset({"column", "name"}), frozenset({"where"})),
-    "sequence": (frozenset({"name"}), frozenset()),
-    **{method: (frozenset(), frozenset(_CALLS)) for method in METHODS},
+_KINDS: dict[str, tuple[set[str], set[str]]] = {
+    "insert": ({"values"}, {"key"}),
+    "update": ({"values", "where"}, set()),
+    "counter": ({"column", "name"}, {"where"}),
+    "sequence": ({"name"}, set()),
+    **dict.fromkeys(METHODS, (set(), {*_CALLS})),
 }
 
 
@@ -517,23 +520,19 @@ class StepMap(MethodCall):
     """
 
     kinds = tuple(_KINDS)
-    sql_only = frozenset(
-        ("insert", "update", "counter", "sequence", "key", "column", "where", "name", "values")
-    )
-    rest_only = frozenset({*METHODS, *_CALLS})
 
-    insert: str | None = None
-    update: str | None = None
-    counter: str | None = None
-    sequence: str | None = None
+    insert: OfSql[str | None] = None
+    update: OfSql[str | None] = None
+    counter: OfSql[str | None] = None
+    sequence: OfSql[str | None] = None
     for_: Literal["slot", "time"] | None = Field(default=None, alias="for")
     if_: str | None = Field(default=None, alias="if")
-    key: Listed[str] | str | None = None
-    column: str | None = None
-    where: Sql | None = None
-    name: str | None = None
-    values: dict[str, WrittenValue] = Field(default_factory=dict)
-    keep: dict[str, KeptValue] = Field(default_factory=dict)
+    key: OfSql[Listed[str] | str | None] = None
+    column: OfSql[str | None] = None
+    where: OfSql[Sql | None] = None
+    name: OfSql[str | None] = None
+    values: OfSql[dict[str, WrittenValue]] = Field(default_factory=dict)
+    keep: OfRest[dict[str, KeptValue]] = Field(default_factory=dict)
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
@@ -575,16 +574,13 @@ class BookingMap(Strict):
     work.
     """
 
-    sql_only = frozenset({"without_transactions"})
-    rest_only = frozenset({"find", "cancel", "settle"})
-
     appointment: str = Field(examples=["visit"])
     reference: Expr | None = None
     steps: Listed[StepMap] = Field(min_length=1)
-    without_transactions: Listed[str] = ()
-    find: RowSource | None = None
-    cancel: AnyCall | None = None
-    settle: int = Field(default=30, ge=0, le=600)
+    without_transactions: OfSql[Listed[str]] = ()
+    find: OfRest[RowSource | None] = None
+    cancel: OfRest[AnyCall | None] = None
+    settle: OfRest[int] = Field(default=30, ge=0, le=600)
 
 
 class Login(AnyCall):
@@ -633,11 +629,9 @@ class BackendMap(Strict):
 class MappingFile(Strict):
     """A whole mapping file."""
 
-    rest_only = frozenset({"backend"})
-
     version: Literal[2] = Field(examples=[2])
     zone: Zone = Field(examples=["Europe/Paris"])
-    backend: BackendMap = Field(default_factory=BackendMap)
+    backend: OfRest[BackendMap] = Field(default_factory=BackendMap)
     resources: dict[str, ResourceMap]
     diary: DiaryMap
     booking: BookingMap

@@ -45,8 +45,7 @@ class _Maker:
 
     def only_of(self, definition: Schema, model: type[Strict]) -> None:
         """Leave out what goes with the other adapter, and require what this one needs."""
-        foreign = model.rest_only if self.adapter == "sql" else model.sql_only
-        for name in foreign:
+        for name in model.only_with("rest" if self.adapter == "sql" else "sql"):
             definition["properties"].pop(name, None)
         more = REQUIRED[self.adapter].get(model.__name__, ())
         if more:
