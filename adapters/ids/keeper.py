@@ -8,7 +8,8 @@ from adapters.ids.tabled import HashedIds, NativeIds
 
 T = TypeVar("T")
 
-_REFERS = {
+# Which resource the fields of a draft, and of the question for free slots, name by id.
+REFERS = {
     "clientId": "clients",
     "patientId": "patients",
     "vetId": "vets",
@@ -32,7 +33,7 @@ class IdKeeper:
 
     async def learn_draft(self, draft: Draft) -> None:
         """Look up what a draft names; first of all make room for the ids of the booking."""
-        await self._learn((refers, draft.asked[name]) for name, refers in _REFERS.items())
+        await self._learn((refers, draft.asked[name]) for name, refers in REFERS.items())
 
     async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
         """Look up ids of one resource."""
@@ -76,7 +77,7 @@ class IdKeeper:
         if query.within is not None:
             yield query.within
             yield from self._meant(query.within[0], query.within_only)
-        for name, resource in _REFERS.items():
+        for name, resource in REFERS.items():
             yield resource, query.values.get(name)
 
     def _meant(self, resource: str, only: Only) -> Iterator[tuple[str, str]]:

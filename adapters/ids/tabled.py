@@ -32,14 +32,15 @@ class TabledIds(PublicIds):
     def __init__(self, resource: str, table: IdTable | None) -> None:
         self._resource, self._table = resource, table
         self._known: LRUCache[str, str] = LRUCache(REMEMBERED)
-        self._new: dict[str, str] = {}
-        self._certain: set[str] = set()
+        # the key, and whether it is certain
+        self._new: dict[str, tuple[str, bool]] = {}
         self._writing = asyncio.Lock()
         self._keeps = True
 
     def find(self, public_id: str) -> str | None:
         """The key, of an id that was shown or learnt."""
-        return self._new.get(public_id) or self._known.get(public_id)
+        new = self._new.get(public_id)
+        return new[0] if new else self._known.get(public_id)
 
     def add(self, public_id: str, key: str, *, certain: bool = False) -> None:
         """To be kept; Unreadable where too many wait for that already.
@@ -56,9 +57,7 @@ class TabledIds(PublicIds):
             return
         if public_id not in self._new and len(self._new) >= MOST_WAITING:
             raise Unreadable
-        self._new[public_id] = key
-        if certain:
-            self._certain.add(public_id)
+        self._new[public_id] = key, certain
 
     def keep_none(self) -> None:
         """For one who shows the ids to nobody: none has to wait for the table, nor is refused."""
@@ -80,8 +79,8 @@ class TabledIds(PublicIds):
             waiting = list(self._new.items())
             for start in range(0, len(waiting), AT_ONCE):
                 new = dict(waiting[start : start + AT_ONCE])
-                certain = {each: new[each] for each in new if each in self._certain}
-                others = {each: new[each] for each in new if each not in certain}
+                certain = {each: key for each, (key, is_certain) in new.items() if is_certain}
+                others = {each: key for each, (key, is_certain) in new.items() if not is_certain}
                 if certain:
                     await table.respell(self._resource, certain)
                 found: Mapping[str, str] = {}
@@ -89,13 +88,10 @@ class TabledIds(PublicIds):
                     await table.remember(self._resource, others)
                     # another worker may have known it better
                     found = await table.find(self._resource, list(others))
-                for each, key in new.items():
-                    self._known[each] = found.get(each, key)
-                    if self._new.get(each) == key and (
-                        each in certain or each not in self._certain
-                    ):
+                for each, kept in new.items():
+                    self._known[each] = found.get(each, kept[0])
+                    if self._new.get(each) == kept:
                         del self._new[each]
-                        self._certain.discard(each)
 
     async def make_room(self) -> None:
         """Write them now where no more may wait, before anything is asked of the backend."""

@@ -10,15 +10,7 @@ from zoneinfo import ZoneInfo
 from adapters.base import BackendNonsense, Record, Report, Trouble
 from adapters.mapped.repeated import KnownTimes
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, Offer, Session, TimeRow
-from adapters.mapped.slots import (
-    ONE_DAY,
-    Block,
-    Interval,
-    covered_slots,
-    day_window,
-    free_slots,
-    is_on,
-)
+from adapters.mapped.slots import ONE_DAY, Block, FreeDay, Interval, day_window
 from adapters.mapped.spans import lasting, readings, spans_of, type_lasts, whole_day
 from adapters.mapping.converters import Converters
 from adapters.mapping.hours import Shift, closed_days
@@ -286,20 +278,17 @@ class Diary:
         try:
             window = day_window(day, self.zone)
             lasts = await self._lasts(session, calendar, visit)
-            wide = DiarySpan(
-                calendar, Interval(window.start, window.end + lasts), lasts, visit.type
-            )
+            until = Interval(window.start, window.end + lasts)
+            wide = DiarySpan(calendar, until, lasts, visit.type)
             # rows that are booked one by one begin on the day; others may go on behind it
             narrow = replace(wide, window=window)
             free = [each.read(session, narrow if each.is_keyed else wide) for each in self.free]
             busy, shifts, *rows = await session.together(
                 self.blocks(session, wide, known), self._shifts(session, calendar), *free
             )
-            blocked = [block.interval for block in busy]
-            found = list(self._of_rows(calendar, rows, blocked, day, lasts, now))
-            times = free_slots(
-                day, self.zone, shifts, blocked, duration=lasts, step=self._step, now=now
-            )
+            free_day = FreeDay(day, self.zone, lasts, now, [block.interval for block in busy])
+            found = list(self._of_rows(calendar, rows, free_day))
+            times = free_day.worked(shifts, self._step)
         except OverflowError:  # the first and the last days of the calendar
             return []
         return [*found, *(Offer(time, calendar) for time in times)]
@@ -317,9 +306,8 @@ class Diary:
         return visit.lasts
 
     def _of_rows(
-        self, calendar: Calendar, free: Sequence[Sequence[Offer]], busy: Sequence[Interval],
-        day: date, lasts: timedelta, now: datetime,
-    ) -> Iterator[Offer]:  # fmt: skip
+        self, calendar: Calendar, free: Sequence[Sequence[Offer]], day: FreeDay
+    ) -> Iterator[Offer]:
         """Rows that have a key one by one; of others what they cover together."""
         loose: list[Interval] = []
         for source, rows in zip(self.free, free, strict=True):
@@ -327,14 +315,11 @@ class Diary:
                 loose += [row.interval for row in rows]
                 continue
             for row in rows:
-                slot = Interval(row.interval.start, row.interval.start + lasts)
-                begins = slot.start > now and is_on(slot.start, day, self.zone)
+                slot = Interval(row.interval.start, row.interval.start + day.lasts)
                 taken = slot if self._shortens_slots else row.interval
-                fits = begins and slot.end <= row.interval.end
-                if fits and not any(map(taken.overlaps, busy)):
+                if slot.end <= row.interval.end and day.is_free(slot, taken):
                     yield Offer(slot, calendar, row.slot)
-        for slot in covered_slots(loose, busy, day, self.zone, duration=lasts, now=now):
-            yield Offer(slot, calendar)
+        yield from (Offer(slot, calendar) for slot in day.covered(loose))
 
     async def blocks(self, session: Session, span: DiarySpan, known: KnownTimes) -> list[Block]:
         """What blocks the calendar; of a booked appointment the `known` time alone."""

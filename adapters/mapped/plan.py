@@ -35,7 +35,6 @@ class RowPlan:
     prefix: str
     key: ValueSource | None
     ids: PublicIds
-    has_id: bool
     names: tuple[str, ...]
     fields: tuple[FieldPlan, ...]
     where: str | None
@@ -58,7 +57,6 @@ def compile_resource(
         prefix=prefix,
         key=mapped.key,
         ids=converters.ids(f"{resource}/{prefix}".removesuffix("[].").rstrip("/")),
-        has_id="id" in own,
         names=tuple(own),
         fields=tuple(
             FieldPlan(

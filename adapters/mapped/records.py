@@ -26,7 +26,7 @@ from adapters.base import (
     Trouble,
 )
 from adapters.mapped.plan import RowPlan
-from adapters.mapping.narrowing import all_hold, misfit
+from adapters.mapping.narrowing import SORTED, is_ordered, meets
 from adapters.values.convert import Converter, Unreadable
 
 # Stands for a row that has no usable id: a page counts it as skipped.
@@ -68,7 +68,7 @@ class RowReader:
         own_id: RowValue | None,
         by_name: Mapping[str, RowValue],
     ) -> None:
-        self.resource, self.prefix, self.has_id = plan.resource, plan.prefix, plan.has_id
+        self.resource, self.prefix, self.has_id = plan.resource, plan.prefix, "id" in plan.names
         self.names, self.report = plan.names, report
         self.own_id, self.by_name = own_id, by_name
         self.blank: Record = dict.fromkeys((*plan.names, *plan.list_names))
@@ -100,18 +100,26 @@ class RowReader:
 
     def exists(self, row: Any, only: Only = ()) -> bool:
         """Whether the row is a record that exists for who asks; nothing of it is reported."""
-        return not only or all_hold(only, lambda name: self._judged_by[name].shown(row))
+        judged = self._judged_by
+        return not only or all(meets(judged[each.field].shown(row), each) for each in only)
 
     def missing(self) -> NotFound:
         return NotFound(f"no {self.resource} has that id")
 
     def refusal(self, condition: Condition, shapes: Mapping[str, FieldShape]) -> str | None:
         """Why no row can be judged by a condition; None where each can."""
-        text = misfit(self.resource, condition, shapes)
-        if text is None and condition.field not in self._judged_by:
-            text = f"{self.resource}.{condition.field} is not in the mapping, so that no record"
-            text += " would exist: map it, or leave it out of `only`"
-        return text
+        field, shape = f"{self.resource}.{condition.field}", shapes.get(condition.field)
+        why = None
+        if shape is None or "[]." in condition.field:
+            why = "is no field of the record itself: leave it out of `only`"
+        elif shape.many:
+            why = "holds several values, not one: leave it out of `only`"
+        elif is_ordered(condition) and shape.format not in SORTED:
+            why = f"is a {shape.format}, which does not sort: name its values in `only`"
+        elif condition.field not in self._judged_by:
+            why = "is not in the mapping, so that no record would exist: map it, or leave it out"
+            why += " of `only`"
+        return None if why is None else f"{field} {why}"
 
 
 class Endless(BackendNonsense):
@@ -222,10 +230,9 @@ class ResourceReader(ABC):
         With conditions a full page looks for what follows it: it must not tell of hidden records.
         """
         page = _Filling(limit, self.most, time.monotonic() + self.patience)
-        try:
+        is_last = False
+        with suppress(Barren):  # what was found is kept, and the next call goes on behind it
             is_last = await self._fill(page, batches, only, fits, at_once)
-        except Barren:  # what was found is kept, and the next call goes on behind it
-            is_last = False
         self.add_lists(page.records)
         after = None if is_last or page.behind is None else self.place(*page.behind)
         return Page(records=page.records, after=after, skipped=page.skipped + page.keyless)

@@ -4,7 +4,7 @@ Steps are counted in real time from the start of a shift, so that the night on w
 change gives neither double nor lost slots. Intervals are half open.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -77,51 +77,43 @@ def working_times(day: date, zone: ZoneInfo, shifts: Iterable[Shift]) -> Iterato
                 )
 
 
-def free_slots(
-    day: date,
-    zone: ZoneInfo,
-    shifts: Iterable[Shift],
-    busy: Iterable[Interval],
-    *,
-    duration: timedelta,
-    step: timedelta,
-    now: datetime,
-) -> list[Interval]:
-    """The slots of a local day, in order and without doubles.
+@dataclass(frozen=True, slots=True)
+class FreeDay:
+    """What is free on a local day, after `now`, for what lasts so long: nothing `busy` clashes."""
 
-    Each starts on `day` and after `now`, lies within a shift, and clashes with nothing in `busy`.
-    """
-    window, blocked = day_window(day, zone), sorted(busy)
-    found: set[Interval] = set()
-    for shift in working_times(day, zone, shifts):
-        if not shift.overlaps(window):
-            continue
-        start = shift.start
-        while start + duration <= shift.end:
-            slot = Interval(start, start + duration)
-            if start > now and is_on(start, day, zone) and not any(map(slot.overlaps, blocked)):
-                found.add(slot)
-            start += step
-    return sorted(found)
+    day: date
+    zone: ZoneInfo
+    lasts: timedelta
+    now: datetime
+    busy: Sequence[Interval]
 
+    def is_free(self, slot: Interval, taken: Interval | None = None) -> bool:
+        """Whether a slot starts on the day, and what it takes, more than itself maybe, is free."""
+        begins = slot.start > self.now and is_on(slot.start, self.day, self.zone)
+        return begins and not any(map((taken or slot).overlaps, self.busy))
 
-def covered_slots(
-    offered: Iterable[Interval],
-    busy: Iterable[Interval],
-    day: date,
-    zone: ZoneInfo,
-    *,
-    duration: timedelta,
-    now: datetime,
-) -> list[Interval]:
-    """The slots of a local day that begin where the backend says, and are free all along."""
-    found, spans = set(), sorted(offered)
-    for start in {span.start for span in spans}:
-        slot, until = Interval(start, start + duration), start
-        for span in spans:
-            if span.start <= until and span.end > start:
-                until = max(until, span.end)
-        inside = start > now and is_on(start, day, zone) and until >= slot.end
-        if inside and not any(map(slot.overlaps, busy)):
-            found.add(slot)
-    return sorted(found)
+    def worked(self, shifts: Iterable[Shift], step: timedelta) -> list[Interval]:
+        """The free slots within the shifts, step by step, in order and without doubles."""
+        window = day_window(self.day, self.zone)
+        return self._slots(
+            shift.start + number * step
+            for shift in working_times(self.day, self.zone, shifts)
+            if shift.overlaps(window)
+            for number in range((shift.end - shift.start - self.lasts) // step + 1)
+        )
+
+    def covered(self, offered: Iterable[Interval]) -> list[Interval]:
+        """The free slots that begin where the backend says, and that it offers all along."""
+        starts, spans = [], sorted(offered)
+        for start in {span.start for span in spans}:
+            until = start
+            for span in spans:
+                if span.start <= until and span.end > start:
+                    until = max(until, span.end)
+            if until >= start + self.lasts:
+                starts.append(start)
+        return self._slots(starts)
+
+    def _slots(self, starts: Iterable[datetime]) -> list[Interval]:
+        slots = {Interval(start, start + self.lasts) for start in starts}
+        return sorted(filter(self.is_free, slots))

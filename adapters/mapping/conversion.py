@@ -18,21 +18,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from adapters.base import FieldShape, Shapes
 from adapters.documents.document import Document, Place
 from adapters.documents.problems import Problem, did_you_mean
+from adapters.ids.keeper import REFERS
 from adapters.values.convert import Unreadable
 from adapters.values.wall_clock import PATTERN, ZERO_DATES, wall, written
 
 Scalar = str | int | float | bool | None
 DRAFT_FIELDS = {
-    "clientId": FieldShape(format="uuid", refers="clients"),
-    "patientId": FieldShape(format="uuid", refers="patients"),
-    "vetId": FieldShape(format="uuid", refers="vets"),
-    "appointmentTypeId": FieldShape(format="uuid", refers="appointmentTypes"),
-    "scheduledAt": FieldShape(format="date-time"),
-    "endTime": FieldShape(format="date-time"),
-    "createdAt": FieldShape(format="date-time"),
-    "reason": FieldShape(format="text"),
+    **{name: FieldShape(format="uuid", refers=resource) for name, resource in REFERS.items()},
+    **dict.fromkeys(("scheduledAt", "endTime", "createdAt"), FieldShape(format="date-time")),
+    **dict.fromkeys(("reason", "reference"), FieldShape(format="text")),
     "isUrgent": FieldShape(format="boolean"),
-    "reference": FieldShape(format="text"),
     "minutes": FieldShape(format="integer"),
 }
 # What a draft has besides, as the practice system writes it: the calendar and the row of the slot.

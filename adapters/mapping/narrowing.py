@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from adapters.base import Condition, FieldShape, Only
+from adapters.base import Condition
 
 _ORDERED: Mapping[str, Callable[[Any, Any], bool]] = {
     "min": operator.ge,
@@ -14,19 +14,14 @@ _ORDERED: Mapping[str, Callable[[Any, Any], bool]] = {
     "above": operator.gt,
     "below": operator.lt,
 }
-_SORTED = frozenset({"date-time", "date", "number", "integer", "money", "percent"})
-
-
-def all_hold(only: Only, shown: Callable[[str], Any]) -> bool:
-    """Whether all conditions hold of a record; `shown` is the value of one of its fields."""
-    return all(meets(shown(each.field), each) for each in only)
+SORTED = frozenset({"date-time", "date", "number", "integer", "money", "percent"})
 
 
 def meets(value: Any, condition: Condition) -> bool:
     """Whether a value in its JSON form is as the condition says; None never is."""
     if value is None:
         return False
-    if is_ordered(condition):
+    if condition.test in _ORDERED:
         return _ORDERED[condition.test](_sortable(value, condition.value), condition.value)
     # to Python a true is a 1
     kind = isinstance(value, bool)
@@ -37,19 +32,6 @@ def meets(value: Any, condition: Condition) -> bool:
 def is_ordered(condition: Condition) -> bool:
     """Whether it says from where or up to where a value may go, and not which it may be."""
     return condition.test in _ORDERED
-
-
-def misfit(resource: str, condition: Condition, shapes: Mapping[str, FieldShape]) -> str | None:
-    """Why no adapter can judge records by that; None where nothing speaks against it."""
-    field = f"{resource}.{condition.field}"
-    shape = shapes.get(condition.field)
-    if shape is None or "[]." in condition.field:
-        return f"{field} is no field of the record itself: leave it out of `only`"
-    if shape.many:
-        return f"{field} holds several values, not one: leave it out of `only`"
-    if is_ordered(condition) and shape.format not in _SORTED:
-        return f"{field} is a {shape.format}, which does not sort: name its values in `only`"
-    return None
 
 
 def _sortable(value: Any, bound: Any) -> Any:

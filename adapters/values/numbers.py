@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from adapters.values.convert import AsItIs, Unreadable, plain, whole
@@ -20,13 +20,7 @@ def decimal(raw: Any) -> Decimal | None:
     if _SIMPLE(text):
         return Decimal(text) or Decimal(0)
     text = _pointed(_BLANKS("", text))
-    if _NUMBER(text) is None:
-        raise Unreadable
-    try:
-        number = Decimal(text)
-    except InvalidOperation as error:
-        raise Unreadable from error
-    if number.adjusted() > 15:
+    if _NUMBER(text) is None or (number := Decimal(text)).adjusted() > 15:
         raise Unreadable
     return number or Decimal(0)  # -0 is 0
 
@@ -69,11 +63,9 @@ class Integer(AsItIs):
 
     def decode(self, raw: Any) -> int | None:
         number = decimal(raw)
-        if number is None:
-            return None
-        if number != number.to_integral_value():
+        if number is not None and number != number.to_integral_value():
             raise Unreadable
-        return int(number)
+        return None if number is None else int(number)
 
 
 @dataclass(frozen=True, slots=True)

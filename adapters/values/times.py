@@ -28,13 +28,16 @@ class TimeConverter(Protocol):
     """
 
     @property
-    def zero(self) -> tuple[str, ...]: ...
+    def zero(self) -> tuple[str, ...]:
+        return ()
 
     @property
-    def as_text(self) -> bool: ...
+    def as_text(self) -> bool:
+        return False
 
     @property
-    def compares(self) -> bool: ...
+    def compares(self) -> bool:
+        return True
 
     def instant(self, raw: Any) -> datetime | None: ...
 
@@ -141,7 +144,6 @@ class ZonedTime(TimeConverter):
 
     zero: tuple[str, ...] = ZERO_DATES
     compares: bool = True
-    as_text: ClassVar[bool] = False
 
     def instant(self, raw: Any) -> datetime | None:
         if isinstance(raw, datetime) and raw.tzinfo is not None:
@@ -149,9 +151,7 @@ class ZonedTime(TimeConverter):
         text = plain(raw)
         if text is None or text[:10] in self.zero:
             return None
-        found = _ZONED(text)
-        shown = wall(found[1], self.zero) if found else None
-        if found is None or shown is None:
+        if (found := _ZONED(text)) is None or (shown := wall(found[1], self.zero)) is None:
             raise Unreadable
         try:
             return (shown.replace(tzinfo=UTC) - _offset(found[2])).astimezone(UTC)
@@ -176,14 +176,10 @@ class Epoch(TimeConverter):
 
     zero: tuple[str, ...] = ("0",)
     unit: timedelta = timedelta(seconds=1)
-    compares: ClassVar[bool] = True
-    as_text: ClassVar[bool] = False
 
     def instant(self, raw: Any) -> datetime | None:
         text = plain(raw)
-        if text is None or text in self.zero:
-            return None
-        number = decimal(text)
+        number = None if text in self.zero else decimal(text)
         if number is None:
             return None
         try:
@@ -203,9 +199,7 @@ class Later(TimeConverter):
     """A time that is another one plus a length in real time: the raw value's last part."""
 
     start: TimeConverter
-    zero: ClassVar[tuple[str, ...]] = ()
     compares: ClassVar[bool] = False
-    as_text: ClassVar[bool] = False
 
     def instant(self, raw: Any) -> datetime | None:
         return next(iter(self.instants(raw)), None)
@@ -214,10 +208,8 @@ class Later(TimeConverter):
         *parts, lasts = raw
         begins = self.start.instants(parts[0] if len(parts) == 1 else tuple(parts))
         much = length(lasts)
-        if much is None:
-            return ()
         try:
-            return tuple(each + much for each in begins)
+            return () if much is None else tuple(each + much for each in begins)
         except OverflowError as error:
             raise Unreadable from error
 

@@ -31,14 +31,13 @@ def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | 
         return None
     found = _WALL(text)
     try:
-        if found is None:
-            if pattern == PATTERN:
-                raise Unreadable
-            shown = datetime.strptime(text, pattern)  # noqa: DTZ007 - a wall clock
-            return shown.replace(tzinfo=None)
-        return datetime.fromisoformat(f"{found[1]} {found[2] or '00:00'}")
+        if found is not None:
+            return datetime.fromisoformat(f"{found[1]} {found[2] or '00:00'}")
+        if pattern != PATTERN:
+            return datetime.strptime(text, pattern).replace(tzinfo=None)  # noqa: DTZ007 - a wall clock
     except ValueError as error:
         raise Unreadable from error
+    raise Unreadable
 
 
 def _of_two(raw: tuple[Any, ...], zero: tuple[str, ...], pattern: str) -> datetime | None:

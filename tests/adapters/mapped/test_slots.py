@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.mapped.slots import Interval, day_window, free_slots
+from adapters.mapped.slots import FreeDay, Interval, day_window
 from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_day
 
 PARIS = ZoneInfo("Europe/Paris")
@@ -25,16 +25,15 @@ def utc(text: str) -> datetime:
 
 def local(day: date, shifts: list[Shift], **more: object) -> list[str]:
     """The slots' starts on the clinic's wall clock."""
-    options: dict[str, object] = {"duration": HALF, "step": QUARTER, "now": LONG_AGO, "busy": ()}
-    options |= more
-    found = free_slots(day, PARIS, shifts, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"lasts": HALF, "now": LONG_AGO, "busy": (), **more}
+    found = FreeDay(day, PARIS, **options).worked(shifts, QUARTER)
     return [each.start.astimezone(PARIS).strftime("%H:%M") for each in found]
 
 
 def test_a_slot_stands_at_every_step_where_the_whole_duration_fits() -> None:
     shift = [Shift(1, time(9), time(10))]
     assert local(MONDAY, shift) == ["09:00", "09:15", "09:30"]
-    assert local(MONDAY, shift, duration=timedelta(minutes=90)) == []
+    assert local(MONDAY, shift, lasts=timedelta(minutes=90)) == []
     assert local(MONDAY + timedelta(days=1), shift) == []
 
 
@@ -57,16 +56,14 @@ def test_a_night_shift_gives_its_morning_to_the_next_day() -> None:
 
 def test_the_day_of_23_hours_and_the_day_of_25_have_just_their_slots() -> None:
     for day, hours in ((date(2026, 3, 29), 23), (date(2026, 10, 25), 25), (MONDAY, 24)):
-        found = free_slots(day, PARIS, ALL_DAY, (), duration=QUARTER, step=QUARTER, now=LONG_AGO)
+        found = FreeDay(day, PARIS, QUARTER, LONG_AGO, ()).worked(ALL_DAY, QUARTER)
         assert len(found) == len(set(found)) == hours * 4
         assert found[0].start == day_window(day, PARIS).start
 
 
 def test_the_offset_is_that_of_the_day_not_of_today() -> None:
-    summer = free_slots(
-        date(2026, 7, 6), PARIS, [Shift(1, time(9), time(9, 30))], (),
-        duration=HALF, step=QUARTER, now=LONG_AGO,
-    )  # fmt: skip
+    day = FreeDay(date(2026, 7, 6), PARIS, HALF, LONG_AGO, ())
+    summer = day.worked([Shift(1, time(9), time(9, 30))], QUARTER)
     assert summer == [Interval(utc("2026-07-06T07:00:00"), utc("2026-07-06T07:30:00"))]
 
 
@@ -81,7 +78,7 @@ def test_no_free_slot_ever_overlaps_what_blocks(day: date, starts: list[int], le
         Interval(begin + timedelta(minutes=each), begin + timedelta(minutes=each + length))
         for each in starts
     ]
-    found = free_slots(day, PARIS, ALL_DAY, busy, duration=HALF, step=QUARTER, now=LONG_AGO)
+    found = FreeDay(day, PARIS, HALF, LONG_AGO, busy).worked(ALL_DAY, QUARTER)
     assert not [each for each in found for other in busy if each.overlaps(other)]
     assert all(each.start.astimezone(PARIS).date() == day for each in found)
 
