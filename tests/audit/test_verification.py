@@ -7,6 +7,8 @@ from pathlib import Path
 from random import Random
 from threading import Timer
 
+import pytest
+
 from gateway.audit.buffer import Writer
 from gateway.audit.chains import Chains, day_files, is_open, place_of
 from gateway.audit.entries import AuditSecret, read_secrets, rotate
@@ -70,6 +72,7 @@ async def test_an_audit_that_nobody_touched_raises_no_alarm(tmp_path: Path) -> N
         running.killed()
 
 
+@pytest.mark.long
 async def test_whatever_is_done_to_the_files_is_found(tmp_path: Path) -> None:
     async with machine(tmp_path) as made:
         (await a_week(made)).killed()

@@ -235,6 +235,7 @@ async def test_who_has_seen_a_client_is_told(
     await expect(page.locator("main")).to_contain_text("get_client")
 
 
+@pytest.mark.long
 async def test_the_chart_of_the_traffic_moves(
     page: Page, base: str, gateway: RunningGateway
 ) -> None:

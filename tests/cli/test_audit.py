@@ -215,6 +215,7 @@ def entries(folder: Path) -> Iterator[bytes]:
         yield from (line for line in file.read_bytes().split(b"\n") if b'"list_stock"' in line)
 
 
+@pytest.mark.long
 async def test_a_kill_is_no_alarm_and_costs_a_moment_of_reads_at_most(folder: Path) -> None:
     key = await asyncio.to_thread(minted, folder)
     answered = 0

@@ -135,6 +135,7 @@ def events(said: str, name: str) -> list[dict[str, Any]]:
     return [each for each in map(json.loads, said.splitlines()) if each["event"] == name]
 
 
+@pytest.mark.long
 async def test_whatever_it_answers_partners_are_told_in_time_and_nothing_is_passed_on(
     start_gateway: Start,
     session: aiohttp.ClientSession,

@@ -149,6 +149,7 @@ def files(draw: st.DrawFn) -> tuple[Data, bytes, Resource]:
     return data, text.encode(), resource
 
 
+@pytest.mark.long
 @pytest.mark.fuzz
 @settings(max_examples=CASES)
 @given(files(), st.sampled_from(LEVELS), scopes, st.data())
@@ -227,6 +228,7 @@ def contents(draw: st.DrawFn) -> bytes:
     return bytes(content)
 
 
+@pytest.mark.long
 @pytest.mark.fuzz
 @settings(max_examples=CASES * 2)
 @given(contents())

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def histories(draw: st.DrawFn) -> tuple[Resource, Rules, Sequence[Saved]]:
     return resource, draw(some), draw(st.lists(saved, min_size=1, max_size=3))
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(histories(), st.booleans())
 def test_what_is_in_force_shows_no_more_than_what_ran_nor_than_the_file(

@@ -93,6 +93,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 def test_processes_that_begin_a_new_database_at_once_wait_for_each_other(empty: str) -> None:
     command = [sys.executable, "-c", BEGIN, empty]
     processes = [Popen(command, stdin=PIPE, stdout=PIPE, text=True) for _ in range(3)]

@@ -523,6 +523,7 @@ async def test_nothing_fails_a_partner_of_the_sample_clinic(
     }
 
 
+@pytest.mark.long
 async def test_all_rows_are_looked_at_page_by_page(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,6 +209,7 @@ PARIS_BACK = date(2027, 10, 31)
 TWO = datetime.combine(PARIS_BACK, time(2))  # what the clock shows twice
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(nights())
 @example(("Europe/Paris", PARIS_BACK, NIGHT, [], 30, 15))
@@ -236,6 +237,7 @@ def test_slots_of_a_database_are_those_of_the_minutes_in_utc(
 @settings(max_examples=15)
 @given(night=nights(), picks=st.lists(st.integers(0, 99), min_size=1, max_size=3))
 # 02:30 the second time first, then the first time
+@pytest.mark.long
 @example(night=("Europe/Paris", PARIS_BACK, NIGHT, [], 30, 15), picks=[14, 10])
 @example(night=("Europe/Paris", PARIS_BACK, NIGHT, [], 30, 15), picks=[10, 11])
 def test_what_was_booked_takes_its_own_time_alone(
@@ -310,6 +312,7 @@ async def cloud_starts(
             await adapter.aclose()
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(
     night=nights(),

@@ -110,6 +110,7 @@ def test_the_clinic_holds_exactly_this_many(
     assert clinic.execute(f"SELECT COUNT(*) FROM {rows}").fetchone()[0] == count
 
 
+@pytest.mark.long
 def test_the_same_day_and_seed_give_the_same_clinic(
     clinic: sqlite3.Connection, tmp_path: Path
 ) -> None:

@@ -119,6 +119,7 @@ def _condition(draw: Any, sample: Sample, resource: str) -> Condition:
     return Condition(name, draw(st.sampled_from(ORDERED)), bound)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_what_is_let_be_is_what_plain_python_lets_be(sample: Sample, data: st.DataObject) -> None:
