@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import (
     AdapterOptions,
@@ -40,7 +41,7 @@ from adapters.sql.checks import found_in
 from adapters.sql.columns import Columns, sql
 from adapters.sql.diary import CalendarRows, DiaryRows
 from adapters.sql.engines import Engine, open_engine, wrong_with
-from adapters.sql.engines.base import Expression
+from adapters.sql.engines.base import HALF, Expression
 from adapters.sql.records import SqlReader, SqlRecords
 from adapters.values.convert import Unreadable
 
@@ -160,15 +161,23 @@ class SqlSession:
         """Take back, when it fails, what no transaction would undo."""
         try:
             yield
-        except NotFound as error:
+        except Exception as error:
             await self.withdraw()
-            raise BackendNonsense("the new appointment cannot be read back") from error
-        except Exception:
-            await self.withdraw()
+            if isinstance(error, NotFound):
+                raise BackendNonsense("the new appointment cannot be read back") from error
             raise
 
     async def withdraw(self) -> None:
-        self._driver.writes.withdraw(self.connection, self._undo)
+        """Delete again, last first, what no transaction would undo; as far as it goes."""
+        failure: SQLAlchemyError | None = None
+        for gone in reversed(self._undo):
+            try:
+                self.connection.execute(gone)
+            except SQLAlchemyError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        self.connection.info.pop(HALF, None)
 
     async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
         if self._driver.reference is None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 
 from adapters.base import BackendNonsense, Draft, SlotTaken
@@ -97,18 +96,6 @@ class BookingWrites:
                 progress.made[step.name] = made
             progress.tables += [step.table] if step.table else []
         return progress.made[self._booking.appointment]
-
-    def withdraw(self, connection: sa.Connection, undo: Undo) -> None:
-        """Delete again, last first, what no transaction would undo; as far as it goes."""
-        failure: SQLAlchemyError | None = None
-        for gone in reversed(undo):
-            try:
-                connection.execute(gone)
-            except SQLAlchemyError as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
-        connection.info.pop(HALF, None)
 
 
 @dataclass(frozen=True, slots=True)
