@@ -5,7 +5,7 @@ A path that leads to nothing in any sampled record is a warning: backends leave 
 have no value, so a sample never proves that a path is wrong.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from adapters.base import (
     BackendUnavailable,
     Record,
 )
-from adapters.documents.document import Document, Place
+from adapters.documents.document import Place
 from adapters.documents.problems import Found, Problem, did_you_mean, warnings_of
 from adapters.mapped.adapter import Core, MappedAdapter
 from adapters.mapped.session import DiarySpan
@@ -56,72 +56,61 @@ class RestAdapter(MappedAdapter):
         super().__init__(options, core, self.driver)
 
     async def check(self) -> Sequence[Problem]:
-        """DocumentErrors where a call fails; a path that leads to nothing is a warning."""
-        return warnings_of([found async for found in found_in(self.core, self.driver)])
+        """DocumentErrors where a call fails; a path that leads to nothing is a warning.
 
+        A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
+        """
+        problem, found = self.core.document.problem, list[Found]()
+        for name, resource in self.core.mapping.resources.items():
+            try:
+                rows = await self.readers[name].sample()
+            except (BackendUnavailable, BackendTimeout):
+                raise
+            except AdapterError as error:
+                method = "get" if resource.list_ is None else resource.list_.method
+                found.append(self._unanswered(("resources", name, "list"), method, error))
+            else:
+                for written in written_paths(name, resource, rows):
+                    texts = written.complaints()
+                    found += [Found(problem(written.place, text), True) for text in texts]
+        return warnings_of([*found, *await self._diary_checked()])
 
-async def found_in(core: Core, driver: RestDriver) -> AsyncIterator[Found]:
-    """What the backend does not answer as the mapping says, each at its place in the file.
+    async def _diary_checked(self) -> list[Found]:
+        """What the sources of the diary do not answer for any of the vets."""
+        vets, found = (await self.readers["vets"].page((), MOST_VETS, None)).records, list[Found]()
+        for kind in ("hours", "slots", "busy"):
+            for number, rows in enumerate(getattr(self.driver.diary, kind)):
+                errors = [] if rows is None else await self._errors(kind, number, vets)
+                if errors:
+                    first = self._unanswered(("diary", kind, number), "get", errors[0])
+                    certain = not first.only_sampled and len(errors) == len(vets)
+                    found.append(replace(first, only_sampled=not certain))
+        return found
 
-    A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
-    """
-    document = core.document
-    for name, resource in core.mapping.resources.items():
-        try:
-            rows = await driver.readers[name].sample()
-        except (BackendUnavailable, BackendTimeout):
-            raise
-        except AdapterError as error:
-            method = "get" if resource.list_ is None else resource.list_.method
-            yield _unanswered(document, ("resources", name, "list"), method, error)
-            continue
-        for written in written_paths(name, resource, rows):
-            for text in written.complaints():
-                yield Found(document.problem(written.place, text), only_sampled=True)
-    async for found in _diary(core, driver):
-        yield found
+    def _unanswered(self, place: Place, method: str, error: AdapterError) -> Found:
+        at = (*place, "items" if isinstance(error, NoArray) else method)
+        text = " ".join(str(error).split())
+        return Found(self.core.document.problem(at, text), only_sampled=may_be_empty(error))
 
+    async def _errors(self, kind: str, number: int, vets: Sequence[Record]) -> list[AdapterError]:
+        """What a source of the diary says of the vets' time, up to the first that it answers."""
+        now, lasts, errors = datetime.now(UTC), timedelta(hours=1), list[AdapterError]()
+        for vet in vets:
 
-async def _diary(core: Core, driver: RestDriver) -> AsyncIterator[Found]:
-    vets = (await driver.readers["vets"].page((), MOST_VETS, None)).records
-    for kind in ("hours", "slots", "busy"):
-        for number, rows in enumerate(getattr(driver.diary, kind)):
-            errors = [] if rows is None else await _errors(core, driver, kind, number, vets)
-            if errors:
-                found = _unanswered(core.document, ("diary", kind, number), "get", errors[0])
-                certain = not found.only_sampled and len(errors) == len(vets)
-                yield replace(found, only_sampled=not certain)
+            async def ask(session: RestSession, vet: str = vet["id"]) -> None:
+                for calendar in await self.core.diary.calendars(session, vet):
+                    span = DiarySpan(calendar, Interval(now, now + lasts), lasts)
+                    await getattr(session, kind)(number, calendar if kind == "hours" else span)
 
-
-def _unanswered(document: Document, place: Place, method: str, error: AdapterError) -> Found:
-    at = (*place, "items" if isinstance(error, NoArray) else method)
-    return Found(
-        document.problem(at, " ".join(str(error).split())), only_sampled=may_be_empty(error)
-    )
-
-
-async def _errors(
-    core: Core, driver: RestDriver, kind: str, number: int, vets: Sequence[Record]
-) -> list[AdapterError]:
-    """What a source of the diary says of the vets' time, up to the first for whom it answers."""
-    now, lasts = datetime.now(UTC), timedelta(hours=1)
-    errors: list[AdapterError] = []
-    for vet in vets:
-
-        async def ask(session: RestSession, vet: str = vet["id"]) -> None:
-            for calendar in await core.diary.calendars(session, vet):
-                span = DiarySpan(calendar, Interval(now, now + lasts), lasts)
-                await getattr(session, kind)(number, calendar if kind == "hours" else span)
-
-        try:
-            await driver.read(ask)
-        except (BackendUnavailable, BackendTimeout):
-            raise
-        except AdapterError as error:
-            errors.append(error)
-        else:
-            break
-    return errors
+            try:
+                await self.driver.read(ask)
+            except (BackendUnavailable, BackendTimeout):
+                raise
+            except AdapterError as error:
+                errors.append(error)
+            else:
+                break
+        return errors
 
 
 class WrittenPath(NamedTuple):

@@ -156,12 +156,15 @@ class Backend:
         headers = await self._tokens.headers()
         begun = time.monotonic()
         answer = await self._sent(request, headers, patience)
-        if answer.means != "logged out" or not await self._tokens.renew(headers):
+        if answer.means != "logged out":
+            return answer
+        new = await self._tokens.headers(refused=headers)
+        if new is headers:
             return answer
         left = None if patience is None else patience - (time.monotonic() - begun)
         if left is not None and left <= 0:
             raise BackendUnavailable(f"{request.label}: no time was left after a new login")
-        return await self._sent(request, await self._tokens.headers(), left)
+        return await self._sent(request, new, left)
 
     async def _sent(
         self, request: Request, headers: Mapping[str, str], patience: float | None
@@ -265,22 +268,17 @@ class TokenHeaders:
         self._refused_at = -math.inf
         self.lives: float | None = None
 
-    async def headers(self) -> Mapping[str, str]:
-        """The headers with a token that still lives for a while."""
+    async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """The headers with a token that still lives; those refused where none are new for now."""
         async with self._lock:
-            if time.monotonic() >= self._until:
-                await self._renew()
-        return self._headers
-
-    async def renew(self, refused: Mapping[str, str]) -> bool:
-        """Whether there are other headers now than those that were refused."""
-        async with self._lock:
-            if self._until == -math.inf or self._headers == refused:
+            if refused is not None and (self._until == -math.inf or self._headers == refused):
                 if time.monotonic() < self._refused_at + REST:
-                    return False
+                    return refused
                 self._refused_at = time.monotonic()
                 await self._renew()
-        return True
+            elif time.monotonic() >= self._until:
+                await self._renew()
+        return self._headers
 
     async def _renew(self) -> None:
         self._until = -math.inf
