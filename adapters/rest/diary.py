@@ -28,9 +28,10 @@ from adapters.rest.paging import MOST_ROWS, Pager
 from adapters.rest.records import found_value, own_id, raw_value
 from adapters.rest.requests import TemplateValues
 from adapters.rest.resource import Components
-from adapters.values.convert import Unreadable
+from adapters.values.convert import Text, Unreadable
 
 T = TypeVar("T")
+NOTHING = RowValue(lambda row: None, lambda raw: None, Text())
 
 
 class OwnedRows:
@@ -52,11 +53,12 @@ class OwnedRows:
         self._where = path(owned.where) if owned.where else None
         mark = raw_value(key) if key else path("@")
         self._pager = Pager(owned.page, path(owned.items), mark, self._endpoint.label)
-        self._is_vets = owned.vet is not None
+        self._owned, self._is_vets = owned, owned.vet is not None
         self._owner = self.value(owned.owner, GIVEN["vet"] if self._is_vets else TEXT)
 
-    def value(self, source: ValueSource | None, shape: FieldShape) -> RowValue | None:
-        return None if source is None else found_value(self._parts.converters, source, shape)
+    def value(self, source: ValueSource | None, shape: FieldShape) -> RowValue:
+        """A value of a row; of what the mapping does not name none."""
+        return NOTHING if source is None else found_value(self._parts.converters, source, shape)
 
     async def read(
         self, calendar: Calendar, make: Callable[[Any], T], *given: dict[str, Any]
@@ -74,7 +76,7 @@ class OwnedRows:
         whose = calendar.vet if self._is_vets else str(calendar.schedule)
         for row in rows:
             try:
-                if self._owner is None or self._owner.read(row) == whose:
+                if self._owned.owner is None or self._owner.read(row) == whose:
                     found.append(make(row))
             except Unreadable:
                 found.append(None)
@@ -95,19 +97,14 @@ class OwnedRows:
             return self._doubt
 
 
-def nothing(row: Any) -> None:
-    """What a row has of a value that the mapping does not name."""
-
-
 def hours_reader(
     hours: HoursMap, parts: Components
 ) -> Callable[[Calendar], Awaitable[list[HoursRow | None]]]:
     rows = OwnedRows(hours, parts)
-    when = rows.value(hours.weekday or hours.day, TEXT)
-    plain = nothing if when is None else when.plain
+    when = rows.value(hours.weekday or hours.day, TEXT).plain
     start, end = path(hours.start or "@"), path(hours.end or "@")
     return lambda calendar: rows.read(
-        calendar, lambda row: HoursRow(plain(row), start(row), end(row))
+        calendar, lambda row: HoursRow(when(row), start(row), end(row))
     )
 
 
@@ -121,19 +118,18 @@ def times_reader(
     key = rows.value(times.key, TEXT)
     if is_busy and times.key is not None:
         key = own_id(times.key, parts.converters.ids("appointments"))
-    start, end = found_value(parts.converters, times.start, TIME), rows.value(times.end, TIME)
+    start, end = rows.value(times.start, TIME), rows.value(times.end, TIME)
     last = times.end or times.start
     ends = parts.converters.moment(last, columns=len(last.expressions))
-    minutes_of = path(times.minutes) if times.minutes else nothing
+    minutes_of = path(times.minutes) if times.minutes else NOTHING.plain
     sent = [getattr(tree.root, "given", None) for tree in times.query.values()]
     by_day = "day" in times.names or "day" in sent
 
     def row_of(row: Any) -> TimeRow:
-        ends_at = None if end is None else end.plain(row)
-        minutes = minutes_of(row)
-        if is_busy and end is not None and not ends.instants(ends_at):
+        ends_at, minutes = end.plain(row), minutes_of(row)
+        if is_busy and times.end is not None and not ends.instants(ends_at):
             lasting(minutes)  # where nobody can tell how long, it blocks the whole time
-        return TimeRow(start.plain(row), ends_at, minutes, None if key is None else key.read(row))
+        return TimeRow(start.plain(row), ends_at, minutes, key.read(row))
 
     async def read(span: DiarySpan) -> list[TimeRow | None]:
         first, until = span.window.start - longest, span.window.end
@@ -151,7 +147,7 @@ def durations_reader(
 ) -> Callable[[Calendar, str], Awaitable[list[Any]]]:
     """Reads the raw durations of a type; what cannot be read is none."""
     rows = OwnedRows(durations, parts)
-    types = found_value(parts.converters, durations.type, GIVEN["type"])
+    types = rows.value(durations.type, GIVEN["type"])
     minutes = path(durations.minutes)
 
     async def read(calendar: Calendar, type_id: str) -> list[Any]:
@@ -168,7 +164,7 @@ def schedules_reader(
 ) -> Callable[[str], Awaitable[Sequence[Any]]]:
     """Reads a vet's schedules, in the order of their keys; BackendNonsense for an unreadable."""
     rows = OwnedRows(schedules, parts)
-    key = found_value(parts.converters, schedules.key, TEXT)
+    key = rows.value(schedules.key, TEXT)
 
     async def read(vet: str) -> list[Any]:
         found = await rows.read(Calendar(vet), lambda row: (key.read(row),))

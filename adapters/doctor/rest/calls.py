@@ -14,7 +14,7 @@ from adapters.base import AdapterError, Draft, NotFound
 from adapters.doctor.case import DoctorCase, Look, RowTaken, clock_judged, counted, short
 from adapters.examination import Examination, Verdict
 from adapters.mapping.checker import parts
-from adapters.mapping.models import CallMap
+from adapters.mapping.models import CallMap, ListCall
 from adapters.rest.adapter import RestAdapter
 from adapters.rest.client import Client, Received, Request
 from adapters.rest.paging import NoArray, may_be_empty
@@ -119,9 +119,11 @@ class RestCase(DoctorCase):
     def readable(self) -> Iterator[str]:
         yield from self.raws
 
-    def looked_at(self) -> Iterator[ResourceCalls]:
-        """The resources of which there are records."""
-        return (self.adapter.readers[name] for name, raws in self.raws.items() if raws)
+    def looked_at(self) -> Iterator[tuple[ResourceCalls, ListCall]]:
+        """The resources of which there are records, and the calls of their lists."""
+        for name, raws in self.raws.items():
+            if raws and (call := self.core.mapping.resources[name].list_):
+                yield self.adapter.readers[name], call
 
     def rows(self, name: str) -> JsonRows:
         resource, _, inner = name.partition(".")

@@ -16,7 +16,7 @@ from adapters.doctor.case import Look, counted
 from adapters.doctor.rest.calls import RestCase
 from adapters.examination import LeftOut, Verdict
 from adapters.mapping.checker import SEARCH
-from adapters.mapping.models import FilterParameter, Paging, ResourceMap
+from adapters.mapping.models import FilterParameter, ListCall, Paging, ResourceMap
 from adapters.mapping.paths import plain_steps
 from adapters.rest.adapter import RestAdapter, written_paths
 from adapters.rest.backend import Answer, Ask, Params
@@ -108,16 +108,15 @@ class PageGiven(NamedTuple):
 
 
 def pages(case: RestCase) -> Iterator[Look]:
-    for reader in case.looked_at():
-        run = partial(_list, reader)
+    for reader, call in case.looked_at():
+        run = partial(_list, reader, call)
         yield case.look("pages", reader.name, run, "resources", reader.name, "list")
 
 
-async def _list(reader: ResourceCalls, case: RestCase, look: Look, _: RestSession) -> None:
-    call, listing = case.core.mapping.resources[reader.name].list_, reader.listing()
-    if call is None or listing is None:
-        return
-    if call.page is not None:
+async def _list(
+    reader: ResourceCalls, call: ListCall, case: RestCase, look: Look, _: RestSession
+) -> None:
+    if call.page is not None and (listing := reader.listing()):
         pager, ask = listing
         first, *second = await _first_two(pager, ask, call.page)
         _compared(look, call.page, first, second[0].marks if second else [])
@@ -180,10 +179,7 @@ def _compared(look: Look, page: Paging, given: PageGiven, second: list[str]) -> 
 
 def filters(case: RestCase) -> Iterator[Look]:
     """One look at each parameter, and a word on what has none."""
-    for reader in case.looked_at():
-        call = case.core.mapping.resources[reader.name].list_
-        if call is None:
-            continue
+    for reader, call in case.looked_at():
         for field, by in call.filters.items():
             run, subject = partial(_filter, reader, field, by), f"{reader.name}.{field}"
             at = ("resources", reader.name, "list", "filters", field)
