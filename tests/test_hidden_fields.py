@@ -22,7 +22,7 @@ from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import CLIENT, GOVERNED, RESOURCES
 from gateway.keys.key import new_key
-from gateway.limits.memory import MemoryLimiter
+from gateway.limits.base import MemoryLimiter
 from gateway.policy.reading.document import load_policy
 from gateway.settings import shipped_policy
 from tests.conftest import Begin, RunningGateway, Start

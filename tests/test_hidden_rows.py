@@ -21,7 +21,7 @@ from gateway.app import build
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import CLIENT, PATIENT
 from gateway.keys.key import new_key
-from gateway.limits.memory import MemoryLimiter
+from gateway.limits.base import MemoryLimiter
 from gateway.settings import load_settings
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Answer, Partner

@@ -107,9 +107,8 @@ class AdministratorStore:
         self._store = store
 
     async def list(self) -> Sequence[Administrator]:
-        async with self._store.begin() as connection:
-            rows = await connection.execute(select(table).order_by(table.c.name_key))
-            return [read(row) for row in rows]
+        everybody = select(table).order_by(table.c.name_key)
+        return [read(row) for row in await self._store.rows(everybody)]
 
     async def count(self) -> int:
         async with self._store.glance() as connection:
@@ -124,9 +123,8 @@ class AdministratorStore:
         return await self._one(table.c.id == administrator_id)
 
     async def _one(self, condition: Any) -> Credential | None:
-        async with self._store.begin() as connection:
-            row = (await connection.execute(select(table).where(condition))).one_or_none()
-        return None if row is None else Credential(read(row), row.password)
+        rows = await self._store.rows(select(table).where(condition))
+        return Credential(read(rows[0]), rows[0].password) if rows else None
 
     async def add(
         self, name: str, role: Role, password: str, now: datetime, *, one_time: bool
@@ -138,8 +136,7 @@ class AdministratorStore:
         row = asdict(added) | {"role": role.value, "one_time": int(one_time)}
         row |= {"name_key": name_key(name), "password": password}
         try:
-            async with self._store.begin() as connection:
-                await connection.execute(insert(table).values(row))
+            await self._store.change(insert(table).values(row))
         except IntegrityError as error:
             raise NameTaken(name) from error
         return added

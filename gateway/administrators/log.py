@@ -84,21 +84,18 @@ class DeedLog:
             wanted = wanted.where(table.c.who == who)
         if before is not None:
             wanted = wanted.where(table.c.id < before)
-        async with self._store.begin() as connection:
-            rows = (await connection.execute(wanted)).mappings().all()
         return [
             Deed(
-                **{name: row[name] for name in _NAMES},
-                details=json.loads(row["details"]),
-                number=row["id"],
+                **{name: getattr(row, name) for name in _NAMES},
+                details=json.loads(row.details),
+                number=row.id,
             )
-            for row in rows
+            for row in await self._store.rows(wanted)
         ]
 
     async def forget(self, before: date) -> None:
         """Drops those of the days before that one, in UTC: the audit has dropped its own."""
-        async with self._store.begin() as connection:
-            await connection.execute(delete(table).where(table.c.at < _begin(before)))
+        await self._store.change(delete(table).where(table.c.at < _begin(before)))
 
     async def looks(
         self, resource: str, record: str, since: date | None = None, until: date | None = None
@@ -116,8 +113,7 @@ class DeedLog:
             wanted = wanted.where(table.c.at >= _begin(since))
         if until is not None and until < date.max:
             wanted = wanted.where(table.c.at < _begin(until + timedelta(days=1)))
-        async with self._store.begin() as connection:
-            return [Looks(*row) for row in await connection.execute(wanted)]
+        return [Looks(*row) for row in await self._store.rows(wanted)]
 
 
 def _begin(day: date) -> datetime:

@@ -180,8 +180,7 @@ class AttemptLimiter:
 
     async def forgive(self, subject: str) -> None:
         """Forgets the failures of a subject that has signed in."""
-        async with self._store.begin() as connection:
-            await connection.execute(delete(table).where(table.c.subject == _digest(subject)))
+        await self._store.change(delete(table).where(table.c.subject == _digest(subject)))
 
 
 def of_name(name: str) -> str:

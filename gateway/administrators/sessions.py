@@ -104,33 +104,27 @@ class SessionStore:
 
     async def save(self, token: str, data: Mapping[str, Any]) -> None:
         """Keeps other data; of a session that is over, nothing."""
-        changed = update(table).where(table.c.digest == _digest(token))
-        async with self._store.begin() as connection:
-            await connection.execute(changed.values(data=json.dumps(data)))
+        same = update(table).where(table.c.digest == _digest(token))
+        await self._store.change(same.values(data=json.dumps(data)))
 
     async def end(self, token: str) -> None:
-        await self._delete(table.c.digest == _digest(token))
+        await self._store.change(delete(table).where(table.c.digest == _digest(token)))
 
     async def end_one(self, session_id: str, *, of: str | None = None) -> bool:
         """Ends the one with that id, if it is of that administrator; returns whether it was one."""
         theirs = () if of is None else (table.c.administrator_id == of,)
-        return await self._delete(table.c.id == session_id, *theirs) == 1
+        return await self._store.change(delete(table).where(table.c.id == session_id, *theirs)) == 1
 
     async def end_all(self) -> int:
         """Returns how many there were."""
-        return await self._delete()
-
-    async def _delete(self, *conditions: Any) -> int:
-        async with self._store.begin() as connection:
-            return (await connection.execute(delete(table).where(*conditions))).rowcount
+        return await self._store.change(delete(table))
 
     async def list(self, now: datetime, *, of: str | None = None) -> Sequence[SignedIn]:
         """Returns those that are not over, the newest first; of one administrator or of all."""
         wanted = _lasting(now).order_by(table.c.created_at.desc())
         if of is not None:
             wanted = wanted.where(table.c.administrator_id == of)
-        async with self._store.begin() as connection:
-            return [_read(row) for row in await connection.execute(wanted)]
+        return [_read(row) for row in await self._store.rows(wanted)]
 
 
 def device_token(administrator_id: str, password: str, now: datetime) -> str:

@@ -17,7 +17,7 @@ from gateway.admin.words import check_words
 from gateway.assembly.kit import Kit
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
-from gateway.limits.base import LimiterDown, Peeker, Used
+from gateway.limits.base import Limiter, LimiterDown, Used
 from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
 from gateway.serving import BoundListener
@@ -127,7 +127,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
     keeper: Keeper,
     snapshot: Callable[[], Awaitable[Snapshot]],
     audit: Buffer,
-    limiter: Peeker,
+    limiter: Limiter,
 ) -> BoundListener | None:
     """Where the clinic's administrators work, if anywhere; TLS where the network can reach it."""
     settings, listening = kit.settings, sockets.panel
@@ -184,7 +184,7 @@ def _origins(settings: Settings, port: int) -> frozenset[str]:
     return frozenset(named | {f"http://{name}:{port}" for name in hosts})
 
 
-async def _used(limiter: Peeker, key_ids: Sequence[str]) -> Mapping[str, Used] | None:
+async def _used(limiter: Limiter, key_ids: Sequence[str]) -> Mapping[str, Used] | None:
     try:
         return await limiter.peek(key_ids)
     except LimiterDown:

@@ -113,24 +113,22 @@ class LatestTime:
         return True
 
 
+@dataclass(eq=False)
 class KeyRing:
     """Every key that could be valid, by the digests of its secrets.
 
     While the store can't be read the known keys go on for a minute.
     """
 
-    def __init__(
-        self,
-        store: KeyStore,
-        events: Events,
-        clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime] = utc_now,
-    ) -> None:
-        self._store = store
-        self._events = events
-        self._clock = clock
-        self._latest = LatestTime(store, events, now, clock)
-        self._read_at = clock()
+    store: KeyStore
+    events: Events
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], datetime] = utc_now
+
+    def __post_init__(self) -> None:
+        events = self.events
+        self._latest = LatestTime(self.store, events, self.now, self.clock)
+        self._read_at = self.clock()
         self._mark: object = None
         self._reading = asyncio.Lock()
         self._catching: asyncio.Task[None] | None = None
@@ -149,7 +147,7 @@ class KeyRing:
     @property
     def age(self) -> float:
         """Seconds since the keys were last known to be what the store holds."""
-        return self._clock() - self._read_at
+        return self.clock() - self._read_at
 
     def __len__(self) -> int:
         return len(self._digests)
@@ -160,7 +158,7 @@ class KeyRing:
         KeysBehind where it has been long since the keys were read, unless the caller has seen to
         that; KeysUnreadable where nobody can tell any more.
         """
-        age = self._clock() - self._read_at
+        age = self.clock() - self._read_at
         if age > BEHIND_AFTER:
             if not settled:
                 raise KeysBehind
@@ -195,10 +193,10 @@ class KeyRing:
     async def refresh(self) -> None:
         """Take what changed since the last time; everything anew where the store was put back."""
         async with self._reading:
-            began = self._clock()
-            revision, changed = await self._store.changes(self._revision)
+            began = self.clock()
+            revision, changed = await self.store.changes(self._revision)
             if revision < self._revision:
-                revision, changed = await self._store.changes(-1)
+                revision, changed = await self.store.changes(-1)
                 self._entries.clear()
                 self._digests.clear()
                 self._former.clear()
@@ -223,7 +221,7 @@ class KeyRing:
             return
         used, self._used = self._used, {}
         try:
-            await self._store.save_last_used(used)
+            await self.store.save_last_used(used)
         except BaseException:  # a cancellation too: they are written the next time
             self._used = used | self._used
             raise
@@ -243,7 +241,7 @@ class KeyRing:
         for digest in former:
             self._entries.pop(digest, None)
         if key is None:
-            self._events.report("key_nonsense", key=change.id)
+            self.events.report("key_nonsense", key=change.id)
         elif key.revoked_at is not None:
             former += digests
         else:
@@ -264,7 +262,7 @@ class KeyRing:
             await self._latest.turn()
         # asking the store costs far more than looking whether it seems untouched; what could not be
         # read is asked for again all the same
-        began, mark = self._clock(), self._store.mark()
+        began, mark = self.clock(), self.store.mark()
         certainly = self._following.failing or self._turns % ASK_EVERY == 0
         if certainly or mark is None or mark != self._mark:
             await self.refresh()

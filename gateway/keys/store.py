@@ -268,22 +268,20 @@ class KeyStore:
     async def last_used(self, key_ids: Sequence[str]) -> Mapping[str, datetime]:
         """When each of some keys was last used, where it was at all."""
         found: dict[str, datetime] = {}
-        async with self._store.begin() as connection:
-            for start in range(0, len(key_ids), KEYS_AT_ONCE):
-                some = keys.c.id.in_(key_ids[start : start + KEYS_AT_ONCE])
-                wanted = select(keys.c.id, type_coerce(keys.c.last_used_at, String)).where(some)
-                for key_id, moment in await connection.execute(wanted):
-                    with contextlib.suppress(ValueError):
-                        if (used := read_instant(moment)) is not None:
-                            found[key_id] = used
+        for start in range(0, len(key_ids), KEYS_AT_ONCE):
+            some = keys.c.id.in_(key_ids[start : start + KEYS_AT_ONCE])
+            wanted = select(keys.c.id, type_coerce(keys.c.last_used_at, String)).where(some)
+            for key_id, moment in await self._store.rows(wanted):
+                with contextlib.suppress(ValueError):
+                    if (used := read_instant(moment)) is not None:
+                        found[key_id] = used
         return found
 
     async def unused_since(self, moment: datetime) -> frozenset[str]:
         """The ids of the keys that are older than that, and have not been used since then."""
         idle = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < moment)
         wanted = select(keys.c.id).where(keys.c.created_at < moment, idle)
-        async with self._store.begin() as connection:
-            return frozenset((await connection.execute(wanted)).scalars())
+        return frozenset(key_id for (key_id,) in await self._store.rows(wanted))
 
     async def save_last_used(self, used: Mapping[str, datetime]) -> None:
         """Write times of last use; that is no change that others follow."""

@@ -3,8 +3,7 @@
 from urllib.parse import urlsplit
 
 from gateway.events import Events
-from gateway.limits.base import PATIENCE, Limiter, Peeker
-from gateway.limits.memory import Degrading, MemoryLimiter
+from gateway.limits.base import PATIENCE, Degrading, Limiter, MemoryLimiter
 from gateway.limits.shared import Counters
 
 
@@ -30,7 +29,7 @@ def open_limiter(
     raise ValueError(f"limiter: {place_of(url)} is not possible; use memory: or redis://host:6379")
 
 
-def open_peeker(url: str, counters: Counters | None) -> Peeker:
+def open_peeker(url: str, counters: Counters | None) -> Limiter:
     """What only sees what others count; ValueError as `open_limiter`."""
     if url == "memory:" and counters is not None:
         return counters

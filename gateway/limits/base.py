@@ -1,15 +1,28 @@
-"""What a limiter promises: one counter per key, exact whoever counts at the same time."""
+"""What a limiter promises: one counter per key, exact whoever counts at the same time.
 
-from collections.abc import Mapping, Sequence
+And the limiters that need no other place: that of a single process, and one around a limiter that
+counts for all, which goes on by itself where that is down.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from math import ceil
 from typing import Protocol
 
 from msgspec import Struct
 
+from gateway.background import ended
+from gateway.events import Events
+
 WINDOW = 3600
 # Seconds for which a call waits for what counts for all; then it is counted otherwise.
 PATIENCE = 0.05
-
+# So many calls in a row may wait in vain; then none does, and every so many seconds it is tried.
+FAILURES = 5
+TRY_EVERY = 1.0
 # Counted where it is tried whether anything counts; no key has such an id.
 TRIAL = "trial"
 
@@ -43,20 +56,7 @@ class LimiterFull(LimiterDown):
     """It has no room for one more key; those that it knows are counted as ever."""
 
 
-class Peeker(Protocol):
-    """Sees what is counted."""
-
-    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
-        """What the hours that run have of these keys; nothing is counted by it. LimiterDown.
-
-        A key without an hour that runs is not in it.
-        """
-
-    async def aclose(self) -> None:
-        """Let go of whatever counts."""
-
-
-class Limiter(Peeker, Protocol):
+class Limiter(Protocol):
     """Counts calls in fixed windows of an hour that start at a key's first counted call."""
 
     @property
@@ -68,3 +68,133 @@ class Limiter(Peeker, Protocol):
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call, in one step; a call that is not admitted does not count. LimiterDown."""
+
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What these keys have used of the hours that run, where one does; LimiterDown."""
+
+    async def aclose(self) -> None:
+        """Let go of whatever counts."""
+
+
+class MemoryLimiter:
+    """Exact, and gone with the process; `clock` is monotonic, in seconds."""
+
+    degraded = False
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # key id -> [end of the window, calls admitted in it]; insertion order is order of ending
+        self._windows: dict[str, list[float]] = {}
+
+    async def start(self) -> None:
+        """Nothing: it is there."""
+
+    async def hit(self, key_id: str, limit: int) -> Quota:
+        """Count one call; there is no await in here, so nothing can come between."""
+        now = self._clock()
+        window = self._windows.get(key_id)
+        if window is None or window[0] <= now:
+            window = self._start(key_id, now)
+        reset = whole_seconds(window[0] - now)
+        if window[1] >= limit:
+            return Quota(limit, 0, reset, admitted=False)
+        window[1] += 1
+        return Quota(limit, limit - int(window[1]), reset, admitted=True)
+
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What is used of the hours that run."""
+        now = self._clock()
+        held = ((key_id, self._windows.get(key_id)) for key_id in key_ids)
+        return {
+            key_id: Used(int(window[1]), whole_seconds(window[0] - now))
+            for key_id, window in held
+            if window is not None and window[0] > now
+        }
+
+    async def aclose(self) -> None:
+        """Forget everything."""
+        self._windows.clear()
+
+    def _start(self, key_id: str, now: float) -> list[float]:
+        self._windows.pop(key_id, None)
+        for other, _ in [*takewhile(lambda kept: kept[1][0] <= now, self._windows.items())]:
+            del self._windows[other]
+        window = self._windows[key_id] = [now + WINDOW, 0.0]
+        return window
+
+
+class Degrading:
+    """The inner limiter, and `limit / share` of this process's own where that is down.
+
+    What was counted here is not told to the inner one when that is back: in all, a key has one such
+    share per process more at most, as the windows here last for an hour too, however often the
+    inner one comes and goes.
+    """
+
+    def __init__(self, inner: Limiter, share: int, events: Events) -> None:
+        self._inner = inner
+        self._share = share
+        self._events = events
+        self._here = MemoryLimiter()
+        self._failures = 0
+        self._full = False
+        self._trying: asyncio.Task[None] | None = None
+
+    @property
+    def degraded(self) -> bool:
+        return self._trying is not None
+
+    async def start(self) -> None:
+        """Reach the inner one; where that cannot be, it is down from the beginning."""
+        try:
+            await self._inner.start()
+        except LimiterDown as error:
+            self._failures = FAILURES
+            self._failed(str(error))
+
+    async def hit(self, key_id: str, limit: int) -> Quota:
+        """Count one call, there or here."""
+        if self._trying is None:
+            try:
+                quota = await self._inner.hit(key_id, limit)
+            except LimiterFull as error:
+                if not self._full:
+                    self._full = True
+                    self._events.report("limiter_full", reason=str(error))
+            except LimiterDown as error:
+                self._failed(str(error))
+            else:
+                self._failures = 0
+                return quota
+        self._events.report("counted_here")
+        share = max(limit // self._share, 1) if limit else 0
+        quota = await self._here.hit(key_id, share)
+        return Quota(limit, quota.remaining, quota.reset, quota.admitted)
+
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+        """What counts for all has counted: what is counted here meanwhile is a part at most."""
+        if self._trying is not None:
+            raise LimiterDown("each process counts its share")
+        return await self._inner.peek(key_ids)
+
+    async def aclose(self) -> None:
+        """Close the inner one too."""
+        await ended(self._trying)
+        await self._inner.aclose()
+
+    def _failed(self, why: str) -> None:
+        self._failures += 1
+        if self._failures >= FAILURES and self._trying is None:
+            self._trying = asyncio.create_task(self._try(), name="try the limiter")
+            self._events.report("limiter_down", reason=why)
+
+    async def _try(self) -> None:
+        """No partner's call waits for it: it is tried beside them, with a counter of its own."""
+        while True:
+            await asyncio.sleep(TRY_EVERY)
+            with contextlib.suppress(LimiterDown):
+                await self._inner.hit(TRIAL, 1)
+                break
+        self._failures = 0
+        self._trying = None
+        self._events.report("limiter_back")

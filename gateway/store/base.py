@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,6 +71,16 @@ class Store:
         """
         async with self.begin() as connection:
             return await work(connection)
+
+    async def rows(self, statement: Any) -> Sequence[Any]:
+        """What one statement finds; else as `begin`."""
+        async with self.begin() as connection:
+            return (await connection.execute(statement)).all()
+
+    async def change(self, statement: Any) -> int:
+        """How many rows one statement changed or deleted; else as `begin`."""
+        async with self.begin() as connection:
+            return (await connection.execute(statement)).rowcount
 
     def glance(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A connection for one statement that only reads, as cheap as can be; else as `begin`."""

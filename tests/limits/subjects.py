@@ -5,8 +5,7 @@ from uuid import uuid4
 
 from redis.asyncio import Redis
 
-from gateway.limits.base import Limiter
-from gateway.limits.memory import Degrading, MemoryLimiter
+from gateway.limits.base import Degrading, Limiter, MemoryLimiter
 from gateway.limits.redis import RedisLimiter
 from gateway.limits.shared import Counters
 from tests.heard import Heard

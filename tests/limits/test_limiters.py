@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.limits import open_limiter, place_of
-from gateway.limits.base import Limiter, Quota, Used
-from gateway.limits.memory import MemoryLimiter
+from gateway.limits.base import Limiter, MemoryLimiter, Quota, Used
 from tests.heard import Heard
 from tests.limits.subjects import SUBJECTS, InMemory, Shared, Subject
 

@@ -11,8 +11,7 @@ from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
 from gateway.limits import open_limiter, open_peeker
-from gateway.limits.base import PATIENCE, TRIAL, Limiter, LimiterDown, Quota
-from gateway.limits.memory import FAILURES, Degrading
+from gateway.limits.base import FAILURES, PATIENCE, TRIAL, Degrading, Limiter, LimiterDown, Quota
 from gateway.limits.redis import PREFIX, RedisLimiter
 from tests.heard import Heard
 from tests.limits.subjects import PATIENT

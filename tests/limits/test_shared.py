@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.limits.base import LimiterDown, LimiterFull
-from gateway.limits.memory import Degrading
+from gateway.limits.base import Degrading, LimiterDown, LimiterFull
 from gateway.limits.shared import SLOTS, Counters
 from tests.heard import Heard
 

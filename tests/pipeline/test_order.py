@@ -238,10 +238,10 @@ async def test_after_a_pause_a_key_that_was_revoked_meanwhile_is_refused(
     partner = await partner_of(World())
     ring = partner.gateway.gateway.ring
     other = await partner.with_key()
-    read_at, clock = ring._read_at, ring._clock
+    read_at, clock = ring._read_at, ring.clock
     with monkeypatch.context() as paused:  # the process stands still while the key is revoked
         await partner.gateway.gateway.keys.revoke(other._key_id, datetime.now(UTC))
-        paused.setattr(ring, "_clock", lambda: max(clock(), read_at + 2))
+        paused.setattr(ring, "clock", lambda: max(clock(), read_at + 2))
         assert (await other.get("/stock")).status == 401
 
 
@@ -251,7 +251,7 @@ async def test_while_the_keys_cannot_be_read_nobody_is_told_that_a_key_is_wrong(
     partner = await partner_of(World())
     ring, gateway = partner.gateway.gateway.ring, partner.gateway
     monkeypatch.setattr(ring, "refresh", lambda: asyncio.sleep(0))  # nothing is read any more
-    monkeypatch.setattr(ring, "_clock", lambda: ring._read_at + UNKNOWN_FOR + 1)
+    monkeypatch.setattr(ring, "clock", lambda: ring._read_at + UNKNOWN_FOR + 1)
     for path in ("/clients", "/nowhere", "/openapi.json"):
         answer = await partner.as_key("vk_nonsense").get(path)
         assert (answer.status, answer.data) == (503, {"message": Unavailable.message})
@@ -262,7 +262,7 @@ async def test_while_the_keys_cannot_be_read_nobody_is_told_that_a_key_is_wrong(
         assert ready.status == 503
         reason = (await ready.json())["parts"]["keys"]["reason"]
         assert reason == "the keys were last read 6 seconds ago"
-    monkeypatch.setattr(ring, "_clock", lambda: ring._read_at + KNOWN_FOR + 1)
+    monkeypatch.setattr(ring, "clock", lambda: ring._read_at + KNOWN_FOR + 1)
     assert (await partner.get("/clients")).status == 503
 
 

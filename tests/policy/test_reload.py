@@ -313,7 +313,7 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
     async def down(*_: Any) -> None:
         raise StoreError("locked")
 
-    monkeypatch.setattr(follower.versions, "write", down)
+    monkeypatch.setattr(follower.presence, "say", down)
     write(file, TEXT)
     await until(lambda: hash_of(gateway) == first)
     write(file, WIDE)
@@ -338,7 +338,7 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
         raise StoreError("locked")
 
     monkeypatch.setattr(follower.versions, "revision", down)
-    monkeypatch.setattr(follower.versions, "write", down)
+    monkeypatch.setattr(follower.presence, "say", down)
     first = hash_of(gateway)
     write(file, NARROW)
     await until(lambda: hash_of(gateway) != first)

@@ -114,20 +114,18 @@ class _CaseReader:
             return None
         before = len(self.problems)
         self.members(place, data, _MEMBERS, needed=_MEMBERS)
-        name, level = data.get("name"), None
-        scopes: Mapping[str, AccessLevel] = {}
+        at = {name: (*place, name) for name in data}
+        name, operation, record, sees = data.get("name"), None, None, None
         if "name" in data:
-            self.name((*place, "name"), name)
-        if "key" in data:
-            level, scopes = self.key((*place, "key"), data["key"])
-        operation, record, sees = None, None, None
+            self.name(at["name"], name)
+        level, scopes = self.key(at["key"], data["key"]) if "key" in data else (None, {})
         if "operation" in data:
-            here = (*place, "operation")
-            operation = self.one_of(here, data["operation"], _OPERATIONS, "an operation")
+            known = _OPERATIONS, "an operation"
+            operation = self.one_of(at["operation"], data["operation"], *known)
         if operation is not None and "record" in data:
-            record = self.record((*place, "record"), data["record"], operation)
+            record = self.record(at["record"], data["record"], operation)
         if operation is not None and "sees" in data:
-            sees = self.sees((*place, "sees"), data["sees"], operation.returns, record)
+            sees = self.sees(at["sees"], data["sees"], operation.returns, record)
         if len(self.problems) > before or not (level and operation and record is not None):
             return None
         line, column = self.document.marks[place]

@@ -77,7 +77,7 @@ class Versions:
     """Reads and writes the policies of one store."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
         self.mark = store.mark
 
     async def last(self) -> Version | None:
@@ -126,63 +126,19 @@ class Versions:
             query = query.where(_number < before)
         if digest is not None:
             query = query.where(_hash == digest)
-        async with self._store.begin() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self.store.rows(query)
         return [Event(**_told(row), number=row.id, is_kept=bool(row.is_kept)) for row in rows]
 
     async def revision(self) -> int:
         """Returns the number that grows whenever the running processes are to look."""
-        async with self._store.glance() as connection:
+        async with self.store.glance() as connection:
             return await _revision(connection)
-
-    async def write(self, events: Sequence[Event], process: Process) -> None:
-        """Writes events and the process in one transaction; raises StoreError."""
-        row = {**asdict(process), "state": json.dumps(process.state)}
-
-        async def written(connection: AsyncConnection) -> None:
-            if events:
-                # one after the other, so that the numbers are in the order of commits
-                locked = select(revisions).where(revisions.c.name == "policy").with_for_update()
-                await connection.execute(locked)
-            for event in events:
-                await _write(connection, event)
-            changed = update(_processes).where(_processes.c.id == process.id).values(**row)
-            if (await connection.execute(changed)).rowcount == 0:
-                await connection.execute(insert(_processes).values(**row))
-                old = _processes.c.seen_at < process.seen_at - _FORGOTTEN
-                await connection.execute(delete(_processes).where(old))
-
-        await self._store.run(written)
-
-    async def leave(self, process_id: str) -> None:
-        """Removes a process that serves no more."""
-        async with self._store.begin() as connection:
-            await connection.execute(delete(_processes).where(_processes.c.id == process_id))
-
-    async def forget_dead(self, host: str) -> None:
-        """Removes the processes of this machine that ended without a word."""
-        own = _processes.c.host == host
-        async with self._store.begin() as connection:
-            pids = set((await connection.execute(select(_processes.c.pid).where(own))).scalars())
-        gone = []
-        for pid in pids:
-            try:
-                os.kill(pid, 0)
-            except ProcessLookupError:
-                gone.append(pid)
-            except OSError:  # somebody else's
-                pass
-        if gone:
-            async with self._store.begin() as connection:
-                await connection.execute(delete(_processes).where(own, _processes.c.pid.in_(gone)))
 
     async def running(self, now: datetime) -> list[Process]:
         """Returns the processes that serve, the oldest first."""
         alive = select(_processes).where(_processes.c.seen_at > now - SILENT)
-        async with self._store.begin() as connection:
-            rows = await connection.execute(alive.order_by(_processes.c.started_at))
-            found = rows.mappings().all()
-        return [Process(**{**row, "state": json.loads(row["state"])}) for row in found]
+        found = await self.store.rows(alive.order_by(_processes.c.started_at))
+        return [Process(**{**row._asdict(), "state": json.loads(row.state)}) for row in found]
 
     async def ask(self, decision: Event | None = None) -> int:
         """Has the running processes look, at a decision too; returns the revision to wait for."""
@@ -194,11 +150,10 @@ class Versions:
                 await _write(connection, decision)
             return await _revision(connection)
 
-        return await self._store.run(asked)
+        return await self.store.run(asked)
 
     async def _one(self, query: Any) -> Any:
-        async with self._store.begin() as connection:
-            return (await connection.execute(query)).one_or_none()
+        return next(iter(await self.store.rows(query)), None)
 
 
 def _newest(*conditions: ColumnElement[bool]) -> Any:
@@ -269,12 +224,42 @@ class Presence:
         if not events and not due and (said.state, said.revision) == (state, revision):
             return
         if self.sweeps and (due or said.revision < 0):
-            await self.versions.forget_dead(said.host)
+            await self._forget_dead()
         process = replace(said, seen_at=now, revision=revision, state=state)
-        await self.versions.write(events, process)
+        await self.versions.store.run(lambda connection: _say(connection, process, events))
         self._said = process
+
+    async def _forget_dead(self) -> None:
+        """Removes the processes of this machine that ended without a word."""
+        store, own, gone = self.versions.store, _processes.c.host == self._said.host, []
+        for (pid,) in await store.rows(select(_processes.c.pid).where(own).distinct()):
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                gone.append(pid)
+            except OSError:  # somebody else's
+                pass
+        if gone:
+            await store.change(delete(_processes).where(own, _processes.c.pid.in_(gone)))
 
     async def leave(self) -> None:
         """Removes the row; where the store is down, the row expires."""
         with suppress(StoreError):
-            await self.versions.leave(self._said.id)
+            own = _processes.c.id == self._said.id
+            await self.versions.store.change(delete(_processes).where(own))
+
+
+async def _say(connection: AsyncConnection, process: Process, events: Sequence[Event]) -> None:
+    """Writes events and the process."""
+    if events:
+        # one after the other, so that the numbers are in the order of commits
+        locked = select(revisions).where(revisions.c.name == "policy").with_for_update()
+        await connection.execute(locked)
+    for event in events:
+        await _write(connection, event)
+    row = {**asdict(process), "state": json.dumps(process.state)}
+    changed = update(_processes).where(_processes.c.id == process.id).values(row)
+    if (await connection.execute(changed)).rowcount == 0:
+        await connection.execute(insert(_processes).values(row))
+        old = _processes.c.seen_at < process.seen_at - _FORGOTTEN
+        await connection.execute(delete(_processes).where(old))
