@@ -15,8 +15,8 @@ from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.masks import KINDS, Mask
+from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules, Sight
 from gateway.policy.rows import RowFilter
-from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight
 from gateway.policy.telling.wording import (
     ENGLISH,
     Phrases,

@@ -19,7 +19,7 @@ from gateway.audit.search import EntryFilter, SearchCursor, end_of, search
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
-from gateway.policy.rules import HIDDEN
+from gateway.policy.policy import HIDDEN
 from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Versions
 from gateway.store import Store

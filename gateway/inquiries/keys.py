@@ -17,8 +17,7 @@ from gateway.keys.key import Key
 from gateway.keys.store import KeyStore, KnownSecret
 from gateway.limits.base import Used
 from gateway.policy.masks import Mask
-from gateway.policy.policy import Policy
-from gateway.policy.rules import HIDDEN, WHOLE
+from gateway.policy.policy import HIDDEN, WHOLE, Policy
 from gateway.policy.telling.wording import Phrases, conditions
 from gateway.store import Store
 from gateway.usage.store import CallSums, recent

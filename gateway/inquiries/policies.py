@@ -11,8 +11,8 @@ from adapters.documents.problems import DocumentErrors
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
+from gateway.policy.policy import Rules, narrowed, no_wider
 from gateway.policy.reading.document import Spots, load_policy, spots_of
-from gateway.policy.rules import Rules, narrowed, no_wider
 from gateway.policy.running.file import find
 from gateway.policy.running.keeper import APPROVAL
 from gateway.policy.running.text import read_version

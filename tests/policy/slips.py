@@ -201,6 +201,8 @@ SLIPS = [
      "lastName is a text: put what stands here in quotes"),
     (REASON, f"{REASON}  only: {{FULL: {{isUrgent: ^no}}}}\n", "bad-value",
      "isUrgent must be true or false"),
+    (REASON, f"{REASON}  only: {{status: [^[CONFIRMED]]}}\n", "bad-value",
+     "status is one plain value"),
     (REASON, f"{REASON}  only: {{status: ^confirmed}}\n", "bad-value",
      "status is never confirmed (did you mean CONFIRMED?)"),
     (REASON, f"{REASON}  only: {{FULL: {{createdAt: ^2025-01-01T00:00:00.5Z}}}}\n", "bad-value",

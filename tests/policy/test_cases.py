@@ -16,10 +16,9 @@ from gateway.contract.resources import GOVERNED
 from gateway.policy.cases.file import PolicyCase, read_cases
 from gateway.policy.cases.run import INSIDE, OUTSIDE, cases_beside, coverage, run, verify
 from gateway.policy.masks import Mask, fitting
-from gateway.policy.policy import Policy
+from gateway.policy.policy import HIDDEN, WHOLE, Policy, Sight
 from gateway.policy.reading.document import load_policy, parse_policy
 from gateway.policy.redactor import Redactor
-from gateway.policy.rules import HIDDEN, WHOLE, Sight
 from tests.policies import NEW, TEXT
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"

@@ -23,9 +23,8 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.cases.run import FAILED, cases_beside
-from gateway.policy.policy import Policy
+from gateway.policy.policy import Policy, Rules, no_more
 from gateway.policy.rows import closed
-from gateway.policy.rules import Rules, no_more
 from gateway.policy.running.file import Examiner, find
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.text import write_rules

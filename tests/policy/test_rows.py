@@ -14,6 +14,7 @@ from adapters.documents.document import ProblemList, parse_document
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED, INVOICE, PATIENT, STOCK_ITEM
+from gateway.policy.policy import ResourceRules, opening
 from gateway.policy.reading.resource import read_only
 from gateway.policy.rows import (
     EVERY,
@@ -27,7 +28,6 @@ from gateway.policy.rows import (
     is_ordered,
     shown,
 )
-from gateway.policy.rules import ResourceRules, opening
 from tests.policy.records import JUNK, good, records
 
 PLAIN = [

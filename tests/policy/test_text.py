@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import CITY, INITIAL, LAST, Mask
+from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules, both, narrowed, no_wider
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.rows import ValueTest
-from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, both, narrowed, no_wider
 from gateway.policy.running.text import read_stored, write_rules
 from tests.policies import TEXT, moved, never, part
 from tests.policy.rules import any_rules

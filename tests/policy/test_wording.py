@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED, INVOICE, PATIENT
 from gateway.policy.masks import Mask, read_mask
+from gateway.policy.policy import HIDDEN, WHOLE, Rules, both, no_wider
 from gateway.policy.reading.document import parse_policy, spots_of
 from gateway.policy.rows import NOTHING, RowFilter, ValueTest
-from gateway.policy.rules import HIDDEN, WHOLE, Rules, both, no_wider
 from gateway.policy.telling.wording import (
     Effect,
     Reason,

@@ -13,8 +13,7 @@ from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right
 from gateway.inquiries.keys import Which
 from gateway.inquiries.policies import DAYS, Touched, lines_of, looked, touched, waiting
-from gateway.policy.policy import compile_policy
-from gateway.policy.rules import Rules
+from gateway.policy.policy import Rules, compile_policy
 from gateway.policy.running.file import find
 from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus
 from gateway.policy.running.text import read_version

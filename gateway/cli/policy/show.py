@@ -27,9 +27,8 @@ from gateway.contract.resources import GOVERNED
 from gateway.inquiries.keys import Viewer, lacking, viewer_of
 from gateway.inquiries.policies import is_kept, policy_named
 from gateway.policy.masks import Mask
-from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight, compile_policy
 from gateway.policy.redactor import NoUsableId
-from gateway.policy.rules import WHOLE, AllOrNothing, Sight
 from gateway.policy.telling.preview import Preview, SeenField, preview, specimen
 from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
 from gateway.policy.telling.wording import kind_of, mask_in_words, masks_of, row_sentences

@@ -18,10 +18,9 @@ from adapters.documents.problems import Check, DocumentErrors, Problem, Severity
 from adapters.examination import Survey
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.masks import KINDS, LAST, ROUNDED, Mask
-from gateway.policy.policy import Policy
+from gateway.policy.policy import WHOLE, Policy, Rules, no_more
 from gateway.policy.reading.document import Reading, load_policy, spots_of
 from gateway.policy.reading.resource import ONLY
-from gateway.policy.rules import WHOLE, Rules, no_more
 from gateway.settings import shipped_policy
 
 _MASKS = ", ".join(kind.example for kind in KINDS.values())

@@ -12,9 +12,8 @@ from adapters.documents.problems import DocumentErrors, hint, nearest
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
-from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.policy import Policy, ResourceRules, Rules, compile_policy
 from gateway.policy.reading.resource import NEVER, ONLY, Lists, read_only
-from gateway.policy.rules import ResourceRules, Rules
 
 VERSION = 1
 

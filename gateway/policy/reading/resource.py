@@ -1,7 +1,7 @@
 """Reads what the file says of one resource: the lists of its fields, and its row conditions."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +12,7 @@ from adapters.documents.problems import did_you_mean, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import NUMBER, Field, Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
+from gateway.policy.policy import WHOLE, ResourceRules, Sights, opening
 from gateway.policy.rows import (
     EVERY,
     Bound,
@@ -23,7 +24,6 @@ from gateway.policy.rows import (
     is_ordered,
     path_in_list,
 )
-from gateway.policy.rules import WHOLE, ResourceRules, Sights, opening
 from gateway.policy.values import NoValue, read_value
 
 NEVER = "never"
@@ -264,15 +264,15 @@ class _ConditionReader:
             return EVERY
         tests: dict[str, ValueTest] = {}
         for name, condition in data.items():
-            here = (*place, name)
-            field = self.field(here, name, level)
-            test = self.test(here, field, condition) if field is not None else None
-            if field is None or test is None:
+            here, before = (*place, name), len(self.noted.problems)
+            if (field := self.field(here, name, level)) is None:
                 continue
-            tests[name] = in_closed(field, test)
-            if tests[name].is_empty:
-                text = f"no value of {name} meets this, so that no record would exist"
-                self.refuse(here, "empty-condition", text)
+            test = in_closed(field, self.test(here, field, condition))
+            if len(self.noted.problems) == before:
+                tests[name] = test
+                if test.is_empty:
+                    text = f"no value of {name} meets this, so that no record would exist"
+                    self.refuse(here, "empty-condition", text)
         return RowFilter(tests)
 
     def field(self, place: Place, name: str, level: AccessLevel) -> Field | None:
@@ -297,30 +297,23 @@ class _ConditionReader:
         self.refuse(place, code, text)
         return None
 
-    def test(self, place: Place, field: Field, data: Any) -> ValueTest | None:
-        """What is let be of one field: `A`, `[A, B]`, `{not: [...]}`, `{min: 1, below: 9}`.
-
-        None where it could not be read.
-        """
+    def test(self, place: Place, field: Field, data: Any) -> ValueTest:
+        """What is let be of one field: `A`, `[A, B]`, `{not: [...]}`, `{min: 1, below: 9}`."""
         if not isinstance(data, dict):
-            values = self.values(place, field, data)
-            return None if values is None else ValueTest(allowed=values)
-        before = len(self.noted.problems)
-        barred: frozenset[Value] | None = frozenset()
+            return ValueTest(allowed=frozenset(self.values(place, field, data)))
+        barred: frozenset[Value] = frozenset()
         bounds: dict[bool, Bound] = {}
         if not data:
             self.noted.say(place, "bad-condition", f"{field.name} needs a value, or {_COMPARISONS}")
         for word, given in data.items():
             here = (*place, word)
             if word == NOT:
-                barred = self.values(here, field, given)
+                barred = frozenset(self.values(here, field, given))
             elif word in BOUNDS:
                 self.bound(here, field, given, bounds)
             else:
                 text = f"{word} is no comparison{did_you_mean(word, _WORDS)}; write {_COMPARISONS}"
                 self.refuse(here, "bad-condition", text)
-        if len(self.noted.problems) > before or barred is None:
-            return None
         return ValueTest(barred=barred, low=bounds.get(True), high=bounds.get(False))
 
     def bound(self, place: Place, field: Field, given: Any, bounds: dict[bool, Bound]) -> None:
@@ -333,34 +326,37 @@ class _ConditionReader:
             other = next(name for name, way in BOUNDS.items() if way == (is_low, not included))
             text = f"{word} and {other} bound the same side; keep one of the two"
             self.refuse(place, "bad-condition", text)
-        elif (value := self.value(place, field, given, finer=True)) is not None:
-            bounds[is_low] = Bound(value, included)
+        else:
+            for value in self.value(place, field, given, finer=True):
+                bounds[is_low] = Bound(value, included)
 
-    def values(self, place: Place, field: Field, data: Any) -> frozenset[Value] | None:
-        """One value, or a list of values; None where there is none that can be read."""
-        if not isinstance(data, list):
-            value = self.value(place, field, data)
-            return None if value is None else frozenset({value})
-        if not data:
+    def values(self, place: Place, field: Field, data: Any) -> Iterator[Value]:
+        """The one value, or those of a list, that can be read."""
+        if data == []:
             text = f"no value of {field.name} is named here: write them, such as [A, B]"
             self.refuse(place, "empty-condition", text)
-            return None
-        found = [self.value((*place, at), field, given) for at, given in enumerate(data)]
-        return None if None in found else frozenset(found)
+        if not isinstance(data, list):
+            yield from self.value(place, field, data)
+            return
+        for at, given in enumerate(data):
+            yield from self.value((*place, at), field, given)
 
-    def value(self, place: Place, field: Field, given: Any, *, finer: bool = False) -> Value | None:
-        """The value as it is compared; None where it is none of the field's, which is said.
+    def value(
+        self, place: Place, field: Field, given: Any, *, finer: bool = False
+    ) -> Iterator[Value]:
+        """The value as it is compared; says where it is none of the field's.
 
         A bound may be `finer` than answers: more than two places, parts of a second.
         """
         text = f"{field.name}: nothing stands here; a record without it never meets a condition"
-        if finer:
-            with suppress(ValueError):
-                return comparable(field, given if field.format is NUMBER else str(given))
         try:
+            if finer:
+                with suppress(ValueError):
+                    yield comparable(field, given if field.format is NUMBER else str(given))
+                    return
             if given is not None:
-                return comparable(field, read_value(field, given))
+                yield comparable(field, read_value(field, given))
+                return
         except NoValue as error:
             text = f"{field.name} {error}"
         self.noted.say(place, "bad-value", text)
-        return None

@@ -14,9 +14,8 @@ from adapters.documents.document import LARGEST
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.policy.cases.file import LARGEST as LARGEST_CASES
 from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
-from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.policy import Policy, compile_policy, narrowed
 from gateway.policy.reading.document import parse_policy
-from gateway.policy.rules import narrowed
 from gateway.policy.running.text import read_version, write_rules
 from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused

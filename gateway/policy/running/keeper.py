@@ -15,8 +15,7 @@ from gateway.contract.fields import write_instant
 from gateway.events import Events
 from gateway.observe.lines import printable
 from gateway.policy.cases.run import summary
-from gateway.policy.policy import Policy
-from gateway.policy.rules import no_wider
+from gateway.policy.policy import Policy, no_wider
 from gateway.policy.running.file import Examined, Examiner, Snapshot, find
 from gateway.policy.running.versions import HELD, RAN, REFUSED, Event, Version
 from gateway.store.base import StoreError

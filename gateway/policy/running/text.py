@@ -20,9 +20,9 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import read_mask
+from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
 from gateway.policy.reading.resource import ONLY, read_only
 from gateway.policy.rows import EVERY, NOTHING, RowFilter, conditions_in_file, path_in_list
-from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
 from gateway.policy.running.versions import Version
 
 # Bytes: what two files of the largest size both say may take more room than either.

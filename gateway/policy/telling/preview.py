@@ -17,9 +17,8 @@ from adapters.documents.document import read_document
 from gateway.contract import fields as formats
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Field, Resource
-from gateway.policy.policy import Policy
+from gateway.policy.policy import HIDDEN, Policy, Sight
 from gateway.policy.redactor import Redactor
-from gateway.policy.rules import HIDDEN, Sight
 from gateway.policy.telling.wording import conditions
 from gateway.policy.values import at
 
@@ -83,19 +82,16 @@ def preview(
 
 def specimen(resource: Resource) -> Record:
     """A record of the resource, as answers carry it; its ids name the other specimens."""
-    made: Record = {}
-    for field in resource.fields:
-        made[field.name] = None if field.fields else _value(resource, field, field.name, 0)
-        if field.fields:
-            members = [(inner, f"{field.name}[].{inner.name}") for inner in field.fields]
-            made[field.name] = [
-                {inner.name: _value(resource, inner, path, number) for inner, path in members}
-                for number in range(ITEMS)
-            ]
-    return made
+    return {field.name: _value(resource, field, field.name) for field in resource.fields}
 
 
-def _value(resource: Resource, field: Field, path: str, number: int) -> Any:
+def _value(resource: Resource, field: Field, path: str, number: int = 0) -> Any:
+    if field.fields:
+        members = [(inner, f"{path}[].{inner.name}") for inner in field.fields]
+        return [
+            {inner.name: _value(resource, inner, place, each) for inner, place in members}
+            for each in range(ITEMS)
+        ]
     if field.format is formats.UUID:
         named = f"{field.refers}.id" if field.refers else f"{resource.name}.{path}"
         return str(uuid5(_NAMESPACE, f"{named}.{number}" if number and not field.refers else named))

@@ -11,10 +11,10 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask
+from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
 from gateway.policy.reading.document import MASK, Spot, Spots
 from gateway.policy.reading.resource import ONLY
 from gateway.policy.rows import RowFilter, Value, conditions_in_file, shown
-from gateway.policy.rules import HIDDEN, WHOLE, ResourceRules, Rules, Sight, no_more
 
 T = TypeVar("T")
 
