@@ -26,7 +26,7 @@ from adapters.base import (
     Trouble,
 )
 from adapters.mapped.plan import RowPlan
-from adapters.mapping.narrowing import SORTED, is_ordered, meets
+from adapters.mapping.narrowing import SORTED, all_hold, is_ordered
 from adapters.values.convert import Converter, Unreadable
 
 # Stands for a row that has no usable id: a page counts it as skipped.
@@ -100,8 +100,7 @@ class RowReader:
 
     def exists(self, row: Any, only: Only = ()) -> bool:
         """Whether the row is a record that exists for who asks; nothing of it is reported."""
-        judged = self._judged_by
-        return not only or all(meets(judged[each.field].shown(row), each) for each in only)
+        return not only or all_hold(only, lambda name: self._judged_by[name].shown(row))
 
     def missing(self) -> NotFound:
         return NotFound(f"no {self.resource} has that id")

@@ -117,3 +117,11 @@ class FreeDay:
     def _slots(self, starts: Iterable[datetime]) -> list[Interval]:
         slots = {Interval(start, start + self.lasts) for start in starts}
         return sorted(filter(self.is_free, slots))
+
+
+def free_slots(
+    day: date, zone: ZoneInfo, shifts: Iterable[Shift], busy: Iterable[Interval], *,
+    duration: timedelta, step: timedelta, now: datetime,
+) -> list[Interval]:  # fmt: skip
+    """The free slots of a local day, for an adapter of one's own."""
+    return FreeDay(day, zone, duration, now, tuple(busy)).worked(shifts, step)

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from adapters.base import Condition
+from adapters.base import Condition, Only
 
 _ORDERED: Mapping[str, Callable[[Any, Any], bool]] = {
     "min": operator.ge,
@@ -15,6 +15,11 @@ _ORDERED: Mapping[str, Callable[[Any, Any], bool]] = {
     "below": operator.lt,
 }
 SORTED = frozenset({"date-time", "date", "number", "integer", "money", "percent"})
+
+
+def all_hold(only: Only, shown: Callable[[str], Any]) -> bool:
+    """Whether all conditions hold of a record; `shown` is the value of one of its fields."""
+    return all(meets(shown(each.field), each) for each in only)
 
 
 def meets(value: Any, condition: Condition) -> bool:
