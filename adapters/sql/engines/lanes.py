@@ -56,6 +56,7 @@ class Driver(Protocol):
     """What one kind of database does in its own way.
 
     `never_committed`: what an error of a COMMIT is about that proves that there is no booking.
+    `unreadable`: what the driver raises beside DRIVER_ERRORS where an answer is none.
     `question`: what a ping asks. `inspection`: seconds for all statements of a mapping, as over a
     slow line each takes its time.
     """
@@ -69,6 +70,7 @@ class Driver(Protocol):
     never_committed: ClassVar[frozenset[ErrorKind]] = frozenset(
         {ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED}
     )
+    unreadable: ClassVar[tuple[type[Exception], ...]] = ()
     question: ClassVar[str] = "SELECT 1"
     readers: ClassVar[int] = READERS
     bookers: ClassVar[int] = BOOKERS
@@ -147,7 +149,8 @@ class Attempt:
         """Whether the connection is in a known state: an answer came to all that was asked."""
         if isinstance(error, DBAPIError):
             return self._kind(error) is not ErrorKind.DOWN
-        return isinstance(error, Exception) and not isinstance(error, OSError)
+        lost: tuple[type[Exception], ...] = (OSError, *self.driver.unreadable)
+        return isinstance(error, Exception) and not isinstance(error, lost)
 
     def pause_after(self, error: Exception) -> float:
         """Seconds until another attempt where that does no harm; else raises the AdapterError."""
@@ -251,7 +254,7 @@ class PoolLane(Lane):
             while True:
                 try:
                     return await self._transaction(attempt, work)
-                except DRIVER_ERRORS as error:
+                except (*DRIVER_ERRORS, *self._driver.unreadable) as error:
                     pause = attempt.pause_after(error)
                 await asyncio.sleep(pause)
         finally:
@@ -346,7 +349,7 @@ class ThreadLane(Lane):
             while True:
                 try:
                     return self._transaction(attempt, work)
-                except DRIVER_ERRORS as error:
+                except (*DRIVER_ERRORS, *self._driver.unreadable) as error:
                     time.sleep(attempt.pause_after(error))
 
         if not self._room.take():

@@ -17,6 +17,7 @@ from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]  # it comes without types
 import sqlalchemy as sa
+from asyncpg.pgproto import pgproto  # type: ignore[import-untyped]
 from sqlalchemy import Connection, Executable, case, cast, event, func, literal_column, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
@@ -189,6 +190,7 @@ class PostgresDriver(PoolDriver):
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # what the desk commits meanwhile is seen when a booking looks again
     begin_booking = "BEGIN ISOLATION LEVEL READ COMMITTED"
+    unreadable = (asyncpg.InternalClientError, pgproto.BufferError)
 
     def __init__(self, address: URL) -> None:
         self.speech = PostgresSpeech()

@@ -9,7 +9,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import asyncpg  # type: ignore[import-untyped]
 import pytest
+from asyncpg.pgproto import pgproto  # type: ignore[import-untyped]
 from sqlalchemy import Connection, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
@@ -328,6 +330,31 @@ async def test_a_dead_connection_fails_neither_the_next_read_nor_the_next_bookin
         for _ in range(READERS * 2):
             assert await engine.read(query("SELECT 1")) == [(1,)]
         assert await engine.book(change("UPDATE counter SET value = 9 WHERE name = 'a'")) == 1
+
+
+@pytest.mark.parametrize("kind", [pgproto.BufferError, asyncpg.ProtocolError])
+async def test_an_answer_that_the_driver_cannot_read_ends_its_connection(
+    kind: type[Exception],
+) -> None:
+    """Neither is an error of the database's interface, and what the line still holds is unknown."""
+    with postgres_database() as url:
+        engine = open_engine(url, timeout=2.0, booking_timeout=2.0)
+        seen = []
+
+        def pid(connection: Connection) -> int:
+            return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+
+        def unreadable(connection: Connection) -> None:
+            seen.append(pid(connection))
+            raise kind("not enough data to read one byte")
+
+        try:
+            for ask in (engine.read, engine.book):
+                with pytest.raises(BackendNonsense):
+                    await ask(unreadable)
+                assert await ask(pid) not in seen
+        finally:
+            await engine.aclose()
 
 
 @SERVERS  # a file gives up no connection
