@@ -168,8 +168,7 @@ class AdministratorStore:
 
     async def use_up(self, administrator_id: str, kept: str) -> bool:
         """Returns whether a password that counts once was unused; from now on it is used."""
-        async with self._store.begin() as connection:
-            return await _swap(connection, administrator_id, kept, "")
+        return await self._store.change(_same(administrator_id, kept).values(password="")) == 1
 
     async def set_role(self, administrator_id: str, role: Role) -> None:
         """Sets another role; raises NoSuchAdministrator, LastAdmin."""
@@ -190,13 +189,13 @@ class AdministratorStore:
 
 async def prove(connection: AsyncConnection, administrator_id: str, kept: str) -> None:
     """Holds a password to the end of the transaction; raises PasswordChanged where it is gone."""
-    if not await _swap(connection, administrator_id, kept, kept):
+    held = await connection.execute(_same(administrator_id, kept).values(password=kept))
+    if held.rowcount != 1:
         raise PasswordChanged
 
 
-async def _swap(connection: AsyncConnection, administrator_id: str, kept: str, new: str) -> bool:
-    same = update(table).where(table.c.id == administrator_id, table.c.password == kept)
-    return (await connection.execute(same.values(password=new))).rowcount == 1
+def _same(administrator_id: str, kept: str) -> Update:
+    return update(table).where(table.c.id == administrator_id, table.c.password == kept)
 
 
 async def _alter(

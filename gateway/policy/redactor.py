@@ -8,7 +8,6 @@ that can't be used become null and are reported.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn
 from uuid import UUID
@@ -20,7 +19,7 @@ from adapters.base import Only, Record, Report, Trouble
 from gateway.contract.fields import Field, Resource, opened
 from gateway.policy.masks import Mask
 from gateway.policy.rows import EVERY, RowFilter
-from gateway.policy.values import Soundness, struct, value_type, written_value
+from gateway.policy.values import soundness, struct, value_type, written_value
 
 # All that reading or writing a value may raise; a lone surrogate is a ValueError.
 _BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
@@ -56,9 +55,10 @@ class Redactor:
         self.fields = opened(resource.fields, self.visible | masks.keys())
         self._shape = struct(resource.title, self.fields)
         self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
-        self._sound = Soundness(self.fields)
+        self._sound = soundness(self.fields)
         self._encode = msgspec.json.Encoder().encode
-        self._mender = _Mender(resource.name, self.fields, report, masks)
+        self._resource = resource.name
+        self._report = report
         self._hide = hiding(self.fields, masks) if masks else None
 
     def one(self, record: Record) -> bytes:
@@ -70,8 +70,8 @@ class Redactor:
                     self._hide(view)
                 return self._encode(view)
         except _BROKEN:
-            pass  # which value it was, and what remains, the mender finds out
-        return self._encode(self._mender.record(record))
+            pass  # which value it was, and what remains, is found out one by one
+        return self._encode(self._mended(record))
 
     def many(self, records: list[Record]) -> tuple[bytes, int]:
         """A JSON array, and how many records were left out for lack of a usable id."""
@@ -89,6 +89,61 @@ class Redactor:
             with suppress(NoUsableId):
                 parts.append(self.one(record))
         return b"[" + b",".join(parts) + b"]", len(records) - len(parts)
+
+    def _mended(self, raw: Any) -> Record:
+        """The record, read value by value; what can't be used is null."""
+        if not isinstance(raw, dict):
+            self._no_id("id", "")
+        known = ""  # for the clinic's log, whether or not a partner may see it
+        with suppress(*_BROKEN):
+            known = str(msgspec.convert(raw.get("id"), UUID))
+        return self._members(self.fields, raw, "", known)
+
+    def _members(self, fields: tuple[Field, ...], raw: Record, prefix: str, record: str) -> Record:
+        """The open members in their order; NoUsableId where `id` is one and can't be read."""
+        mended: Record = {}
+        for field in fields:
+            path, value = prefix + field.name, raw.get(field.name)
+            if value is not None:
+                value = (self._items if field.fields else self._value)(field, value, path, record)
+            if value is None and not field.nullable:
+                self._no_id(path, record)
+            mended[field.name] = value
+        return mended
+
+    def _items(self, field: Field, raw: Any, path: str, record: str) -> list[Record] | None:
+        """The list's objects; one that is none, or has no usable id, is left out."""
+        if not isinstance(raw, list | tuple):
+            self._unreadable(path, record)
+            return None
+        mended = []
+        for item in raw:
+            if not isinstance(item, dict):
+                self._unreadable(f"{path}[]", record)
+                continue
+            with suppress(NoUsableId):
+                mended.append(self._members(field.fields, item, f"{path}[].", record))
+        return mended
+
+    def _value(self, field: Field, raw: Any, path: str, record: str) -> Any:
+        try:
+            value = msgspec.convert(raw, value_type(field))
+            if written_value(field).fullmatch(msgspec.json.encode(value)):
+                return self.masks[path](value) if path in self.masks else value
+        except _BROKEN:
+            pass
+        # An id that can't be used is reported once, as what it means for the record.
+        if field.nullable:
+            unknown = bool(field.values) and isinstance(raw, str)
+            self._unreadable(path, record, "unknown code" if unknown else "unreadable")
+        return None
+
+    def _unreadable(self, path: str, record: str, kind: str = "unreadable") -> None:
+        self._report(Trouble(kind, self._resource, path, record))
+
+    def _no_id(self, path: str, record: str) -> NoReturn:
+        self._report(Trouble("no id", self._resource, path, record))
+        raise NoUsableId(self._resource)
 
 
 def hiding(
@@ -114,70 +169,3 @@ def hiding(
                 hide_item(item)
 
     return hide
-
-
-@dataclass(frozen=True, slots=True)
-class _Mender:
-    """Reads a record value by value, replacing by null what can't be used."""
-
-    resource: str
-    fields: tuple[Field, ...]
-    report: Report
-    masks: Mapping[str, Mask]
-
-    def record(self, raw: Any) -> Record:
-        if not isinstance(raw, dict):
-            self.no_id("id", "")
-        known = ""  # for the clinic's log, whether or not a partner may see it
-        with suppress(*_BROKEN):
-            known = str(msgspec.convert(raw.get("id"), UUID))
-        return self.members(self.fields, raw, "", known)
-
-    def members(self, fields: tuple[Field, ...], raw: Record, prefix: str, record: str) -> Record:
-        """The open members in their order; NoUsableId where `id` is one and can't be read."""
-        mended: Record = {}
-        for field in fields:
-            path, value = prefix + field.name, raw.get(field.name)
-            if value is None:
-                mended[field.name] = None
-            elif field.fields:
-                mended[field.name] = self.items(field, value, path, record)
-            else:
-                mended[field.name] = self.value(field, value, path, record)
-            if mended[field.name] is None and not field.nullable:
-                self.no_id(path, record)
-        return mended
-
-    def items(self, field: Field, raw: Any, path: str, record: str) -> list[Record] | None:
-        """The list's objects; one that is none, or has no usable id, is left out."""
-        if not isinstance(raw, list | tuple):
-            self.unreadable(path, record)
-            return None
-        mended = []
-        for item in raw:
-            if not isinstance(item, dict):
-                self.unreadable(f"{path}[]", record)
-                continue
-            with suppress(NoUsableId):
-                mended.append(self.members(field.fields, item, f"{path}[].", record))
-        return mended
-
-    def value(self, field: Field, raw: Any, path: str, record: str) -> Any:
-        try:
-            value = msgspec.convert(raw, value_type(field))
-            if written_value(field).fullmatch(msgspec.json.encode(value)):
-                return self.masks[path](value) if path in self.masks else value
-        except _BROKEN:
-            pass
-        # An id that can't be used is reported once, as what it means for the record.
-        if field.nullable:
-            unknown = bool(field.values) and isinstance(raw, str)
-            self.unreadable(path, record, "unknown code" if unknown else "unreadable")
-        return None
-
-    def unreadable(self, path: str, record: str, kind: str = "unreadable") -> None:
-        self.report(Trouble(kind, self.resource, path, record))
-
-    def no_id(self, path: str, record: str) -> NoReturn:
-        self.report(Trouble("no id", self.resource, path, record))
-        raise NoUsableId(self.resource)

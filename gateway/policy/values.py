@@ -1,13 +1,14 @@
 """How the value of an open field is read and how it must look when it is written, by the contract.
 
 Two checks stand behind each other. `struct` gives types that a whole view must convert to at once:
-they tell a day that exists from one that does not. `Soundness` looks at what is left: `45.00` or
+they tell a day that exists from one that does not. `soundness` looks at what is left: `45.00` or
 `45.0`, a time in UTC or with an offset. Where either says no, each value is read by itself, and
 `written_value` has the last word on its bytes.
 """
 
 import re
 import sys
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -63,38 +64,35 @@ def struct(name: str, fields: tuple[Field, ...]) -> Any:
     return msgspec.defstruct(name, members, kw_only=True, frozen=True, gc=False)
 
 
-class Soundness:
-    """Whether a converted view says what it may: the part of a form that no type can tell.
+def soundness(fields: tuple[Field, ...]) -> Callable[[Any], bool]:
+    """What tells whether a converted view says what it may: what no type can tell of a form.
 
     A time is in UTC and in whole seconds, an amount has two places, a colour six digits.
     """
+    plain = [field for field in fields if not field.fields]
+    instants = [field.name for field in plain if field.format is formats.INSTANT]
+    patterns = [
+        (field.name, re.compile(field.format.pattern).fullmatch)
+        for field in plain
+        if field.format.name in _BY_PATTERN and field.format.pattern
+    ]
+    lists = [(field.name, soundness(field.fields)) for field in fields if field.fields]
 
-    __slots__ = ("_instants", "_lists", "_patterns")
-
-    def __init__(self, fields: tuple[Field, ...]) -> None:
-        plain = [field for field in fields if not field.fields]
-        self._instants = [field.name for field in plain if field.format is formats.INSTANT]
-        self._patterns = [
-            (field.name, re.compile(field.format.pattern).fullmatch)
-            for field in plain
-            if field.format.name in _BY_PATTERN and field.format.pattern
-        ]
-        self._lists = [(field.name, Soundness(field.fields)) for field in fields if field.fields]
-
-    def __call__(self, view: Any) -> bool:
-        for name in self._instants:
+    def is_sound(view: Any) -> bool:
+        for name in instants:
             moment = getattr(view, name)
             if moment is not None and (moment.tzinfo is not UTC or moment.microsecond):
                 return False
-        for name, matches in self._patterns:
+        for name, matches in patterns:
             text = getattr(view, name)
             if text is not None and matches(text) is None:
                 return False
-        for name, sound in self._lists:
-            items = getattr(view, name)
-            if items is not None and not all(map(sound, items)):
+        for name, is_item_sound in lists:
+            if not all(map(is_item_sound, getattr(view, name) or ())):
                 return False
         return True
+
+    return is_sound
 
 
 def written_value(field: Field) -> re.Pattern[bytes]:

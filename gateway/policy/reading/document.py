@@ -13,7 +13,7 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.policy import Policy, ResourceRules, Rules, compile_policy
-from gateway.policy.reading.resource import NEVER, ONLY, Lists, read_only
+from gateway.policy.reading.resource import NEVER, ONLY, ResourceReader
 
 VERSION = 1
 
@@ -45,7 +45,7 @@ class Reading:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.lists: dict[str, Lists] = {}
+        self.lists: dict[str, ResourceReader] = {}
         self.rules: Rules = {}
         self._noted = ProblemList(document)
         names = document.data.keys() if isinstance(document.data, dict) else {""}
@@ -105,7 +105,7 @@ class Reading:
                 text = "must hold the lists BASIC, STANDARD and FULL, each in a line below it"
                 self._noted.say(place, "bad-resource", f"{resource.name} {text}")
             return ResourceRules({}, {})
-        lists = self.lists[resource.name] = Lists(self._noted, resource)
+        lists = self.lists[resource.name] = ResourceReader(self._noted, resource)
         meant = {self._stranger(*place, name) for name in data if name not in _MEMBERS}
         for name, listed in data.items():
             if name != ONLY and (name in _MEMBERS or isinstance(listed, list)):
@@ -117,7 +117,7 @@ class Reading:
         rules = ResourceRules(lists.sights(), {})
         if ONLY not in data:
             return rules
-        return replace(rules, rows=read_only(self._noted, resource, data[ONLY], rules))
+        return replace(rules, rows=lists.only(data[ONLY], rules))
 
 
 Spot = tuple[int, int]  # a line and a column, counted from 1

@@ -44,8 +44,11 @@ _NOTHING = {"no", "none", "nothing", "nobody", "empty", "-", "--", "n/a", "false
 _paths_in = re.compile(r"\w[\w.]*(?:\[\][\w.]*)*").findall
 
 
-class Lists:
-    """What the file says of one resource's fields, as far as it was read."""
+class ResourceReader:
+    """What the file says of one resource, as far as it was read.
+
+    `opens` and `masks` say of fields which level does, and where.
+    """
 
     def __init__(self, noted: ProblemList, resource: Resource) -> None:
         self.noted = noted
@@ -56,6 +59,10 @@ class Lists:
         self._meant: set[str] = set()
         # What could not be read, or stands a second time, may hold any of the fields.
         self._is_whole = (resource.name,) not in noted.document.partial
+
+    def refuse(self, place: Place, code: str, text: str) -> None:
+        """Says what is wrong with the name at a place."""
+        self.noted.say(place, code, text, at_key=True)
 
     def read(self, place: Place, listed: Any) -> None:
         """One list: what a level adds, or what no key sees; `place` ends with its name."""
@@ -68,7 +75,7 @@ class Lists:
             if listed is None or str(listed).lower() in _NOTHING:
                 remedy = "; write [] for none"
             text = f"{place[-1]} must be a list of fields{remedy}"
-            self.noted.say(place, "bad-level", text, at_key=True)
+            self.refuse(place, "bad-level", text)
             return
         level = _LISTS.get(str(place[-1]))
         for index, item in enumerate(listed):
@@ -111,29 +118,18 @@ class Lists:
     def _stranger(self, place: Place, path: str, mask: str = "") -> None:
         slip = slip_of(self.resource, path, mask)
         self._meant.update(slip.meant)
-        self.noted.say(place, slip.code, slip.text, at_key=True)
+        self.refuse(place, slip.code, slip.text)
 
     def _doubled(self, place: Place, path: str, verb: str, first: Place) -> None:
         line = self.noted.document.marks[first][0]
         text = f"{self.resource.name}.{path} {verb} already in line {line}; keep one of the two"
-        self.noted.say(place, "doubled-field", text, at_key=True)
+        self.refuse(place, "doubled-field", text)
 
     def sights(self) -> dict[str, Sights]:
         """What the levels see of each field that was read; says which ones are missing."""
         for path in self.resource.paths:
             if path not in self.opens and path not in self._meant and self._is_whole:
-                place: Place = (self.resource.name,)
-                verb, remedy = "is missing", "see it (BASIC, STANDARD or FULL)"
-                if path in self.masks:
-                    place, verb, remedy = (
-                        self.masks[path][2],
-                        "stands under a mask only",
-                        "see it whole",
-                    )
-                text = f"{self.resource.name}.{path} {verb}; add it to the first level that may"
-                self.noted.say(
-                    place, "missing-field", f"{text} {remedy}, or to {NEVER}", at_key=True
-                )
+                self._missing(path)
         for path in self.masks.keys() & self.opens.keys():
             (first, opened), (level, _, place) = self.opens[path], self.masks[path]
             if first is not None and LEVELS.index(level) >= LEVELS.index(first):
@@ -142,7 +138,7 @@ class Lists:
                     f" {self.noted.document.marks[opened][0]}), so that no mask of {level} is ever"
                     " seen; a mask stands at a lower level"
                 )
-                self.noted.say(place, "mask-not-lower", text, at_key=True)
+                self.refuse(place, "mask-not-lower", text)
         return {
             path: opening(self.opens[path][0], *self.masks.get(path, ())[:2])
             for path in self.resource.paths
@@ -155,7 +151,137 @@ class Lists:
         if path in self.masks:
             place, verb, remedy = self.masks[path][2], "stands under a mask only", "see it whole"
         text = f"{self.resource.name}.{path} {verb}; add it to the first level that may {remedy}"
-        self.noted.say(place, "missing-field", f"{text}, or to {NEVER}", at_key=True)
+        self.refuse(place, "missing-field", f"{text}, or to {NEVER}")
+
+    def only(self, data: Any, rules: ResourceRules) -> dict[AccessLevel, RowFilter]:
+        """The rows of each level that has conditions; `rules` says what levels see of fields."""
+        place, before = (self.resource.name, ONLY), len(self.noted.problems)
+        if not isinstance(data, dict) or data.keys().isdisjoint(_LEVELS):
+            return dict.fromkeys(LEVELS, self._rows(place, data, LEVELS[0], rules))
+        found: dict[AccessLevel, RowFilter] = {}
+        for name, conditions in data.items():
+            if name in _LEVELS:
+                level = _LEVELS[name]
+                found[level] = self._rows((*place, name), conditions, level, rules)
+            else:
+                text = f"{name} stands beside levels, and is none{did_you_mean(name, _LEVELS)}: put"
+                text = f"{text} a condition under those that it is for, or under all"
+                self.refuse((*place, name), "bad-only", text)
+        for lower, higher in pairwise(LEVELS) if len(self.noted.problems) == before else ():
+            if higher in found and not found.get(lower, EVERY).within(found[higher]):
+                text = (
+                    f"{lower} sees records of {self.resource.name} that {higher} does not: a level"
+                    " sees all that the one before it sees"
+                )
+                self.refuse((*place, higher.value), "narrower-level", text)
+        return found
+
+    def _rows(self, place: Place, data: Any, level: AccessLevel, rules: ResourceRules) -> RowFilter:
+        """The conditions of a level, each of a field that it sees whole."""
+        if not isinstance(data, dict) or not data:
+            text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
+            self.refuse(place, "bad-only", text)
+            return EVERY
+        tests: dict[str, ValueTest] = {}
+        for name, condition in data.items():
+            here, before = (*place, name), len(self.noted.problems)
+            if (field := self._field(here, name, level, rules)) is None:
+                continue
+            test = in_closed(field, self._test(here, field, condition))
+            if len(self.noted.problems) == before:
+                tests[name] = test
+                if test.is_empty:
+                    text = f"no value of {name} meets this, so that no record would exist"
+                    self.refuse(here, "empty-condition", text)
+        return RowFilter(tests)
+
+    def _field(
+        self, place: Place, name: str, level: AccessLevel, rules: ResourceRules
+    ) -> Field | None:
+        """The field of that name, where a condition at the level may be about it."""
+        resource = self.resource
+        if name not in resource.paths:
+            slip = slip_of(resource, name)
+            code, text = slip.code, slip.text
+            if near := nearest(name, _LEVELS):
+                code, text = "unknown-level", f"{name} is not a level (did you mean {near}?)"
+        elif "[]" in name or resource.at(name).many:
+            code = "condition-on-list"
+            text = f"{resource.name}.{name} stands in a list, of which no condition can be"
+        elif name in rules.fields and rules.sight(name, level) is not WHOLE:
+            code, first = "condition-on-hidden", rules.opened_at(name)
+            text = (
+                f"{resource.name}.{name} is not whole at {level}: a condition tells what the field"
+                f" says; {f'it opens at {first}' if first else 'no level sees it'}"
+            )
+        else:
+            return resource.at(name)
+        self.refuse(place, code, text)
+        return None
+
+    def _test(self, place: Place, field: Field, data: Any) -> ValueTest:
+        """What is let be of one field: `A`, `[A, B]`, `{not: [...]}`, `{min: 1, below: 9}`."""
+        if not isinstance(data, dict):
+            return ValueTest(allowed=frozenset(self._values(place, field, data)))
+        barred: frozenset[Value] = frozenset()
+        bounds: dict[bool, Bound] = {}
+        if not data:
+            self.noted.say(place, "bad-condition", f"{field.name} needs a value, or {_COMPARISONS}")
+        for word, given in data.items():
+            here = (*place, word)
+            if word == NOT:
+                barred = frozenset(self._values(here, field, given))
+            elif word in BOUNDS:
+                self._bound(here, field, given, bounds)
+            else:
+                text = f"{word} is no comparison{did_you_mean(word, _WORDS)}; write {_COMPARISONS}"
+                self.refuse(here, "bad-condition", text)
+        return ValueTest(barred=barred, low=bounds.get(True), high=bounds.get(False))
+
+    def _bound(self, place: Place, field: Field, given: Any, bounds: dict[bool, Bound]) -> None:
+        word = str(place[-1])
+        is_low, included = BOUNDS[word]
+        if not is_ordered(field):
+            text = f"{field.name} has no order: write a list of values, or not: and a list"
+            self.refuse(place, "unordered-field", text)
+        elif is_low in bounds:
+            other = next(name for name, way in BOUNDS.items() if way == (is_low, not included))
+            text = f"{word} and {other} bound the same side; keep one of the two"
+            self.refuse(place, "bad-condition", text)
+        else:
+            for value in self._value(place, field, given, finer=True):
+                bounds[is_low] = Bound(value, included)
+
+    def _values(self, place: Place, field: Field, data: Any) -> Iterator[Value]:
+        """The one value, or those of a list, that can be read."""
+        if data == []:
+            text = f"no value of {field.name} is named here: write them, such as [A, B]"
+            self.refuse(place, "empty-condition", text)
+        if not isinstance(data, list):
+            yield from self._value(place, field, data)
+            return
+        for at, given in enumerate(data):
+            yield from self._value((*place, at), field, given)
+
+    def _value(
+        self, place: Place, field: Field, given: Any, *, finer: bool = False
+    ) -> Iterator[Value]:
+        """The value as it is compared; says where it is none of the field's.
+
+        A bound may be `finer` than answers: more than two places, parts of a second.
+        """
+        text = f"{field.name}: nothing stands here; a record without it never meets a condition"
+        try:
+            if finer:
+                with suppress(ValueError):
+                    yield comparable(field, given if field.format is NUMBER else str(given))
+                    return
+            if given is not None:
+                yield comparable(field, read_value(field, given))
+                return
+        except NoValue as error:
+            text = f"{field.name} {error}"
+        self.noted.say(place, "bad-value", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,146 +343,3 @@ def _misfit(resource: Resource, path: str, written: Any) -> tuple[str, str]:
     if isinstance(written, str):
         return "unknown-mask", f"{written} is no mask{did_you_mean(written, KINDS)}: {fits}"
     return "unknown-mask", f"behind {path} stands no mask: {fits}"
-
-
-def read_only(
-    noted: ProblemList, resource: Resource, data: Any, rules: ResourceRules
-) -> dict[AccessLevel, RowFilter]:
-    """The rows of each level that has conditions; `rules` says what the levels see of fields."""
-    reader = _ConditionReader(noted, resource, rules)
-    place = (resource.name, ONLY)
-    if not isinstance(data, dict) or data.keys().isdisjoint(_LEVELS):
-        return dict.fromkeys(LEVELS, reader.rows(place, data, LEVELS[0]))
-    found: dict[AccessLevel, RowFilter] = {}
-    before = len(noted.problems)
-    for name, conditions in data.items():
-        if name in _LEVELS:
-            found[_LEVELS[name]] = reader.rows((*place, name), conditions, _LEVELS[name])
-        else:
-            text = f"{name} stands beside levels, and is none{did_you_mean(name, _LEVELS)}: put a"
-            text = f"{text} condition under those that it is for, or under all"
-            noted.say((*place, name), "bad-only", text, at_key=True)
-    for lower, higher in pairwise(LEVELS) if len(noted.problems) == before else ():
-        if higher in found and not found.get(lower, EVERY).within(found[higher]):
-            text = (
-                f"{lower} sees records of {resource.name} that {higher} does not: a level"
-                " sees all that the one before it sees"
-            )
-            noted.say((*place, higher.value), "narrower-level", text, at_key=True)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _ConditionReader:
-    noted: ProblemList
-    resource: Resource
-    rules: ResourceRules
-
-    def refuse(self, place: Place, code: str, text: str) -> None:
-        """Says what is wrong with the name at a place."""
-        self.noted.say(place, code, text, at_key=True)
-
-    def rows(self, place: Place, data: Any, level: AccessLevel) -> RowFilter:
-        """The conditions of a level, each of a field that it sees whole."""
-        if not isinstance(data, dict) or not data:
-            text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
-            self.refuse(place, "bad-only", text)
-            return EVERY
-        tests: dict[str, ValueTest] = {}
-        for name, condition in data.items():
-            here, before = (*place, name), len(self.noted.problems)
-            if (field := self.field(here, name, level)) is None:
-                continue
-            test = in_closed(field, self.test(here, field, condition))
-            if len(self.noted.problems) == before:
-                tests[name] = test
-                if test.is_empty:
-                    text = f"no value of {name} meets this, so that no record would exist"
-                    self.refuse(here, "empty-condition", text)
-        return RowFilter(tests)
-
-    def field(self, place: Place, name: str, level: AccessLevel) -> Field | None:
-        """The field of that name, where a condition at the level may be about it."""
-        resource, rules = self.resource, self.rules
-        if name not in resource.paths:
-            slip = slip_of(resource, name)
-            code, text = slip.code, slip.text
-            if near := nearest(name, _LEVELS):
-                code, text = "unknown-level", f"{name} is not a level (did you mean {near}?)"
-        elif "[]" in name or resource.at(name).many:
-            code = "condition-on-list"
-            text = f"{resource.name}.{name} stands in a list, of which no condition can be"
-        elif name in rules.fields and rules.sight(name, level) is not WHOLE:
-            code, first = "condition-on-hidden", rules.opened_at(name)
-            text = (
-                f"{resource.name}.{name} is not whole at {level}: a condition tells what the field"
-                f" says; {f'it opens at {first}' if first else 'no level sees it'}"
-            )
-        else:
-            return resource.at(name)
-        self.refuse(place, code, text)
-        return None
-
-    def test(self, place: Place, field: Field, data: Any) -> ValueTest:
-        """What is let be of one field: `A`, `[A, B]`, `{not: [...]}`, `{min: 1, below: 9}`."""
-        if not isinstance(data, dict):
-            return ValueTest(allowed=frozenset(self.values(place, field, data)))
-        barred: frozenset[Value] = frozenset()
-        bounds: dict[bool, Bound] = {}
-        if not data:
-            self.noted.say(place, "bad-condition", f"{field.name} needs a value, or {_COMPARISONS}")
-        for word, given in data.items():
-            here = (*place, word)
-            if word == NOT:
-                barred = frozenset(self.values(here, field, given))
-            elif word in BOUNDS:
-                self.bound(here, field, given, bounds)
-            else:
-                text = f"{word} is no comparison{did_you_mean(word, _WORDS)}; write {_COMPARISONS}"
-                self.refuse(here, "bad-condition", text)
-        return ValueTest(barred=barred, low=bounds.get(True), high=bounds.get(False))
-
-    def bound(self, place: Place, field: Field, given: Any, bounds: dict[bool, Bound]) -> None:
-        word = str(place[-1])
-        is_low, included = BOUNDS[word]
-        if not is_ordered(field):
-            text = f"{field.name} has no order: write a list of values, or not: and a list"
-            self.refuse(place, "unordered-field", text)
-        elif is_low in bounds:
-            other = next(name for name, way in BOUNDS.items() if way == (is_low, not included))
-            text = f"{word} and {other} bound the same side; keep one of the two"
-            self.refuse(place, "bad-condition", text)
-        else:
-            for value in self.value(place, field, given, finer=True):
-                bounds[is_low] = Bound(value, included)
-
-    def values(self, place: Place, field: Field, data: Any) -> Iterator[Value]:
-        """The one value, or those of a list, that can be read."""
-        if data == []:
-            text = f"no value of {field.name} is named here: write them, such as [A, B]"
-            self.refuse(place, "empty-condition", text)
-        if not isinstance(data, list):
-            yield from self.value(place, field, data)
-            return
-        for at, given in enumerate(data):
-            yield from self.value((*place, at), field, given)
-
-    def value(
-        self, place: Place, field: Field, given: Any, *, finer: bool = False
-    ) -> Iterator[Value]:
-        """The value as it is compared; says where it is none of the field's.
-
-        A bound may be `finer` than answers: more than two places, parts of a second.
-        """
-        text = f"{field.name}: nothing stands here; a record without it never meets a condition"
-        try:
-            if finer:
-                with suppress(ValueError):
-                    yield comparable(field, given if field.format is NUMBER else str(given))
-                    return
-            if given is not None:
-                yield comparable(field, read_value(field, given))
-                return
-        except NoValue as error:
-            text = f"{field.name} {error}"
-        self.noted.say(place, "bad-value", text)
