@@ -95,6 +95,7 @@ async def heard_of(port: int, sent: bytes, cuts: list[int]) -> Heard:
         writer.transport.abort()
 
 
+@pytest.mark.long
 @pytest.mark.fuzz
 async def test_answers_do_not_depend_on_the_pieces(booker: Partner) -> None:
     chance = random.Random(SEED)

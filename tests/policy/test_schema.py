@@ -143,6 +143,7 @@ def part_of(draw: st.DrawFn, resource: Resource) -> str:
     return "\n".join([f"{resource.name}:", *lines, ""])
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_whatever_can_be_used_fits(data: st.DataObject) -> None:

@@ -263,6 +263,7 @@ def test_one_mask_for_another_shows_some_more_and_some_less() -> None:
         assert other.effect is Effect.OTHER
 
 
+@pytest.mark.long
 @given(any_rules(), any_rules())
 def test_what_two_policies_both_show_is_no_wider_than_either(one: Rules, other: Rules) -> None:
     shared = both(one, other)
@@ -272,6 +273,7 @@ def test_what_two_policies_both_show_is_no_wider_than_either(one: Rules, other: 
         assert all(change.effect is Effect.LOSS for change in changes(each, shared))
 
 
+@pytest.mark.long
 @given(any_rules(), any_rules())
 def test_a_change_that_widens_nothing_is_no_wider_and_the_other_way_round(
     one: Rules, other: Rules

@@ -57,6 +57,7 @@ def all_wait(several: Several) -> str | None:
     return hashes.pop() if (set(each), waits, len(hashes)) == (names, {"cases"}, 1) else None
 
 
+@pytest.mark.long
 def test_all_workers_hide_at_once_and_go_on_so_after_a_roll_a_kill_and_a_restart(
     folder: Path,
 ) -> None:

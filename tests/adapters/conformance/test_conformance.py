@@ -39,8 +39,8 @@ def made(
         yield opened
 
 
-class TestPostgres(AdapterConformance):
-    kind = "postgresql"
+class TestSqlite(AdapterConformance):
+    kind = "sqlite"
     how = SmallPractice
     cannot: ClassVar[set[str]] = {"write_unreadable"}  # its columns have types
 
@@ -53,12 +53,13 @@ class TestPostgres(AdapterConformance):
 
 
 @pytest.mark.long
-class TestMariadb(TestPostgres):
+class TestPostgres(TestSqlite):
+    kind = "postgresql"
+
+
+@pytest.mark.long
+class TestMariadb(TestSqlite):
     kind = "mariadb"
-
-
-class TestSqlite(TestPostgres):
-    kind = "sqlite"
 
 
 class TestCachedAndGuarded(TestSqlite):

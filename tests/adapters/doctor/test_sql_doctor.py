@@ -509,7 +509,7 @@ def said(findings: list[Finding]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("rows", [400, None])
+@pytest.mark.parametrize("rows", [400, pytest.param(None, marks=pytest.mark.long)])
 async def test_nothing_fails_a_partner_of_the_sample_clinic(
     database: Path, rows: int | None
 ) -> None:
