@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from types import TracebackType
 
 from adapters.asking import ASKING
 from adapters.base import BackendUnavailable, LeftAlone
@@ -200,33 +200,76 @@ def _too_much() -> BackendUnavailable:
 
 
 class Deadline:
-    """So many seconds for what is done inside, in one task; `late` once they are over.
+    """So many seconds for each call, from where its `with deadline.span()` begins.
 
     What is late is cancelled, and TimeoutError comes out; unless, cancelled, it still answers or
-    says itself what became of it. It costs less than asyncio.timeout, which has to be awaited.
+    says itself what became of it.
     """
 
-    __slots__ = ("_cancelling", "_seconds", "_task", "_timer", "late", "until")
-
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
+        # in the order of their ends
+        self.running: dict[CallSpan, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def span(self) -> "CallSpan":
+        return CallSpan(self)
+
+    def watch(self, loop: asyncio.AbstractEventLoop, until: float) -> None:
+        """Look at what runs when the first of it is late."""
+        if self._timer is None or self._timer.cancelled():
+            self._timer = loop.call_at(until, self._look, loop)
+
+    def aclose(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        for span in list(self.running):
+            if span.until > loop.time():
+                self.watch(loop, span.until)
+                break
+            span.end()
+
+
+class CallSpan:
+    """One call's time; `late` once it is over."""
+
+    __slots__ = ("_cancelling", "_deadline", "_task", "late", "until")
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
         self.late = False
 
-    def __enter__(self) -> "Deadline":
-        loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[Any] = asyncio.current_task(loop)  # type: ignore[assignment]
-        self._cancelling = self._task.cancelling()
-        self.until = loop.time() + self._seconds
-        self._timer = loop.call_at(self.until, self._end)
+    def __enter__(self) -> "CallSpan":
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline is for what runs in a task")
+        loop = task.get_loop()
+        self._task = task
+        self._cancelling = task.cancelling()
+        self.until = loop.time() + self._deadline.seconds
+        self._deadline.running[self] = None
+        self._deadline.watch(loop, self.until)
         return self
 
-    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
-        self._timer.cancel()
-        if self.late:
-            others = self._task.uncancel() > self._cancelling
-            if isinstance(error, asyncio.CancelledError) and not others:
-                raise TimeoutError from error
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if not self.late:
+            del self._deadline.running[self]
+            return
+        others = self._task.uncancel() > self._cancelling
+        if kind is not None and issubclass(kind, asyncio.CancelledError) and not others:
+            raise TimeoutError from error
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """The time is over."""
         self.late = True
+        del self._deadline.running[self]
         self._task.cancel()

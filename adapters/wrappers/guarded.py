@@ -88,15 +88,16 @@ class Guarded(Around):
         self.room = CallLimiter(limits.in_flight, limits.queue, limits.patience)
         bookings = max(1, limits.in_flight // 2)
         self._bookings = CallLimiter(bookings, limits.queue, limits.patience)
-        reading, booking = limits.timeout + limits.grace, limits.booking_timeout + limits.grace
-        self._one = CallKind("read_one", reading)
-        self._many = CallKind("read_many", reading)
+        self._reading = Deadline(limits.timeout + limits.grace)
+        self._booking = Deadline(limits.booking_timeout + limits.grace)
+        self._one = CallKind("read_one", self._reading)
+        self._many = CallKind("read_many", self._reading)
         looks = ceil(WATCHED_AT_ONCE / WATCHED_IN_A_READ)
-        looking = looks * limits.timeout + limits.grace
-        self._look = CallKind("find_overwritten", looking, counted=DOWN)
-        self._quick_look = replace(self._look, seconds=reading)
-        self._find = CallKind("find_appointments", booking)
-        self._create = CallKind("create_appointment", booking, OutcomeUnknown, retried=False)
+        self._looking = Deadline(looks * limits.timeout + limits.grace)
+        self._look = CallKind("find_overwritten", self._looking, counted=DOWN)
+        self._quick_look = replace(self._look, deadline=self._reading)
+        self._find = CallKind("find_appointments", self._booking)
+        self._create = CallKind("create_appointment", self._booking, OutcomeUnknown, retried=False)
 
     @property
     def breaker(self) -> str:
@@ -133,6 +134,13 @@ class Guarded(Around):
         await super().ping()
         self._breaker.end_pause()
 
+    async def aclose(self) -> None:
+        """Let go of the inner adapter."""
+        self._reading.aclose()
+        self._booking.aclose()
+        self._looking.aclose()
+        await super().aclose()
+
     async def _book(self, kind: "CallKind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
         await self._wait_for(self._bookings, kind, "appointments")
         try:
@@ -158,7 +166,7 @@ class Guarded(Around):
         """The call's turn, once there is room; as `_wait_for` where it can't go through."""
         await self._wait_for(self.room, kind, resource)
         try:
-            return self._breaker.enter(kind.seconds)
+            return self._breaker.enter(kind.deadline.seconds)
         except BackendUnavailable:
             self.room.leave()
             self._called(kind.verb, resource, "not asked", None)
@@ -173,20 +181,20 @@ class Guarded(Around):
         outcome, asking, began = "given up", ASKING.get(), perf_counter()
         begun = asking.begin(kind.verb, resource) if asking.traced else None
         try:
-            with Deadline(kind.seconds) as deadline:
+            with kind.deadline.span() as span:
                 try:
                     answer = await ask(*given)
                 except BackendUnavailable:
-                    left = deadline.until - asyncio.get_running_loop().time()
+                    left = span.until - asyncio.get_running_loop().time()
                     # one that took long met a crowd, which a second try would only make larger;
                     # and of a half-open breaker there is one probe
-                    worth_another = left >= kind.seconds / 2 and self._breaker.closed
+                    worth_another = left >= kind.deadline.seconds / 2 and self._breaker.closed
                     if not (kind.retried and worth_another):
                         raise
                     await asyncio.sleep(random.uniform(*PAUSE))  # noqa: S311  # nosec B311
                     answer = await ask(*given)
         except Exception as error:
-            was_late = isinstance(error, TimeoutError) and deadline.late
+            was_late = isinstance(error, TimeoutError) and span.late
             known = kind.late(f"the adapter did not end {kind.verb} in time") if was_late else error
             self._learn(kind, turn, known)
             outcome = type(known).__name__ if isinstance(known, AdapterError) else "fault"
@@ -221,13 +229,13 @@ class Guarded(Around):
 
 @dataclass(frozen=True, slots=True)
 class CallKind:
-    """How one verb is asked: for how long, what it is to be late, whether it is tried again.
+    """How one verb is asked: its deadline, what it is to be late, whether it is tried again.
 
     `counted` are the errors that count as failures for the breaker.
     """
 
     verb: str
-    seconds: float
+    deadline: Deadline
     late: type[AdapterError] = BackendTimeout
     retried: bool = True
     counted: tuple[type[AdapterError], ...] = FAILURES

@@ -121,7 +121,9 @@ def refuse_oddities(request: web.BaseRequest) -> None:
             raise errors.NotARequest("Transfer-Encoding", "does not exist in HTTP/1.0")
         if [text.strip().lower() for text in headers.getall(TRANSFER_ENCODING)] != ["chunked"]:
             raise errors.NotARequest("Transfer-Encoding", "must be chunked and nothing else")
-    if any(text.strip().lower() != "100-continue" for text in headers.getall(EXPECT, ())):
+    if EXPECT in headers and {text.strip().lower() for text in headers.getall(EXPECT)} != {
+        "100-continue"
+    }:
         raise errors.ExpectationFailed
     if request.method == "CONNECT":
         raise errors.MethodNotAllowed("GET, HEAD, POST")
