@@ -5,7 +5,7 @@ looks one up.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import TypeAlias
@@ -169,11 +169,11 @@ class Policy:
     rules: Rules
     redactors: Mapping[tuple[str, AccessLevel], Redactor]
     has_rows: bool
+    # the hash as it is shown and logged
+    short_hash: str = field(init=False)
 
-    @property
-    def short_hash(self) -> str:
-        """The hash as it is shown and logged."""
-        return self.hash[:12]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "short_hash", self.hash[:12])
 
     def redactor(self, resource: str, level: AccessLevel) -> Redactor:
         """The level's view of a resource; each has the same one of what no level governs."""

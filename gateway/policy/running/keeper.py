@@ -127,7 +127,7 @@ class Keeper:
 
     def policy(self) -> Policy:
         """Returns the policy that runs; a request asks once."""
-        return self.status.policy
+        return (self._status or self.status).policy
 
     def written(self, events: Sequence[Event]) -> None:
         """Forgets events that the store has now."""
