@@ -168,7 +168,8 @@ class AdministratorStore:
 
     async def use_up(self, administrator_id: str, kept: str) -> bool:
         """Returns whether a password that counts once was unused; from now on it is used."""
-        return await self._store.change(_same(administrator_id, kept).values(password="")) == 1
+        used = _same(administrator_id, kept).values({table.c.password: ""})
+        return await self._store.change(used) == 1
 
     async def set_role(self, administrator_id: str, role: Role) -> None:
         """Sets another role; raises NoSuchAdministrator, LastAdmin."""

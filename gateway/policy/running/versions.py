@@ -104,10 +104,12 @@ class Versions:
         self, digest: str, said: str, opposite: str, ending: Sequence[str]
     ) -> Event | None:
         """Returns the last such decision, unless the opposite or another policy came after it."""
+        # nosemgrep: digests-are-compared-in-constant-time - the hash of a policy is no secret
+        own, other = _hash == digest, _hash != digest
         query = select(_history).where(
-            _number == _newest(_event == said, _hash == digest),
-            _number > _newest(_event == opposite, _hash == digest),
-            _number > _newest(_event.in_(ending), _hash != digest),
+            _number == _newest(_event == said, own),
+            _number > _newest(_event == opposite, own),
+            _number > _newest(_event.in_(ending), other),
         )
         row = await self._one(query)
         return Event(**_told(row)) if row else None
@@ -125,6 +127,7 @@ class Versions:
         if before is not None:
             query = query.where(_number < before)
         if digest is not None:
+            # nosemgrep: digests-are-compared-in-constant-time - the hash of a policy is no secret
             query = query.where(_hash == digest)
         rows = await self.store.rows(query)
         return [Event(**_told(row), number=row.id, is_kept=bool(row.is_kept)) for row in rows]
