@@ -135,6 +135,7 @@ ROOMS_OF = {
     "alembic": ("gateway.store",),
     "prometheus_client": ("gateway.observe.metrics",),
     "opentelemetry": ("gateway.observe.otlp",),
+    "aiocache": ("adapters.wrappers.redis",),
     "cachebox": ("adapters.wrappers.memory", "adapters.ids"),
     "pytest": ("adapters.conformance",),
     "watchfiles": ("gateway.policy.running.follower",),

@@ -11,9 +11,12 @@ from collections.abc import Coroutine, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
 
+from aiocache.backends.redis import RedisCache  # type: ignore[import-untyped]  # it has no types
+from aiocache.serializers import NullSerializer  # type: ignore[import-untyped]  # nor here
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import BlockingConnectionPool
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -48,15 +51,7 @@ class RedisMemory:
         self._names = blake2b(b"cache names" + scope, key=secret, digest_size=32).digest()
         self._cipher = AESGCM(blake2b(b"cache", key=secret, digest_size=32).digest())
         self._prefix = f"{PREFIX}:{self._digest('scope')[:16]}"
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=CONNECTIONS,
-            timeout=PATIENCE,
-            socket_timeout=SILENCE,
-            socket_connect_timeout=SILENCE,
-            retry=Retry(NoBackoff(), 0),
-        )
-        self._redis: Any = Redis.from_pool(pool)
+        self._cache = _cache(url)
         self._breaker = Breaker(FAILURES, PAUSE)
         self._most = most + LONGER
         self._owed: set[str] = set()
@@ -68,7 +63,7 @@ class RedisMemory:
         if mark in self._owed:
             return None, None
         name, mark_name = self._name(key), self._name(mark)
-        answer = await self._asking(self._redis.mget([mark_name, name]))
+        answer = await self._asking(self._cache.multi_get([mark_name, name]))
         if answer is None:
             return None, None
         version, sealed = (mark and answer[0]) or _NEVER_DROPPED, answer[1] or b""
@@ -80,7 +75,7 @@ class RedisMemory:
     async def keep(self, key: str, version: bytes, data: bytes, seconds: float) -> None:
         name, nonce = self._name(key), os.urandom(_NONCE)
         sealed = self._cipher.encrypt(nonce, data, name.encode() + version)
-        await self._asking(self._redis.set(name, nonce + sealed, px=int(seconds * 1000)))
+        await self._asking(self._cache.set(name, nonce + sealed, ttl=float(seconds)))
 
     async def drop(self, marks: Sequence[str]) -> None:
         """For all at once; where that cannot be, for this process at once, and for all later."""
@@ -94,13 +89,12 @@ class RedisMemory:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._redis.aclose()
+        # its own close() is one that Redis' client warns of
+        await self._cache.client.aclose()
 
     async def _dropped(self, marks: Sequence[str]) -> bool:
-        together = self._redis.pipeline()
-        for mark in marks:
-            together.set(self._name(mark), os.urandom(_TOKEN), px=int(self._most * 1000))
-        return bool(await self._asking(together.execute()))
+        pairs = [(self._name(each), os.urandom(_TOKEN)) for each in marks]
+        return bool(await self._asking(self._cache.multi_set(pairs, ttl=self._most)))
 
     async def _pay(self) -> None:
         deadline = asyncio.get_running_loop().time() + self._most
@@ -148,3 +142,26 @@ class RedisMemory:
         self._asked.discard(task)
         if not task.cancelled():
             task.exception()  # who asked may have given up
+
+
+def _cache(url: str) -> Any:
+    given = parse_url(url)
+    return RedisCache(
+        # bytes, never an object: what is read from Redis is not run
+        serializer=NullSerializer(encoding=None),
+        timeout=0,
+        endpoint=given.get("host", "127.0.0.1"),
+        port=given.get("port", 6379),
+        db=given.get("db", 0),
+        password=given.get("password"),
+        pool_max_size=CONNECTIONS,
+        create_connection_timeout=SILENCE,
+        ssl="connection_class" in given,
+        connection_pool_class=BlockingConnectionPool,
+        connection_pool_kwargs={
+            "username": given.get("username"),
+            "timeout": PATIENCE,
+            "socket_timeout": SILENCE,
+            "retry": Retry(NoBackoff(), 0),
+        },
+    )
