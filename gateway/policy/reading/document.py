@@ -13,7 +13,7 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.policy import Policy, ResourceRules, Rules, compile_policy
-from gateway.policy.reading.resource import NEVER, ONLY, ResourceReader
+from gateway.policy.reading.resource import NEVER, ONLY, RulesReader
 
 VERSION = 1
 
@@ -45,7 +45,7 @@ class Reading:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.lists: dict[str, ResourceReader] = {}
+        self.lists: dict[str, RulesReader] = {}
         self.rules: Rules = {}
         self._noted = ProblemList(document)
         names = document.data.keys() if isinstance(document.data, dict) else {""}
@@ -105,7 +105,7 @@ class Reading:
                 text = "must hold the lists BASIC, STANDARD and FULL, each in a line below it"
                 self._noted.say(place, "bad-resource", f"{resource.name} {text}")
             return ResourceRules({}, {})
-        lists = self.lists[resource.name] = ResourceReader(self._noted, resource)
+        lists = self.lists[resource.name] = RulesReader(self._noted, resource)
         meant = {self._stranger(*place, name) for name in data if name not in _MEMBERS}
         for name, listed in data.items():
             if name != ONLY and (name in _MEMBERS or isinstance(listed, list)):

@@ -44,7 +44,7 @@ _NOTHING = {"no", "none", "nothing", "nobody", "empty", "-", "--", "n/a", "false
 _paths_in = re.compile(r"\w[\w.]*(?:\[\][\w.]*)*").findall
 
 
-class ResourceReader:
+class RulesReader:
     """What the file says of one resource, as far as it was read.
 
     `opens` and `masks` say of fields which level does, and where.

@@ -21,7 +21,7 @@ from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import read_mask
 from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules, Sight, Sights
-from gateway.policy.reading.resource import ONLY, ResourceReader
+from gateway.policy.reading.resource import ONLY, RulesReader
 from gateway.policy.rows import EVERY, NOTHING, RowFilter, conditions_in_file, path_in_list
 from gateway.policy.running.versions import Version
 
@@ -114,6 +114,6 @@ def _rows(
     if rest:
         noted = ProblemList(document)
         seen = ResourceRules(dict.fromkeys(resource.paths, _ALL), {})
-        rows = ResourceReader(noted, resource).only(rest, seen)
+        rows = RulesReader(noted, resource).only(rest, seen)
         tests |= (_NO_RECORD if noted.problems or not rows else rows[LEVELS[0]]).tests
     return RowFilter(tests)
