@@ -237,9 +237,12 @@ class Day:
 
 
 def whole_second(moment: datetime) -> datetime:
-    """The first whole second that is not before the moment."""
+    """The first whole second that is not before the moment; the last of the calendar at its end."""
     whole = moment.replace(microsecond=0)
-    return whole if whole == moment else whole + timedelta(seconds=1)
+    try:
+        return whole if whole == moment else whole + timedelta(seconds=1)
+    except OverflowError:
+        return whole
 
 
 def instant_text(moment: datetime) -> str:

@@ -44,6 +44,7 @@ HORIZONS = (365, 36_500)
 def moments() -> Iterator[str]:
     """Every end with every offset, and then some at random."""
     yield from (f"{day}T{clock}{offset}" for day in DAYS for clock in CLOCKS for offset in OFFSETS)
+    yield from (f"{day}T23:59:59.999999{offset}" for day in DAYS for offset in OFFSETS)
     chance = random.Random(os.environ.get("FUZZ_SEED", "1"))
     for _ in range(CASES):
         day, clock = chance.choice([*DAYS, _any_day(chance)]), chance.choice(CLOCKS)

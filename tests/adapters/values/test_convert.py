@@ -221,7 +221,11 @@ def test_nothing_that_is_written_later_lies_before_what_is_written_first(
 def test_since_survives_the_ends_of_the_calendar() -> None:
     assert PARIS.first_written(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) > "9999-12-31"
     assert PARIS.since(datetime(1, 1, 1, tzinfo=UTC)).startswith("0001-01-01")
-    assert PARIS.since(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)) > "9999-12-31"
+    last = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    assert PARIS.since(last) > "9999-12-31"
+    assert times.UtcTime().since(last) == "9999-12-31 23:59:59"
+    assert times.ZonedTime().since(last) == "9999-12-31 23:59:59+00:00"
+    assert times.Epoch().since(last) == 253_402_300_799
 
 
 def test_a_time_in_an_hour_that_comes_twice_may_be_either() -> None:
