@@ -6,24 +6,19 @@ whole record at once is the fast way; where that fails, each value is read by it
 that can't be used become null and are reported.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NoReturn
 from uuid import UUID
 
 import msgspec
-from msgspec.structs import force_setattr
 
 from adapters.base import Only, Record, Report, Trouble
 from gateway.contract.fields import Field, Resource, opened
 from gateway.policy.masks import Mask
 from gateway.policy.rows import EVERY, RowFilter
-from gateway.policy.values import soundness, struct, value_type, written_value
-
-# All that reading or writing a value may raise; a lone surrogate is a ValueError.
-_BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
-NO_MASKS: Mapping[str, Mask] = MappingProxyType({})
+from gateway.policy.values import BROKEN, NO_MASKS, finisher, struct, typed_value
 
 
 class NoUsableId(Exception):
@@ -55,21 +50,18 @@ class Redactor:
         self.fields = opened(resource.fields, self.visible | masks.keys())
         self._shape = struct(resource.title, self.fields)
         self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
-        self._sound = soundness(self.fields)
+        self._finish = finisher(self.fields, masks)
         self._encode = msgspec.json.Encoder().encode
         self._resource = resource.name
         self._report = report
-        self._hide = hiding(self.fields, masks) if masks else None
 
     def one(self, record: Record) -> bytes:
         """The record's open fields as a JSON object; NoUsableId where an open id is unusable."""
         try:
             view = msgspec.convert(record, self._shape)
-            if self._sound(view):
-                if self._hide is not None:
-                    self._hide(view)
+            if self._finish(view):
                 return self._encode(view)
-        except _BROKEN:
+        except BROKEN:
             pass  # which value it was, and what remains, is found out one by one
         return self._encode(self._mended(record))
 
@@ -77,12 +69,9 @@ class Redactor:
         """A JSON array, and how many records were left out for lack of a usable id."""
         try:
             views = msgspec.convert(records, self._shapes)
-            if all(map(self._sound, views)):
-                if self._hide is not None:
-                    for view in views:
-                        self._hide(view)
+            if all(map(self._finish, views)):
                 return self._encode(views), 0
-        except _BROKEN:
+        except BROKEN:
             pass
         parts = []
         for record in records:
@@ -95,7 +84,7 @@ class Redactor:
         if not isinstance(raw, dict):
             self._no_id("id", "")
         known = ""  # for the clinic's log, whether or not a partner may see it
-        with suppress(*_BROKEN):
+        with suppress(*BROKEN):
             known = str(msgspec.convert(raw.get("id"), UUID))
         return self._members(self.fields, raw, "", known)
 
@@ -127,10 +116,9 @@ class Redactor:
 
     def _value(self, field: Field, raw: Any, path: str, record: str) -> Any:
         try:
-            value = msgspec.convert(raw, value_type(field))
-            if written_value(field).fullmatch(msgspec.json.encode(value)):
-                return self.masks[path](value) if path in self.masks else value
-        except _BROKEN:
+            value = typed_value(field, raw)
+            return self.masks[path](value) if path in self.masks else value
+        except BROKEN:
             pass
         # An id that can't be used is reported once, as what it means for the record.
         if field.nullable:
@@ -144,28 +132,3 @@ class Redactor:
     def _no_id(self, path: str, record: str) -> NoReturn:
         self._report(Trouble("no id", self._resource, path, record))
         raise NoUsableId(self._resource)
-
-
-def hiding(
-    fields: tuple[Field, ...], masks: Mapping[str, Mask], prefix: str = ""
-) -> Callable[[Any], None]:
-    """What puts the masked values into a view in the place of the whole ones."""
-    own = [
-        (field.name, masks[prefix + field.name]) for field in fields if prefix + field.name in masks
-    ]
-    lists = [
-        (field.name, hiding(field.fields, masks, f"{prefix}{field.name}[]."))
-        for field in fields
-        if any(path.startswith(f"{prefix}{field.name}[].") for path in masks)
-    ]
-
-    def hide(view: Any) -> None:
-        for name, mask in own:
-            value = getattr(view, name)
-            if value is not None:
-                force_setattr(view, name, mask(value))
-        for name, hide_item in lists:
-            for item in getattr(view, name) or ():
-                hide_item(item)
-
-    return hide

@@ -1,55 +1,49 @@
-"""How the value of an open field is read and how it must look when it is written, by the contract.
+"""How the value of an open field is read, and how it must look when it is written, by the contract.
 
 Two checks stand behind each other. `struct` gives types that a whole view must convert to at once:
-they tell a day that exists from one that does not. `soundness` looks at what is left: `45.00` or
-`45.0`, a time in UTC or with an offset. Where either says no, each value is read by itself, and
-`written_value` has the last word on its bytes.
+they tell a day that exists from one that does not. `finisher` looks at what is left: `45.00` or
+`45.0`, a time in UTC or with an offset. Where either says no, `typed_value` reads each value by
+itself, with the same two checks.
 """
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from adapters.base import Record
 from adapters.documents.problems import did_you_mean
 from gateway.contract import fields as formats
 from gateway.contract.fields import Field
+from gateway.policy.masks import Mask
 
+NO_MASKS: Mapping[str, Mask] = MappingProxyType({})
 _LARGEST = sys.float_info.max
 _FINITE = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]  # what JSON can say
-_BY_PATTERN = {formats.MONEY.name, formats.PERCENT.name, formats.COLOR.name}
+# What is none of these is a text by its format's pattern.
 _TYPES: dict[str, Any] = {
     formats.UUID.name: UUID,
     formats.TEXT.name: str,
-    # The one pattern that can't be matched on bytes: its blanks are those of all alphabets.
+    # The one pattern that the type itself holds: so its blanks are those of all alphabets.
     formats.EMAIL.name: Annotated[str, msgspec.Meta(pattern=rf"\A{formats.EMAIL.pattern}\Z")],
     formats.BOOLEAN.name: bool,
     formats.INTEGER.name: int,
     formats.NUMBER.name: int | _FINITE,
     formats.INSTANT.name: Annotated[datetime, msgspec.Meta(tz=True)],
     formats.DAY.name: date,
-    **dict.fromkeys(_BY_PATTERN, str),
-}
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_FORMS = {
-    formats.UUID.name: '"[0-9a-f-]{36}"',  # the type has seen to the rest
-    formats.TEXT.name: _STRING,
-    formats.EMAIL.name: _STRING,
-    formats.BOOLEAN.name: "true|false",
-    formats.INTEGER.name: "-?[0-9]++",
-    formats.NUMBER.name: "[0-9.e+-]++",
 }
 
 
 def value_type(field: Field) -> Any:
     """The type of the field's value where it is neither null nor a list of objects."""
-    kind: Any = Literal[field.values] if field.values else _TYPES[field.format.name]
+    kind: Any = Literal[field.values] if field.values else _TYPES.get(field.format.name, str)
     return list[kind] if field.many else kind
 
 
@@ -64,19 +58,41 @@ def struct(name: str, fields: tuple[Field, ...]) -> Any:
     return msgspec.defstruct(name, members, kw_only=True, frozen=True, gc=False)
 
 
-def soundness(fields: tuple[Field, ...]) -> Callable[[Any], bool]:
-    """What tells whether a converted view says what it may: what no type can tell of a form.
+def finisher(
+    fields: tuple[Field, ...], masks: Mapping[str, Mask] = NO_MASKS, prefix: str = ""
+) -> Callable[[Any], bool]:
+    """What puts masked values into a converted view, and tells whether that says what it may."""
+    masked = [(each.name, masks[path]) for each in fields if (path := prefix + each.name) in masks]
+    is_sound = _soundness(fields, masks, prefix)
 
-    A time is in UTC and in whole seconds, an amount has two places, a colour six digits.
-    """
+    def finish(view: Any) -> bool:
+        if not is_sound(view):
+            return False
+        for name, mask in masked:
+            value = getattr(view, name)
+            if value is not None:
+                force_setattr(view, name, mask(value))
+        return True
+
+    return finish if masked else is_sound
+
+
+def _soundness(
+    fields: tuple[Field, ...], masks: Mapping[str, Mask], prefix: str
+) -> Callable[[Any], bool]:
+    """What no type can tell: a time is in UTC and in whole seconds, an amount has two places."""
     plain = [field for field in fields if not field.fields]
     instants = [field.name for field in plain if field.format is formats.INSTANT]
     patterns = [
-        (field.name, re.compile(field.format.pattern).fullmatch)
+        (field.name, re.compile(field.format.pattern or "").fullmatch)
         for field in plain
-        if field.format.name in _BY_PATTERN and field.format.pattern
+        if field.format.name not in _TYPES and not field.values
     ]
-    lists = [(field.name, soundness(field.fields)) for field in fields if field.fields]
+    lists = [
+        (field.name, finisher(field.fields, masks, f"{prefix}{field.name}[]."))
+        for field in fields
+        if field.fields
+    ]
 
     def is_sound(view: Any) -> bool:
         for name in instants:
@@ -95,12 +111,17 @@ def soundness(fields: tuple[Field, ...]) -> Callable[[Any], bool]:
     return is_sound
 
 
-def written_value(field: Field) -> re.Pattern[bytes]:
-    """The form of one field's value where it is not null."""
-    form = _STRING if field.values else _FORMS.get(field.format.name, f'"{field.format.pattern}"')
-    if field.many:
-        form = rf"\[(?:(?:{form})(?:,(?:{form}))*)?\]"
-    return re.compile(form.encode())
+def typed_value(field: Field, raw: Any) -> Any:
+    """One value that is not null, as views hold it; raises one of BROKEN where it is none."""
+    value = msgspec.convert(raw, value_type(field))
+    msgspec.json.encode(value)  # not every text can be written
+    if not finisher((field,))(SimpleNamespace(**{field.name: value})):
+        raise ValueError(raw)
+    return value
+
+
+# All that reading or writing a value may raise; a lone surrogate is a ValueError.
+BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
 
 
 class NoValue(ValueError):
@@ -124,13 +145,13 @@ def read_value(field: Field, written: Any) -> Any:
 def _checked(field: Field, written: Any) -> Any:
     try:
         value = _as_answered(field, written)
-        read = msgspec.convert([value] if field.many else value, value_type(field))
-        if written_value(field).fullmatch(msgspec.json.encode(read)):
-            return value
+        typed_value(field, [value] if field.many else value)
     except NoValue:
         raise
-    except (msgspec.ValidationError, ValueError, ArithmeticError, TypeError):
+    except (*BROKEN, ArithmeticError):
         pass
+    else:
+        return value
     if isinstance(written, dict | list):
         raise NoValue("is one plain value")
     if written is None:
