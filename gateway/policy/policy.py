@@ -43,23 +43,6 @@ def no_more(one: Sight, other: Sight) -> bool:
     return isinstance(one, Mask) and isinstance(other, Mask) and one.shows_no_more_than(other)
 
 
-def opening(
-    first: AccessLevel | None, masked_from: AccessLevel | None = None, mask: Mask | None = None
-) -> Sights:
-    """The sights of a field that is whole from `first` on, and under a mask from a lower level."""
-
-    def sight(level: AccessLevel) -> Sight:
-        rank = LEVELS.index(level)
-        if first is not None and rank >= LEVELS.index(first):
-            return WHOLE
-        if mask is not None and masked_from is not None and rank >= LEVELS.index(masked_from):
-            return mask
-        return HIDDEN
-
-    basic, standard, full = map(sight, LEVELS)
-    return basic, standard, full
-
-
 @dataclass(frozen=True, slots=True)
 class ResourceRules:
     """Of one resource: field path -> what each level sees, in the order of the answers; the rows.

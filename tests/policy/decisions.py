@@ -6,8 +6,9 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, fitting
-from gateway.policy.policy import WHOLE, ResourceRules, Rules, Sights, opening
+from gateway.policy.policy import WHOLE, ResourceRules, Rules, Sights
 from gateway.policy.rows import RowFilter, ValueTest, closed, in_closed
+from tests.policy.sights import opening
 
 OPEN = {
     resource.name: ResourceRules({path: opening(LEVELS[0]) for path in resource.paths}, {})

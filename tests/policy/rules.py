@@ -11,7 +11,7 @@ from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, fitting
-from gateway.policy.policy import ResourceRules, Rules, Sights, opening
+from gateway.policy.policy import ResourceRules, Rules, Sights
 from gateway.policy.rows import (
     Bound,
     RowFilter,
@@ -21,6 +21,7 @@ from gateway.policy.rows import (
     is_ordered,
     shown,
 )
+from tests.policy.sights import opening
 
 _LEVELS_OR_NONE = st.sampled_from([*LEVELS, None])
 

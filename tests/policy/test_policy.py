@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from adapters.base import Trouble
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import GOVERNED, INVOICE, RESOURCES
-from gateway.policy.policy import ResourceRules, compile_policy, opening
+from gateway.policy.policy import ResourceRules, compile_policy
 from gateway.policy.reading.document import load_policy
+from tests.policy.sights import opening
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"
 BASIC, _, FULL = LEVELS

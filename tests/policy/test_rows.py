@@ -14,7 +14,6 @@ from adapters.documents.document import ProblemList, parse_document
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import CLIENT, CONSULTATION, GOVERNED, INVOICE, PATIENT, STOCK_ITEM
-from gateway.policy.policy import ResourceRules, opening
 from gateway.policy.reading.resource import RulesReader
 from gateway.policy.rows import (
     EVERY,
@@ -36,7 +35,6 @@ PLAIN = [
     for path in resource.paths
     if "[]" not in path and not resource.at(path).many
 ]
-OPEN = {each: opening(LEVELS[0]) for each in {path for _, path in PLAIN}}
 
 
 @st.composite
@@ -163,7 +161,7 @@ def test_what_a_file_would_say_is_read_back(data: st.DataObject) -> None:
     noted = ProblemList(parse_document(text.encode(), "policy"))
     assert noted.document.data is not None
     only = noted.document.data[resource.name]["only"]
-    read = RulesReader(noted, resource).only(only, ResourceRules(OPEN, {}))
+    read = RulesReader(noted, resource).only(only)
     assert noted.problems == []
     found, meant = (each.conditions(resource) for each in (read[LEVELS[0]], rows))
     assert len(found) == len(meant)
@@ -221,7 +219,7 @@ def test_conditions_are_told_to_adapters(
     document = parse_document(f"x: {written}".encode(), "policy")
     assert document.data is not None
     noted = ProblemList(document)
-    read = RulesReader(noted, resource).only(document.data["x"], ResourceRules(OPEN, {}))
+    read = RulesReader(noted, resource).only(document.data["x"])
     assert noted.problems == []
     told = [(each.field, each.test, each.value) for each in read[LEVELS[0]].conditions(resource)]
     assert told == conditions

@@ -1,7 +1,6 @@
 """Reads the policy file: a policy, or everything that is wrong with it, each at its place."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -38,22 +37,25 @@ def parse_policy(content: bytes, file: str, report: Report, like: Policy | None 
 
 
 class Reading:
-    """One walk through a document: `rules` as far as they were read, and all that is wrong.
+    """One walk through a document: the `rules` that it says, and all that is wrong.
 
-    `lists` says where the fields of each resource stand.
+    What is wrong opens nothing: a field that is not named is hidden, and where a condition cannot
+    be read no record exists. `lists` says where the fields of each resource stand.
     """
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.lists: dict[str, RulesReader] = {}
-        self.rules: Rules = {}
         self._noted = ProblemList(document)
-        names = document.data.keys() if isinstance(document.data, dict) else {""}
-        if names.isdisjoint(_BY_NAME) and not names <= {"version"}:
+        data = document.data if isinstance(document.data, dict) else {"": None}
+        if data.keys().isdisjoint(_BY_NAME) and not data.keys() <= {"version"}:
             text = "a policy begins with version: 1, then names each resource; is this its file?"
             self._noted.say((), "no-policy", text)
         else:
-            self.rules = self._rules(document.data)
+            self._compare(data)
+        self.rules: Rules = {
+            name: self._resource(resource, data) for name, resource in _BY_NAME.items()
+        }
         self.problems = (*document.flaws, *self._noted.problems)
 
     def policy(self, report: Report, like: Policy | None = None) -> Policy:
@@ -63,7 +65,8 @@ class Reading:
         digest = sha256(self.document.content).hexdigest()
         return compile_policy(self.document.file, digest, self.rules, report, like)
 
-    def _rules(self, data: dict[str, Any]) -> Rules:
+    def _compare(self, data: Mapping[str, Any]) -> None:
+        """Says which names are unknown at the left edge, and which are missing there."""
         meant = {self._stranger(name) for name in data if name not in _TOP}
         meant |= {name for group in data.values() if isinstance(group, dict) for name in group}
         version = data.get("version")
@@ -72,14 +75,9 @@ class Reading:
             self._noted.absent((), "bad-version", text)
         elif "version" in data and (version != VERSION or type(version) is not int):
             self._noted.say(("version",), "bad-version", f"version must be {VERSION}")
-        rules: dict[str, ResourceRules] = {}
-        for name, resource in _BY_NAME.items():
-            if name in data:
-                rules[name] = self._resource(resource, data[name])
-            elif name not in meant:
-                text = f"{name} is missing; add it with its lists BASIC, STANDARD and FULL"
-                self._noted.absent((), "missing-resource", text)
-        return rules
+        for name in _BY_NAME.keys() - data.keys() - meant:
+            text = f"{name} is missing; add it with its lists BASIC, STANDARD and FULL"
+            self._noted.absent((), "missing-resource", text)
 
     def _stranger(self, *place: str) -> str:
         """Says what is wrong with a name that is unknown there; what it was meant to be."""
@@ -97,15 +95,16 @@ class Reading:
         self._noted.say(place, code, text, at_key=True)
         return nearest(name, known)
 
-    def _resource(self, resource: Resource, data: Any) -> ResourceRules:
-        place = (resource.name,)
+    def _resource(self, resource: Resource, within: Mapping[str, Any]) -> ResourceRules:
+        place, data = (resource.name,), within.get(resource.name)
+        lists = RulesReader(self._noted, resource)
         if not isinstance(data, dict):
             # where its lists stand at the left edge, that is said
-            if data is not None or self.document.data.keys().isdisjoint(_MEMBERS):
+            if data is not None or (place[0] in within and within.keys().isdisjoint(_MEMBERS)):
                 text = "must hold the lists BASIC, STANDARD and FULL, each in a line below it"
                 self._noted.say(place, "bad-resource", f"{resource.name} {text}")
-            return ResourceRules({}, {})
-        lists = self.lists[resource.name] = RulesReader(self._noted, resource)
+            return ResourceRules(lists.sights(), {})
+        self.lists[resource.name] = lists
         meant = {self._stranger(*place, name) for name in data if name not in _MEMBERS}
         for name, listed in data.items():
             if name != ONLY and (name in _MEMBERS or isinstance(listed, list)):
@@ -114,10 +113,8 @@ class Reading:
             if level not in data and level not in meant:
                 text = f"{resource.name} has no list {level}; write {level}: [] for none"
                 self._noted.absent(place, "missing-level", text)
-        rules = ResourceRules(lists.sights(), {})
-        if ONLY not in data:
-            return rules
-        return replace(rules, rows=lists.only(data[ONLY], rules))
+        lists.compare()
+        return ResourceRules(lists.sights(), lists.only(data[ONLY]) if ONLY in data else {})
 
 
 Spot = tuple[int, int]  # a line and a column, counted from 1

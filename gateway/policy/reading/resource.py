@@ -12,9 +12,10 @@ from adapters.documents.problems import did_you_mean, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import NUMBER, Field, Resource
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
-from gateway.policy.policy import WHOLE, ResourceRules, Sights, opening
+from gateway.policy.policy import HIDDEN, WHOLE, Sight, Sights
 from gateway.policy.rows import (
     EVERY,
+    NOTHING,
     Bound,
     RowFilter,
     Value,
@@ -45,7 +46,7 @@ _paths_in = re.compile(r"\w[\w.]*(?:\[\][\w.]*)*").findall
 
 
 class RulesReader:
-    """What the file says of one resource, as far as it was read.
+    """What the file says of one resource; what cannot be read of it shows nothing.
 
     `opens` and `masks` say of fields which level does, and where.
     """
@@ -55,6 +56,10 @@ class RulesReader:
         self.resource = resource
         self.opens: dict[str, tuple[AccessLevel | None, Place]] = {}
         self.masks: dict[str, tuple[AccessLevel, Mask, Place]] = {}
+        # What each list says of fields: the kept text of two policies may say it more than once.
+        self._listed: dict[AccessLevel | None, dict[str, Sight]] = {
+            it: {} for it in _LISTS.values()
+        }
         # Paths that a misspelt one was probably meant to be: naming them missing too says it twice.
         self._meant: set[str] = set()
         # What could not be read, or stands a second time, may hold any of the fields.
@@ -92,28 +97,32 @@ class RulesReader:
             self.noted.say(place, "bad-field", f"{text} {self.resource.paths[0]}")
         elif path not in self.resource.paths:
             self._stranger(place, path)
-        elif path in self.opens:
-            self._doubled(place, path, "stands", self.opens[path][1])
         else:
-            self.opens[path] = level, place
+            self._listed[level][path] = WHOLE
+            if path in self.opens:
+                self._doubled(place, path, "stands", self.opens[path][1])
+            self.opens.setdefault(path, (level, place))
 
     def _mask(self, place: Place, path: str, written: Any, level: AccessLevel | None) -> None:
         """A field under a mask."""
         if path not in self.resource.paths:
             self._stranger(place, path, "" if written is None else f" {written}")
-        elif level is None:
+            return
+        mask = read_mask(written)
+        if not (isinstance(mask, Mask) and mask.kind.fits(self.resource.at(path))):
+            mask = None
+        self._listed[level][path] = mask or HIDDEN
+        if level is None:
             text = f"{self.resource.name}.{path} under {NEVER} is hidden altogether; take the mask"
             self.noted.say(place, "mask-under-never", f"{text} out")
         elif path in self.masks:
             self._doubled(place, path, "is masked", self.masks[path][2])
+        elif mask is not None:
+            self.masks[path] = level, mask, place
         else:
-            mask = read_mask(written)
-            if isinstance(mask, Mask) and mask.kind.fits(self.resource.at(path)):
-                self.masks[path] = level, mask, place
-            else:
-                self._meant.add(path)
-                code, text = _misfit(self.resource, path, written)
-                self.noted.say(place, code, text, at_key=not isinstance(written, str | dict | list))
+            self._meant.add(path)
+            code, text = _misfit(self.resource, path, written)
+            self.noted.say(place, code, text, at_key=not isinstance(written, str | dict | list))
 
     def _stranger(self, place: Place, path: str, mask: str = "") -> None:
         slip = slip_of(self.resource, path, mask)
@@ -126,7 +135,13 @@ class RulesReader:
         self.refuse(place, "doubled-field", text)
 
     def sights(self) -> dict[str, Sights]:
-        """What the levels see of each field that was read; says which ones are missing."""
+        """What the levels see of each field, by what each level's list says of it."""
+        seen: dict[str, Sight] = dict.fromkeys(self.resource.paths, HIDDEN)
+        basic, standard, full = [seen := seen | self._listed[level] for level in LEVELS]
+        return {path: (basic[path], standard[path], full[path]) for path in self.resource.paths}
+
+    def compare(self) -> None:
+        """Says which fields are missing among the lists, and which masks are never seen."""
         for path in self.resource.paths:
             if path not in self.opens and path not in self._meant and self._is_whole:
                 self._missing(path)
@@ -139,11 +154,6 @@ class RulesReader:
                     " seen; a mask stands at a lower level"
                 )
                 self.refuse(place, "mask-not-lower", text)
-        return {
-            path: opening(self.opens[path][0], *self.masks.get(path, ())[:2])
-            for path in self.resource.paths
-            if path in self.opens
-        }
 
     def _missing(self, path: str) -> None:
         place: Place = (self.resource.name,)
@@ -153,16 +163,15 @@ class RulesReader:
         text = f"{self.resource.name}.{path} {verb}; add it to the first level that may {remedy}"
         self.refuse(place, "missing-field", f"{text}, or to {NEVER}")
 
-    def only(self, data: Any, rules: ResourceRules) -> dict[AccessLevel, RowFilter]:
-        """The rows of each level that has conditions; `rules` says what levels see of fields."""
+    def only(self, data: Any) -> dict[AccessLevel, RowFilter]:
+        """The rows of each level that has conditions; no record where one cannot be read."""
         place, before = (self.resource.name, ONLY), len(self.noted.problems)
         if not isinstance(data, dict) or data.keys().isdisjoint(_LEVELS):
-            return dict.fromkeys(LEVELS, self._rows(place, data, LEVELS[0], rules))
+            return dict.fromkeys(LEVELS, self._rows(place, data, LEVELS[0]))
         found: dict[AccessLevel, RowFilter] = {}
         for name, conditions in data.items():
             if name in _LEVELS:
-                level = _LEVELS[name]
-                found[level] = self._rows((*place, name), conditions, level, rules)
+                found[_LEVELS[name]] = self._rows((*place, name), conditions, _LEVELS[name])
             else:
                 text = f"{name} stands beside levels, and is none{did_you_mean(name, _LEVELS)}: put"
                 text = f"{text} a condition under those that it is for, or under all"
@@ -176,47 +185,47 @@ class RulesReader:
                 self.refuse((*place, higher.value), "narrower-level", text)
         return found
 
-    def _rows(self, place: Place, data: Any, level: AccessLevel, rules: ResourceRules) -> RowFilter:
+    def _rows(self, place: Place, data: Any, level: AccessLevel) -> RowFilter:
         """The conditions of a level, each of a field that it sees whole."""
         if not isinstance(data, dict) or not data:
             text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
             self.refuse(place, "bad-only", text)
-            return EVERY
+            return RowFilter({"id": NOTHING})
         tests: dict[str, ValueTest] = {}
         for name, condition in data.items():
-            here, before = (*place, name), len(self.noted.problems)
-            if (field := self._field(here, name, level, rules)) is None:
+            here = (*place, name)
+            if (field := self._field(here, name, level)) is None:
+                tests["id"] = NOTHING
                 continue
-            test = in_closed(field, self._test(here, field, condition))
-            if len(self.noted.problems) == before:
-                tests[name] = test
-                if test.is_empty:
-                    text = f"no value of {name} meets this, so that no record would exist"
-                    self.refuse(here, "empty-condition", text)
+            before = len(self.noted.problems)
+            tests[name] = in_closed(field, self._test(here, field, condition))
+            if len(self.noted.problems) > before:
+                tests[name] = NOTHING
+            elif tests[name].is_empty:
+                text = f"no value of {name} meets this, so that no record would exist"
+                self.refuse(here, "empty-condition", text)
         return RowFilter(tests)
 
-    def _field(
-        self, place: Place, name: str, level: AccessLevel, rules: ResourceRules
-    ) -> Field | None:
-        """The field of that name, where a condition at the level may be about it."""
-        resource = self.resource
+    def _field(self, place: Place, name: str, level: AccessLevel) -> Field | None:
+        """The field of that name; None where no condition can be about it."""
+        resource, (first, _) = self.resource, self.opens.get(name, (LEVELS[0], ()))
         if name not in resource.paths:
             slip = slip_of(resource, name)
             code, text = slip.code, slip.text
             if near := nearest(name, _LEVELS):
                 code, text = "unknown-level", f"{name} is not a level (did you mean {near}?)"
+            self.refuse(place, code, text)
         elif "[]" in name or resource.at(name).many:
-            code = "condition-on-list"
             text = f"{resource.name}.{name} stands in a list, of which no condition can be"
-        elif name in rules.fields and rules.sight(name, level) is not WHOLE:
-            code, first = "condition-on-hidden", rules.opened_at(name)
-            text = (
-                f"{resource.name}.{name} is not whole at {level}: a condition tells what the field"
-                f" says; {f'it opens at {first}' if first else 'no level sees it'}"
-            )
+            self.refuse(place, "condition-on-list", text)
         else:
+            if first is None or LEVELS.index(level) < LEVELS.index(first):
+                text = (
+                    f"{resource.name}.{name} is not whole at {level}: a condition tells what the"
+                    f" field says; {f'it opens at {first}' if first else 'no level sees it'}"
+                )
+                self.refuse(place, "condition-on-hidden", text)
             return resource.at(name)
-        self.refuse(place, code, text)
         return None
 
     def _test(self, place: Place, field: Field, data: Any) -> ValueTest:
