@@ -5,11 +5,10 @@ a value meets none. Values are compared exactly, as the record shows them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from decimal import Context, Decimal
+from typing import Any, NamedTuple
 
 from adapters.base import Condition, Only, Record
 from gateway.contract import fields as formats
@@ -19,6 +18,7 @@ from gateway.contract.fields import Field, Resource, write_instant
 Value = Any
 
 _NUMERIC = {formats.NUMBER.name, formats.MONEY.name, formats.PERCENT.name}
+_NO_TRAPS = Context(traps=[])  # what is no number is a NaN
 _ORDERED = {*_NUMERIC, formats.DAY.name, formats.INSTANT.name}
 
 
@@ -38,19 +38,12 @@ def comparable(field: Field, shown: Any) -> Value:
         fits = isinstance(shown, str) and (not field.values or shown in field.values)
     if not fits:
         raise ValueError(shown)
-    if name == formats.DAY.name:
-        return formats.read_date(shown)
-    if name == formats.INSTANT.name:
-        return formats.read_instant(shown)
-    return _decimal(str(shown)) if name in _NUMERIC else shown
-
-
-def _decimal(text: str) -> Decimal:
-    with suppress(InvalidOperation):
-        value = Decimal(text)
-        if value.is_finite():
-            return value
-    raise ValueError(text)
+    if name not in _NUMERIC:
+        return field.format.read(shown) if name in _ORDERED else shown
+    value = Decimal(str(shown), _NO_TRAPS)
+    if not value.is_finite():
+        raise ValueError(shown)
+    return value
 
 
 def shown(field: Field, value: Value) -> Any:
@@ -64,12 +57,14 @@ def shown(field: Field, value: Value) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A least or a largest value; where it is not `included` the value itself is outside."""
+class Bound(NamedTuple):
+    """A least or a largest value; an `edge` of 1 leaves out the least itself, -1 the largest.
+
+    So bounds are in the order of what they leave out, and a value stands among them with edge 0.
+    """
 
     value: Value
-    included: bool = True
+    edge: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +83,9 @@ class ValueTest:
         """Whether a value is admitted."""
         if self.allowed is not None and value not in self.allowed:
             return False
-        low, high = self.low, self.high
-        if low is not None and (value < low.value or (value == low.value and not low.included)):
+        if self.low is not None and (value, 0) < self.low:
             return False
-        if high is not None and (value > high.value or (value == high.value and not high.included)):
+        if self.high is not None and (value, 0) > self.high:
             return False
         return value not in self.barred
 
@@ -100,11 +94,7 @@ class ValueTest:
         """Whether it certainly admits nothing: no value is allowed, or the bounds leave none."""
         if self.allowed is not None:
             return not any(map(self.admits, self.allowed))
-        low, high = self.low, self.high
-        if low is None or high is None:
-            return False
-        closed = low.included and high.included
-        return bool(low.value > high.value or (low.value == high.value and not closed))
+        return self.low is not None and self.high is not None and self.low > self.high
 
     def within(self, other: "ValueTest") -> bool:
         """Whether the other admits all that this one does."""
@@ -112,8 +102,8 @@ class ValueTest:
             return all(map(other.admits, filter(self.admits, self.allowed)))
         return (
             other.allowed is None
-            and _lower(self.low, other.low) is self.low
-            and _higher(self.high, other.high) is self.high
+            and _first(max, self.low, other.low) == self.low
+            and _first(min, self.high, other.high) == self.high
             and not any(map(self.admits, other.barred))
         )
 
@@ -122,7 +112,8 @@ class ValueTest:
         allowed = self.allowed if other.allowed is None else other.allowed
         if self.allowed is not None and other.allowed is not None:
             allowed = self.allowed & other.allowed
-        bounds = ValueTest(low=_lower(self.low, other.low), high=_higher(self.high, other.high))
+        low, high = _first(max, self.low, other.low), _first(min, self.high, other.high)
+        bounds = ValueTest(low=low, high=high)
         barred = self.barred | other.barred
         if allowed is not None:
             return ValueTest(allowed=frozenset(filter(bounds.admits, allowed - barred)))
@@ -138,9 +129,9 @@ class ValueTest:
         if self.barred:
             yield "not in", sorted(self.barred)
         if self.low is not None:
-            yield "min" if self.low.included else "above", self.low.value
+            yield "above" if self.low.edge else "min", self.low.value
         if self.high is not None:
-            yield "max" if self.high.included else "below", self.high.value
+            yield "below" if self.high.edge else "max", self.high.value
 
 
 # What no value meets, and what all do.
@@ -148,13 +139,8 @@ NOTHING = ValueTest(allowed=frozenset())
 _ANYTHING = ValueTest()
 
 
-def _lower(*bounds: Bound | None) -> Bound | None:
-    """The bound from below that leaves out most; of several alike the first."""
-    return max(filter(None, bounds), key=lambda it: (it.value, not it.included), default=None)
-
-
-def _higher(*bounds: Bound | None) -> Bound | None:
-    return min(filter(None, bounds), key=lambda it: (it.value, it.included), default=None)
+def _first(of: Callable[..., Bound | None], *bounds: Bound | None) -> Bound | None:
+    return of(filter(None, bounds), default=None)
 
 
 @dataclass(frozen=True, slots=True)

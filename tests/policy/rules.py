@@ -70,10 +70,12 @@ def wanted(draw: st.DrawFn, field: Field) -> ValueTest:
     some = st.frozensets(answered, min_size=1, max_size=3)
     if draw(st.booleans()):
         return in_closed(field, ValueTest(allowed=draw(some)))
-    bounds = [None, None]
+    bounds: list[Bound | None] = [None, None]
     if is_ordered(field):
-        bound = st.one_of(st.none(), st.builds(Bound, values(field), st.booleans()))
-        bounds = [draw(bound), draw(bound)]
+        bounds = [
+            draw(st.one_of(st.none(), st.builds(Bound, values(field), st.sampled_from((0, edge)))))
+            for edge in (1, -1)
+        ]
     barred = draw(some) if bounds == [None, None] else draw(st.one_of(st.just(frozenset()), some))
     return in_closed(field, ValueTest(barred=barred, low=bounds[0], high=bounds[1]))
 

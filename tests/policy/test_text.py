@@ -99,6 +99,7 @@ def only_of(text: str) -> ResourceRules:
         "only: {status: [DECEASED, NEVER]}",
         "only: {gone: [x]}",
         "only: {gone: []}",
+        "only: {gone: [x], id: [00000000-0000-4000-8000-000000000001]}",
         "only: {name: []}",
         "only: {BASIC: {}}",
         "only: {BASIC: {gone: [x]}}",

@@ -206,7 +206,7 @@ class _CaseReader:
             return f"a field of {resource.name} must be named by text, such as {resource.paths[0]}"
         if path in seen:
             return f"{resource.name}.{path} stands here already; keep one of the two"
-        return "" if path in resource.paths else slip_of(resource, path).text
+        return "" if path in resource.paths else slip_of(resource, path)[1]
 
     def expected(
         self, place: Place, path: str, written: Any, resource: Resource, record: Record

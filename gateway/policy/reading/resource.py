@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -30,12 +29,12 @@ from gateway.policy.values import NoValue, read_value
 NEVER = "never"
 ONLY = "only"
 NOT = "not"
-# How a bound is written: whether it is the lower one, and whether its value is within.
-BOUNDS: Mapping[str, tuple[bool, bool]] = {
-    "min": (True, True),
-    "above": (True, False),
-    "max": (False, True),
-    "below": (False, False),
+# How a bound is written: which one of a test's it is, and on which edge it stands.
+BOUNDS: Mapping[str, tuple[str, int]] = {
+    "min": ("low", 0),
+    "above": ("low", 1),
+    "max": ("high", 0),
+    "below": ("high", -1),
 }
 _WORDS = (NOT, *BOUNDS)
 _COMPARISONS = f"{', '.join(_WORDS[:-1])} or {_WORDS[-1]}"
@@ -125,9 +124,9 @@ class RulesReader:
             self.noted.say(place, code, text, at_key=not isinstance(written, str | dict | list))
 
     def _stranger(self, place: Place, path: str, mask: str = "") -> None:
-        slip = slip_of(self.resource, path, mask)
-        self._meant.update(slip.meant)
-        self.refuse(place, slip.code, slip.text)
+        code, text, meant = slip_of(self.resource, path, mask)
+        self._meant.update(meant)
+        self.refuse(place, code, text)
 
     def _doubled(self, place: Place, path: str, verb: str, first: Place) -> None:
         line = self.noted.document.marks[first][0]
@@ -142,9 +141,14 @@ class RulesReader:
 
     def compare(self) -> None:
         """Says which fields are missing among the lists, and which masks are never seen."""
-        for path in self.resource.paths:
-            if path not in self.opens and path not in self._meant and self._is_whole:
-                self._missing(path)
+        place: Place
+        every = self.resource.paths if self._is_whole else ()
+        for path in set(every) - self.opens.keys() - self._meant:
+            place, verb, remedy = (self.resource.name,), "is missing", "(BASIC, STANDARD or FULL)"
+            if path in self.masks:
+                place, verb, remedy = self.masks[path][2], "stands under a mask only", "whole"
+            text = f"{self.resource.name}.{path} {verb}; add it to the first level that may see it"
+            self.refuse(place, "missing-field", f"{text} {remedy}, or to {NEVER}")
         for path in self.masks.keys() & self.opens.keys():
             (first, opened), (level, _, place) = self.opens[path], self.masks[path]
             if first is not None and LEVELS.index(level) >= LEVELS.index(first):
@@ -154,14 +158,6 @@ class RulesReader:
                     " seen; a mask stands at a lower level"
                 )
                 self.refuse(place, "mask-not-lower", text)
-
-    def _missing(self, path: str) -> None:
-        place: Place = (self.resource.name,)
-        verb, remedy = "is missing", "see it (BASIC, STANDARD or FULL)"
-        if path in self.masks:
-            place, verb, remedy = self.masks[path][2], "stands under a mask only", "see it whole"
-        text = f"{self.resource.name}.{path} {verb}; add it to the first level that may {remedy}"
-        self.refuse(place, "missing-field", f"{text}, or to {NEVER}")
 
     def only(self, data: Any) -> dict[AccessLevel, RowFilter]:
         """The rows of each level that has conditions; no record where one cannot be read."""
@@ -191,27 +187,26 @@ class RulesReader:
             text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
             self.refuse(place, "bad-only", text)
             return RowFilter({"id": NOTHING})
-        tests: dict[str, ValueTest] = {}
+        tests, unread = dict[str, ValueTest](), dict[str, ValueTest]()
         for name, condition in data.items():
-            here = (*place, name)
-            if (field := self._field(here, name, level)) is None:
-                tests["id"] = NOTHING
-                continue
+            here, field = (*place, name), self._field((*place, name), name, level)
             before = len(self.noted.problems)
+            if field is None:
+                unread["id"] = NOTHING
+                continue
             tests[name] = in_closed(field, self._test(here, field, condition))
             if len(self.noted.problems) > before:
-                tests[name] = NOTHING
+                unread[name] = NOTHING
             elif tests[name].is_empty:
                 text = f"no value of {name} meets this, so that no record would exist"
                 self.refuse(here, "empty-condition", text)
-        return RowFilter(tests)
+        return RowFilter(tests | unread)
 
     def _field(self, place: Place, name: str, level: AccessLevel) -> Field | None:
         """The field of that name; None where no condition can be about it."""
         resource, (first, _) = self.resource, self.opens.get(name, (LEVELS[0], ()))
         if name not in resource.paths:
-            slip = slip_of(resource, name)
-            code, text = slip.code, slip.text
+            code, text, _ = slip_of(resource, name)
             if near := nearest(name, _LEVELS):
                 code, text = "unknown-level", f"{name} is not a level (did you mean {near}?)"
             self.refuse(place, code, text)
@@ -233,7 +228,7 @@ class RulesReader:
         if not isinstance(data, dict):
             return ValueTest(allowed=frozenset(self._values(place, field, data)))
         barred: frozenset[Value] = frozenset()
-        bounds: dict[bool, Bound] = {}
+        bounds: dict[str, Bound] = {}
         if not data:
             self.noted.say(place, "bad-condition", f"{field.name} needs a value, or {_COMPARISONS}")
         for word, given in data.items():
@@ -245,21 +240,21 @@ class RulesReader:
             else:
                 text = f"{word} is no comparison{did_you_mean(word, _WORDS)}; write {_COMPARISONS}"
                 self.refuse(here, "bad-condition", text)
-        return ValueTest(barred=barred, low=bounds.get(True), high=bounds.get(False))
+        return ValueTest(barred=barred, low=bounds.get("low"), high=bounds.get("high"))
 
-    def _bound(self, place: Place, field: Field, given: Any, bounds: dict[bool, Bound]) -> None:
+    def _bound(self, place: Place, field: Field, given: Any, bounds: dict[str, Bound]) -> None:
         word = str(place[-1])
-        is_low, included = BOUNDS[word]
+        side, edge = BOUNDS[word]
         if not is_ordered(field):
             text = f"{field.name} has no order: write a list of values, or not: and a list"
             self.refuse(place, "unordered-field", text)
-        elif is_low in bounds:
-            other = next(name for name, way in BOUNDS.items() if way == (is_low, not included))
+        elif side in bounds:
+            other = next(it for it in BOUNDS if it != word and BOUNDS[it][0] == side)
             text = f"{word} and {other} bound the same side; keep one of the two"
             self.refuse(place, "bad-condition", text)
         else:
             for value in self._value(place, field, given, finer=True):
-                bounds[is_low] = Bound(value, included)
+                bounds[side] = Bound(value, edge)
 
     def _values(self, place: Place, field: Field, data: Any) -> Iterator[Value]:
         """The one value, or those of a list, that can be read."""
@@ -293,36 +288,30 @@ class RulesReader:
         self.noted.say(place, "bad-value", text)
 
 
-@dataclass(frozen=True, slots=True)
-class Slip:
-    """The code of a check, what to say of it, and the fields that were probably meant."""
+def slip_of(resource: Resource, written: str, mask: str = "") -> tuple[str, str, tuple[str, ...]]:
+    """Why a text names no field, by the fields and masks that stand in it; or in what is behind.
 
-    code: str
-    text: str
-    meant: tuple[str, ...] = ()
-
-
-def slip_of(resource: Resource, written: str, mask: str = "") -> Slip:
-    """Why a text names no field, by the fields and masks that stand in it; or in what is behind."""
+    The code of a check, what to say of it, and the fields that were probably meant.
+    """
     name, known = resource.name, resource.paths
     plain = re.sub(r"[^\w.\[\]]", "", written).removeprefix(f"{name}.")
     members = tuple(path for path in known if path.startswith(f"{plain.removesuffix('[]')}[]."))
     if members:
         named = ", ".join(map(path_in_list, members))
         text = f"{name}.{plain} is a list of objects; name its members: {named}"
-        return Slip("list-of-objects", text, members)
+        return "list-of-objects", text, members
     fields = tuple(path for path in _paths_in(written) if path in known)
     if meant := _mask_in(f"{written}{mask}"):
         field = path_in_list(fields[0]) if fields else "phone"
         text = f"a field under a mask is written {{{field}: {meant}}}"
-        return Slip("mask-form", text, fields)
+        return "mask-form", text, fields
     if len(fields) > 1:
         text = f"a comma stands between two fields: write {', '.join(map(path_in_list, fields))}"
-        return Slip("missing-comma", text, fields)
+        return "missing-comma", text, fields
     near, remedy = nearest(written, known), did_you_mean(written, known)
     if plain in known:  # its resource, quotes or a sign that no editor shows stand beside it
         near, remedy = plain, f": write {path_in_list(plain)}"
-    return Slip("unknown-field", f"{name} has no field {written!r}{remedy}", (near,))
+    return "unknown-field", f"{name} has no field {written!r}{remedy}", (near,)
 
 
 def _mask_in(written: Any) -> str | None:
