@@ -5,8 +5,9 @@ looks one up.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import product
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -20,14 +21,11 @@ from gateway.policy.redactor import Redactor
 from gateway.policy.rows import EVERY, NOTHING, RowFilter
 
 
-class AllOrNothing(Enum):
+class AllOrNothing(StrEnum):
     """How much is seen of a value where no Mask shows a part of it."""
 
     HIDDEN = "hidden"
     WHOLE = "whole"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 HIDDEN, WHOLE = AllOrNothing.HIDDEN, AllOrNothing.WHOLE
@@ -79,43 +77,41 @@ class ResourceRules:
         sights = zip(LEVELS, self.fields[path], strict=True)
         return next((level for level, sight in sights if is_so(sight)), None)
 
-    def both(self, other: "ResourceRules") -> "ResourceRules":
-        """Returns what both show: of two masks of different kinds nothing at all."""
-
-        def less(one: Sight, other: Sight) -> Sight:
-            if no_more(one, other):
-                return one
-            return other if no_more(other, one) else HIDDEN
-
-        fields: dict[str, Sights] = {}
-        for path, sights in self.fields.items():
-            basic, standard, full = map(less, sights, other.fields[path])
-            fields[path] = basic, standard, full
-        rows = {level: self.rows_of(level).both(other.rows_of(level)) for level in LEVELS}
-        return ResourceRules(fields, {level: shared for level, shared in rows.items() if shared})
-
-    def no_wider(self, other: "ResourceRules") -> bool:
-        """Whether the other shows at least what this one does, to each level."""
-        rows = all(self.rows_of(level).within(other.rows_of(level)) for level in LEVELS)
-        return rows and all(
-            no_more(*pair)
-            for path, sights in self.fields.items()
-            for pair in zip(sights, other.fields[path], strict=True)
-        )
-
 
 # resource name -> its rules, for every governed resource in the order of the contract
 Rules: TypeAlias = Mapping[str, ResourceRules]
 
 
 def both(one: Rules, other: Rules) -> Rules:
-    """Returns what two policies both show: never more than either."""
-    return {name: rules.both(other[name]) for name, rules in one.items()}
+    """Returns what two policies both show: of two masks of different kinds nothing at all."""
+
+    def less(first: Sight, second: Sight) -> Sight:
+        if no_more(first, second):
+            return first
+        return second if no_more(second, first) else HIDDEN
+
+    found: dict[str, ResourceRules] = {}
+    for name, rules in one.items():
+        fields: dict[str, Sights] = {}
+        for path, sights in rules.fields.items():
+            basic, standard, full = map(less, sights, other[name].fields[path])
+            fields[path] = basic, standard, full
+        rows = {level: rules.rows_of(level).both(other[name].rows_of(level)) for level in LEVELS}
+        found[name] = ResourceRules(fields, {level: each for level, each in rows.items() if each})
+    return found
 
 
 def no_wider(one: Rules, other: Rules) -> bool:
     """Whether the other policy shows at least what this one does, to each level."""
-    return all(rules.no_wider(other[name]) for name, rules in one.items())
+    return all(
+        rules.rows_of(level).within(other[name].rows_of(level))
+        and all(
+            no_more(sight, other[name].sight(path, level))
+            for path, sight in rules.sights(level).items()
+        )
+        for name, rules in one.items()
+        for level in LEVELS
+    )
 
 
 def narrowed(running: Rules, new: Rules) -> Rules | None:
@@ -139,27 +135,44 @@ def narrowed(running: Rules, new: Rules) -> Rules | None:
     return rules
 
 
+_UNGOVERNED = {
+    resource.name: ResourceRules(dict.fromkeys(resource.paths, (WHOLE, WHOLE, WHOLE)), {})
+    for resource in RESOURCES
+    if not resource.governed
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A policy's text; `hash` is its SHA-256 in hexadecimal digits.
+
+    `made_of` are the hashes of the two that it is the common part of.
+    """
+
+    hash: str
+    content: bytes
+    file: str
+    made_of: tuple[str, str] | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What each level sees.
 
-    `hash` is the SHA-256 of the file's bytes in hexadecimal digits; `rules` is the decision as
-    data. `has_rows` says whether there is any row condition at all.
+    `hash` is that of its text, `short_hash` as it is shown and logged; `rules` is the decision as
+    data. `has_rows` says whether there is any row condition.
     """
 
+    version: Version
     file: str
     hash: str
     rules: Rules
     redactors: Mapping[tuple[str, AccessLevel], Redactor]
     has_rows: bool
-    # the hash as it is shown and logged
-    short_hash: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "short_hash", self.hash[:12])
+    short_hash: str
 
     def redactor(self, resource: str, level: AccessLevel) -> Redactor:
-        """The level's view of a resource; each has the same one of what no level governs."""
+        """The level's view of a resource; each sees the whole of what no level governs."""
         return self.redactors[resource, level]
 
     def view(self, resource: Resource, level: AccessLevel) -> View:
@@ -170,45 +183,33 @@ class Policy:
 
 
 def compile_policy(
-    file: str, digest: str, rules: Rules, report: Report, like: Policy | None = None
+    version: Version, rules: Rules, report: Report, like: Policy | None = None
 ) -> Policy:
-    """The policy for rules that name every field of every governed resource.
+    """The policy for a text's rules, which name every field of every governed resource.
 
     What shows as much as in the policy `like`, made for the same `report`, is taken from there.
     """
     redactors: dict[tuple[str, AccessLevel], Redactor] = {}
-    for resource in RESOURCES:
-        if resource.governed:
-            own = rules[resource.name]
-            views = [_redactor(resource, own, level, report, like) for level in LEVELS]
-        elif like is not None:
-            views = [like.redactor(resource.name, level) for level in LEVELS]
-        else:
-            views = [Redactor(resource, resource.paths, report)] * len(LEVELS)
-        for level, view in zip(LEVELS, views, strict=True):
-            redactors[resource.name, level] = view
+    for resource, level in product(RESOURCES, LEVELS):
+        view = resource.name, level
+        sights, rows = _seen(rules, *view)
+        if like is not None and _seen(like.rules, *view) == (sights, rows):
+            redactors[view] = like.redactors[view]
+            continue
+        visible = [path for path, sight in sights.items() if sight is WHOLE]
+        masks = {path: sight for path, sight in sights.items() if isinstance(sight, Mask)}
+        redactors[view] = Redactor(resource, visible, report, masks=masks, rows=rows)
     return Policy(
-        file=file,
-        hash=digest,
+        version=version,
+        file=version.file,
+        hash=version.hash,
         rules=MappingProxyType(dict(rules)),
         redactors=MappingProxyType(redactors),
         has_rows=any(redactor.only for redactor in redactors.values()),
+        short_hash=version.hash[:12],
     )
 
 
-def _redactor(
-    resource: Resource,
-    rules: ResourceRules,
-    level: AccessLevel,
-    report: Report,
-    like: Policy | None,
-) -> Redactor:
-    """The view of a level; another policy's own where that shows just what these rules do."""
-    sights, rows = rules.sights(level), rules.rows_of(level)
-    if like is not None:
-        before = like.rules[resource.name]
-        if before.rows_of(level) == rows and before.sights(level) == sights:
-            return like.redactors[resource.name, level]
-    visible = [path for path, sight in sights.items() if sight is WHOLE]
-    masks = {path: sight for path, sight in sights.items() if isinstance(sight, Mask)}
-    return Redactor(resource, visible, report, masks=masks, rows=rows)
+def _seen(rules: Rules, resource: str, level: AccessLevel) -> tuple[Mapping[str, Sight], RowFilter]:
+    own = rules.get(resource) or _UNGOVERNED[resource]
+    return own.sights(level), own.rows_of(level)

@@ -10,9 +10,9 @@ import pytest
 from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.cases.run import UNREADABLE, cases_beside
+from gateway.policy.policy import Version
 from gateway.policy.running.file import Examiner, find
 from gateway.policy.running.keeper import MOST, Keeper
-from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
 from tests.heard import Heard
 from tests.policies import TEXT, cases, moved
@@ -91,7 +91,7 @@ class Kept:
 
     def ran(self) -> Version:
         """The text of what runs, as the store has it."""
-        return self.keeper.status.version
+        return self.keeper.status.policy.version
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ async def test_of_a_mixed_change_what_it_hides_is_hidden_at_once_and_the_rest_wa
     await kept.begin(approve=approve)
     assert (await kept.save(MIXED), kept.waits_for) == ("held back", "cases")
     assert (kept.sees("email", FULL), kept.sees("address")) == (False, False)
-    assert kept.keeper.status.version.made_of is not None
+    assert kept.keeper.status.policy.version.made_of is not None
     assert kept.heard.events == ["policy_loaded", "policy_waits_for_cases", "policy_cases_fail"]
     assert kept.events() == [("ran", False), ("ran", False), ("held", True)]
     before = list(kept.heard.events)

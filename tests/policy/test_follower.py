@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gateway.observe.logs import EventLog
+from gateway.policy.policy import Version
 from gateway.policy.running.follower import ROOM, Handover, Taker, put, take
-from gateway.policy.running.versions import Presence, Version, Versions
+from gateway.policy.running.versions import Presence, Versions
 from gateway.store import open_store
 from tests.policies import TEXT
 from tests.waiting import until

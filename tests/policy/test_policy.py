@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapters.base import Trouble
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.resources import GOVERNED, INVOICE, RESOURCES
-from gateway.policy.policy import ResourceRules, compile_policy
+from gateway.policy.policy import ResourceRules, Version, compile_policy
 from gateway.policy.reading.document import load_policy
 from tests.policy.sights import opening
 
@@ -138,7 +138,8 @@ def test_whatever_an_operator_decides_a_level_shows_all_that_the_one_before_it_s
         name: ResourceRules({path: opening(level) for path, level in fields.items()}, {})
         for name, fields in opens.items()
     }
-    policy = compile_policy("file", "0" * 64, rules, ignore)
+    version = Version(hash="0" * 64, content=b"", file="file")
+    policy = compile_policy(version, rules, ignore)
     for resource in GOVERNED:
         basic, standard, full = (policy.redactor(resource.name, level).visible for level in LEVELS)
         assert basic <= standard <= full

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from gateway.policy.policy import Version
 from gateway.policy.running.versions import (
     APPROVED,
     DECLINED,
@@ -11,7 +12,6 @@ from gateway.policy.running.versions import (
     RAN,
     REFUSED,
     Event,
-    Version,
     Versions,
 )
 from gateway.store import Store

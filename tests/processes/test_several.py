@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from gateway.policy.policy import Version
 from gateway.policy.running.follower import Handover, take
-from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
 from gateway.state import make_run, sole_use
 from tests.command import clinic_gateway, serving

@@ -13,11 +13,11 @@ from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right
 from gateway.inquiries.keys import Which
 from gateway.inquiries.policies import DAYS, Touched, lines_of, looked, touched, waiting
-from gateway.policy.policy import Rules, compile_policy
+from gateway.policy.policy import Rules, Version, compile_policy
 from gateway.policy.running.file import find
 from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus
 from gateway.policy.running.text import read_version
-from gateway.policy.running.versions import APPROVED, DECLINED, Event, Version, Versions
+from gateway.policy.running.versions import APPROVED, DECLINED, Event, Versions
 from gateway.policy.telling.sheets import as_csv, as_page
 from gateway.policy.telling.wording import changes
 
@@ -138,8 +138,8 @@ async def _found(visit: Visit, digest: str) -> tuple[Version, Rules | None]:
     if not _hash(digest):
         raise web.HTTPNotFound
     standing = visit.panel.standing()
-    if standing.version.hash.startswith(digest):
-        return standing.version, standing.policy.rules
+    if standing.policy.hash.startswith(digest):
+        return standing.policy.version, standing.policy.rules
     found = await Versions(visit.store).find(digest)
     if found is None:
         raise web.HTTPNotFound
@@ -158,7 +158,7 @@ async def _file(visit: Visit) -> web.Response:
         version, rules = await _found(visit, asked)
         if rules is None:
             raise web.HTTPNotFound
-        policy = compile_policy(version.file, version.hash, rules, lambda trouble: None)
+        policy = compile_policy(version, rules, lambda trouble: None)
     ending = "csv" if visit.request.path == "/policy/table" else "html"
     return web.Response(
         text=as_csv(policy) if ending == "csv" else as_page(policy, visit.today),

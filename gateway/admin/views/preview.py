@@ -141,7 +141,7 @@ async def _result(
     usable id; `place` is the file of the policy while it holds that very text, else the hash.
     """
     standing, troubles, seen = visit.panel.standing(), list[Trouble](), None
-    policy, version = standing.policy, standing.version
+    policy, version = standing.policy, standing.policy.version
     level, rules = viewer.level_for(resource), policy.rules[resource.name]
     with suppress(NoUsableId):
         seen = preview(policy, resource, level, record or specimen(resource), troubles.append)

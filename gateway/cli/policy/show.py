@@ -27,7 +27,7 @@ from gateway.contract.resources import GOVERNED
 from gateway.inquiries.keys import Viewer, lacking, viewer_of
 from gateway.inquiries.policies import is_kept, policy_named
 from gateway.policy.masks import Mask
-from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight, compile_policy
+from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight, Version, compile_policy
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, SeenField, preview, specimen
 from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
@@ -62,7 +62,8 @@ async def show(run: Run, file: Path | None, form: str | None) -> None:
     if file is not None and is_kept(str(file)):
         async with opened_if_begun(run.settings) as store:
             kept = await policy_named(str(file), store)
-        policy = compile_policy(kept.name, kept.hash, kept.rules, lambda trouble: None)
+        version = Version(hash=kept.hash, content=kept.content, file=kept.name)
+        policy = compile_policy(version, kept.rules, lambda trouble: None)
     else:
         policy = loaded(run, file)
     if run.as_json:

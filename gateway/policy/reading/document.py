@@ -11,7 +11,7 @@ from adapters.documents.problems import DocumentErrors, hint, nearest
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
-from gateway.policy.policy import Policy, ResourceRules, Rules, compile_policy
+from gateway.policy.policy import Policy, ResourceRules, Rules, Version, compile_policy
 from gateway.policy.reading.resource import NEVER, ONLY, RulesReader
 
 VERSION = 1
@@ -62,8 +62,9 @@ class Reading:
         """The policy that was read; DocumentErrors where anything is wrong with it."""
         if self.problems:
             raise DocumentErrors(self.problems)
-        digest = sha256(self.document.content).hexdigest()
-        return compile_policy(self.document.file, digest, self.rules, report, like)
+        document, digest = self.document, sha256(self.document.content).hexdigest()
+        version = Version(hash=digest, content=document.content, file=document.file)
+        return compile_policy(version, self.rules, report, like)
 
     def _compare(self, data: Mapping[str, Any]) -> None:
         """Says which names are unknown at the left edge, and which are missing there."""

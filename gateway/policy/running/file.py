@@ -4,7 +4,7 @@ import os
 import stat
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import EINVAL, EISDIR
 from hashlib import sha256
 from pathlib import Path, PurePath
@@ -14,10 +14,9 @@ from adapters.documents.document import LARGEST
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.policy.cases.file import LARGEST as LARGEST_CASES
 from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
-from gateway.policy.policy import Policy, compile_policy, narrowed
+from gateway.policy.policy import Policy, Version, compile_policy, narrowed
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.running.text import read_version, write_rules
-from gateway.policy.running.versions import Version
 from gateway.settings import StartRefused
 
 
@@ -110,15 +109,15 @@ class Examiner:
             text = f"cannot be tried, a fault of the gateway ({type(error).__name__} at {place})"
             return (Problem(str(cases_beside(self.path)), 0, 0, text, UNREADABLE),)
 
-    def common(self, running: Policy, new: Policy) -> tuple[Policy, Version] | None:
-        """Returns what both policies show, with its text; None where that runs already."""
+    def common(self, running: Policy, new: Policy) -> Policy | None:
+        """Returns what both policies show; None where that runs already."""
         rules = narrowed(running.rules, new.rules)
         if rules is None:
             return None
-        text, file = write_rules(rules).encode(), str(self.path)
-        made_of, digest = (running.hash, new.hash), sha256(text).hexdigest()
-        version = Version(hash=digest, content=text, file=file, made_of=made_of)
-        return compile_policy(file, digest, rules, self.report, running), version
+        text, made_of = write_rules(rules).encode(), (running.hash, new.hash)
+        digest = sha256(text).hexdigest()
+        version = Version(hash=digest, content=text, file=new.file, made_of=made_of)
+        return compile_policy(version, rules, self.report, running)
 
     def stored(self, version: Version) -> Policy:
         """Returns the policy that ran last; raises StartRefused where it cannot be read."""
@@ -130,4 +129,4 @@ class Examiner:
                 " nobody can tell what may run: restore a backup, or start once with"
                 " policy_widening: apply and with cases that pass"
             ) from error
-        return compile_policy(str(self.path), version.hash, rules, self.report)
+        return compile_policy(replace(version, file=str(self.path)), rules, self.report)

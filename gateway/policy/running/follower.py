@@ -21,10 +21,10 @@ from adapters.base import Report
 from gateway.background import Attempts, Periodic, ended
 from gateway.events import Events
 from gateway.policy.cases.run import cases_beside
-from gateway.policy.policy import Policy, compile_policy
+from gateway.policy.policy import Policy, Version, compile_policy
 from gateway.policy.running.keeper import Keeper, PolicyStatus
 from gateway.policy.running.text import read_version
-from gateway.policy.running.versions import Presence, Version, Versions
+from gateway.policy.running.versions import Presence, Versions
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
 
@@ -119,7 +119,7 @@ class Follower:
         now = status, revision = self.keeper.status, self._revision
         if self.handed is not None and self._told != now:
             handover = Handover(
-                version=status.version,
+                version=status.policy.version,
                 loaded_at=status.loaded_at,
                 status=status.members(),
                 revision=revision,
@@ -246,8 +246,8 @@ class Taker:
         if found is None:
             return False
         if running is None or found.version.hash != running.hash:
-            version, rules = found.version, await asyncio.to_thread(read_version, found.version)
-            made = version.file, version.hash, rules, self._report, running
+            rules = await asyncio.to_thread(read_version, found.version)
+            made = found.version, rules, self._report, running
             self._policy = await asyncio.to_thread(compile_policy, *made)
         self._mark, self._handed = mark, found
         return True

@@ -15,9 +15,9 @@ from gateway.contract.fields import write_instant
 from gateway.events import Events
 from gateway.observe.lines import printable
 from gateway.policy.cases.run import summary
-from gateway.policy.policy import Policy, no_wider
+from gateway.policy.policy import Policy, Version, no_wider
 from gateway.policy.running.file import Examined, Examiner, Snapshot, find
-from gateway.policy.running.versions import HELD, RAN, REFUSED, Event, Version
+from gateway.policy.running.versions import HELD, RAN, REFUSED, Event
 from gateway.store.base import StoreError
 
 # Seconds for which a changed file must stay as it is, before it counts as written.
@@ -40,13 +40,12 @@ Problems = tuple[Problem, ...]
 class PolicyStatus:
     """Which policy runs and since when, and what is wrong with the file.
 
-    `version` is the text of what runs; `waiting` the file's policy where it shows more than may
+    `waiting` is the file's policy where it shows more than may
     run; `problems` what is wrong with the file; `failing` the cases beside the file that fail, or
     what is wrong with theirs.
     """
 
     policy: Policy
-    version: Version
     loaded_at: datetime
     file_hash: str
     waiting: Policy | None = None
@@ -68,7 +67,7 @@ class PolicyStatus:
 
     def members(self) -> dict[str, Any]:
         """Returns the status as readiness and `policy status` show it."""
-        made_of, cases, error = self.version.made_of, None, None
+        made_of, cases, error = self.policy.version.made_of, None, None
         if self.failing:
             shown = [
                 {"file": it.file, "line": it.line or None, "text": it.text[:LONGEST_CASE]}
@@ -149,8 +148,8 @@ class Keeper:
             await self._take(examined)
             return
         if is_new:
-            self._note(RAN, self._file_version(policy), failing)
-        self._run(policy, self._file_version(policy), self.now(), failing)
+            self._note(RAN, policy.version, failing)
+        self._run(policy, self.now(), failing)
         if last is not None and is_new:
             self._tell_change(last.hash)
         if failing:
@@ -158,7 +157,7 @@ class Keeper:
 
     async def go_on(self, last: Version, since: datetime) -> None:
         """Runs what ran before, whatever the file says; raises StartRefused if it is unreadable."""
-        self._run(await asyncio.to_thread(self.examiner.stored, last), last, since)
+        self._run(await asyncio.to_thread(self.examiner.stored, last), since)
 
     async def look(self, *, asked: bool = False) -> None:
         """Takes the file where it has changed.
@@ -177,7 +176,7 @@ class Keeper:
             approved = await self.approved(waiting.hash)
             self._unasked = False
             if approved:
-                self._change(waiting, self._file_version(waiting))
+                self._change(waiting)
         elif asked and self.status.state == CURRENT:
             self._tell_unchanged()
 
@@ -223,13 +222,14 @@ class Keeper:
         policy, failing = examined.policy, examined.failing
         before, running = self.status, self.policy()
         if policy.hash == running.hash:
-            self._run(running, replace(before.version, made_of=None), before.loaded_at, failing)
+            is_same = running.version.made_of is None  # else what both showed is now the file
+            self._run(running if is_same else policy, before.loaded_at, failing)
             self._tell_unchanged()
         elif await self._may_run(examined):
-            self._change(policy, self._file_version(policy), failing)
+            self._change(policy, failing)
         else:
             if common := await asyncio.to_thread(self.examiner.common, running, policy):
-                self._change(*common)
+                self._change(common)
             self._hold(examined)
         if failing != before.failing:
             self._tell_cases(failing)
@@ -251,22 +251,17 @@ class Keeper:
         self._unasked = False
         return approved
 
-    def _change(self, policy: Policy, version: Version, failing: Problems = ()) -> None:
+    def _change(self, policy: Policy, failing: Problems = ()) -> None:
         """Runs another policy, notes it for the store and tells of it."""
         old = self.policy().hash
-        self._note(RAN, version, failing)
-        self._run(policy, version, self.now(), failing)
+        self._note(RAN, policy.version, failing)
+        self._run(policy, self.now(), failing)
         self._tell_change(old)
 
-    def _run(
-        self, policy: Policy, version: Version, since: datetime, failing: Problems = ()
-    ) -> None:
+    def _run(self, policy: Policy, since: datetime, failing: Problems = ()) -> None:
+        _, file_hash = policy.version.made_of or ("", policy.hash)
         self._status = PolicyStatus(
-            policy=policy,
-            version=version,
-            loaded_at=since,
-            file_hash=version.made_of[1] if version.made_of else version.hash,
-            failing=failing,
+            policy=policy, loaded_at=since, file_hash=file_hash, failing=failing
         )
 
     def _hold(self, examined: Examined) -> None:
@@ -279,7 +274,7 @@ class Keeper:
         known = before.waiting.hash if before.waiting else None
         if (known, before.waits_for) == (digest, now.waits_for):
             return
-        self._note(HELD, self._file_version(waiting), failing)
+        self._note(HELD, waiting.version, failing)
         more = {"waiting": digest[:12], "running": now.policy.short_hash}
         if now.waits_for == CASES:
             self.events.report("policy_waits_for_cases", **more, waits_for=CASES)
@@ -325,7 +320,3 @@ class Keeper:
         made = Event(at=self.now(), event=event, hash=digest, version=version, reason=reason)
         self.unwritten.append(made)
         del self.unwritten[:-MOST_UNWRITTEN]
-
-    def _file_version(self, policy: Policy) -> Version:
-        """Returns the policy of the file that was examined last with its text, for the store."""
-        return Version(hash=policy.hash, content=self._seen.content, file=policy.file)

@@ -17,10 +17,9 @@ from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules
+from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules, Version
 from gateway.policy.reading.document import Reading
 from gateway.policy.rows import conditions_in_file, path_in_list
-from gateway.policy.running.versions import Version
 
 # Bytes: what two files of the largest size both say may take more room than either.
 LARGEST = 1024 * 1024

@@ -13,6 +13,7 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from gateway.policy.policy import Version
 from gateway.store.base import Store, StoreError
 from gateway.store.tables import (
     adding,
@@ -31,16 +32,6 @@ SILENT = timedelta(seconds=15)
 _FORGOTTEN = timedelta(days=1)
 _history, _versions, _processes = policy_history, policy_versions, policy_processes
 _number, _event, _hash = _history.c.id, _history.c.event, _history.c.hash
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """A policy's text. `made_of` are the hashes of the two that it is the common part of."""
-
-    hash: str
-    content: bytes
-    file: str
-    made_of: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
