@@ -53,10 +53,12 @@ DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 _UUID, _DATE = re.compile(UUID_PATTERN), re.compile(DATE_PATTERN)
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_INSTANT = re.compile(
+# A time as it may come in: with its offset, and parts of a second.
+INSTANT_PATTERN = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
     r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
+_INSTANT = re.compile(INSTANT_PATTERN)
 _DECIMAL = r"-?[0-9]+\.[0-9]{2}"
 
 

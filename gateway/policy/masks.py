@@ -64,11 +64,15 @@ class Mask:
         times, rest = divmod(self.argument, other.argument)
         return rest == 0 and times % 4 == 1
 
+    @property
+    def says(self) -> str:
+        """What partners are told that it shows."""
+        return self.kind.says.replace("{n}", str(self.argument))
+
     def schema(self, field: Field) -> dict[str, Any]:
         """Returns what the schema of a masked field adds to that of the whole field."""
-        told = self.kind.says.replace("{n}", str(self.argument))
         about = f"{field.summary} " if field.summary else ""
-        extra: dict[str, Any] = {"description": f"{about}Masked: {told}", "x-mask": str(self)}
+        extra: dict[str, Any] = {"description": f"{about}Masked: {self.says}", "x-mask": str(self)}
         pattern = self.kind.pattern.get(field.format.name)
         if pattern is not None:
             extra["pattern"] = pattern.replace("{n}", str(self.argument))

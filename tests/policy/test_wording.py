@@ -16,7 +16,6 @@ from gateway.policy.telling.wording import (
     changes,
     conditions,
     kind_of,
-    mask_in_words,
     masks_of,
     reasons,
     row_sentences,
@@ -89,7 +88,7 @@ def test_a_sight_is_whole_hidden_or_a_mask() -> None:
         "last(2)",
     ]
     assert [kind_of(each) for each in (WHOLE, HIDDEN, mask)] == ["whole", "hidden", "masked"]
-    assert mask_in_words(mask).startswith("*** and the last 2 characters")
+    assert mask.says.startswith("*** and the last 2 characters")
 
 
 def test_each_mask_is_named_once_however_often_it_is_used() -> None:

@@ -31,7 +31,7 @@ from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight, Version, c
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, SeenField, preview, specimen
 from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
-from gateway.policy.telling.wording import kind_of, mask_in_words, masks_of, row_sentences
+from gateway.policy.telling.wording import kind_of, masks_of, row_sentences
 from gateway.state import opened_if_begun
 
 FORMATS = ("text", "markdown", "csv", "html", "json")
@@ -114,7 +114,7 @@ def _print_tables(policy: Policy) -> None:
         sections.append(rows)
     print_table(columns, sections, WIDTH)
     for mask in masks_of(policy.rules.values()):
-        _print_wrapped(f"{mask}: {mask_in_words(mask)}", indent="    ")
+        _print_wrapped(f"{mask}: {mask.says}", indent="    ")
     for resource in GOVERNED:
         for level, sentence in row_sentences(resource, policy.rules[resource.name]):
             _print_wrapped(f"{resource.name} {level}: {sentence}", indent="    ")

@@ -84,14 +84,14 @@ def _usual() -> Rules:
 
 
 def _openings(
-    reading: Reading,
-) -> Iterator[tuple[str, AccessLevel, AccessLevel | None, bool, Place]]:
-    """Each field that opens: where, where usually, and whether all learn what reaches a person."""
+    reading: Reading, *, bare: bool
+) -> Iterator[tuple[str, AccessLevel, AccessLevel | None, Place]]:
+    """Fields that open: those by which all reach a person or others, where, and where usually."""
     for name, lists in reading.lists.items():
         for path, (level, place) in lists.opens.items():
-            if level is not None:
-                is_bare = level is LEVELS[0] and lists.resource.at(path).personal
-                yield f"{name}.{path}", level, _usual()[name].opened_at(path), is_bare, place
+            is_bare = level is LEVELS[0] and lists.resource.at(path).personal
+            if level is not None and is_bare is bare:
+                yield f"{name}.{path}", level, _usual()[name].opened_at(path), place
 
 
 @_risk(
@@ -100,10 +100,9 @@ def _openings(
     "Every key sees BASIC: move the field to a higher level, or show it there under a mask.",
 )
 def _personal_at_basic(reading: Reading) -> Iterator[Problem]:
-    for name, level, usual, is_bare, place in _openings(reading):
-        if is_bare:
-            usually = "" if usual is level else f"; usually it opens at {usual or 'no level'}"
-            yield reading.document.problem(place, f"{name} is open to every key{usually}")
+    for name, level, usual, place in _openings(reading, bare=True):
+        usually = "" if usual is level else f"; usually it opens at {usual or 'no level'}"
+        yield reading.document.problem(place, f"{name} is open to every key{usually}")
 
 
 @_risk(
@@ -112,8 +111,8 @@ def _personal_at_basic(reading: Reading) -> Iterator[Problem]:
     "Usual is what the shipped policy says; a mask at the lower level would show less.",
 )
 def _opened_early(reading: Reading) -> Iterator[Problem]:
-    for name, level, usual, is_bare, place in _openings(reading):
-        if usual and not is_bare and LEVELS.index(level) < LEVELS.index(usual):
+    for name, level, usual, place in _openings(reading, bare=False):
+        if usual and LEVELS.index(level) < LEVELS.index(usual):
             text = f"{name} opens at {level}; usually it opens at {usual}"
             yield reading.document.problem(place, text)
 
@@ -270,7 +269,7 @@ def check_policy(path: Path) -> Checked:
 def notes_of(policy: Policy, survey: Survey) -> tuple[Problem, ...]:
     """Notes at their places in the policy and in the mapping, in the order of each file."""
     notes: list[Problem] = []
-    spots = spots_of(Path(policy.file).read_bytes(), policy.file)
+    spots = spots_of(policy.version.content, policy.file)
     for name, rules in policy.rules.items():
         for path in rules.fields.keys() - survey.filled.get(name, ()):
             if rules.opened_at(path):

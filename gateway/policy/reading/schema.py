@@ -18,10 +18,6 @@ from gateway.policy.rows import is_ordered
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # An amount in quotes is a number too: no letters but that of an exponent.
 _AMOUNT = "^[^A-DF-Za-df-z]*$"
-_INSTANT = (
-    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?"
-    "([Zz]|[+-][0-9]{2}:[0-9]{2})$"
-)
 
 Schema = dict[str, Any]
 
@@ -131,7 +127,7 @@ _VALUES: dict[str, Schema] = {
     formats.PERCENT.name: _AMOUNTS,
     formats.INSTANT.name: {
         "type": "string",
-        "pattern": _INSTANT,
+        "pattern": f"^{formats.INSTANT_PATTERN}$",
         "examples": ["2025-01-01T00:00:00Z"],
     },
     formats.DAY.name: {"type": "string", "pattern": f"^{formats.DATE_PATTERN}$"},

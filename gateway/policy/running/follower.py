@@ -54,10 +54,8 @@ class Follower:
 
     def __post_init__(self, events: Events) -> None:
         self._asked = False
-        self._mark: object = None
         self._revision = 0
         self._told: tuple[PolicyStatus, int] | None = None
-        self._turns = 0
         self._store = Attempts(events, "policy_store_unusable", kind=StoreError)
         name, failed = "follow the policy", "policy_not_followed"
         self._looks = Periodic(POLL, self._turn, events, name=name, failed=failed)
@@ -88,14 +86,12 @@ class Follower:
 
     async def _turn(self) -> None:
         """Looks once, even where the store cannot be asked, then tells the store."""
-        self._turns += 1
-        certainly = self._looks.failing or self._store.failing or self._turns % 2 == 0
         asked, self._asked = self._asked, False
         with self._store:
             try:
                 if self.keeper.unwritten:  # an approval counts only for what nothing ran after
                     await self._tell()
-                revision = await self._newest(certainly=certainly)
+                revision = await self.versions.revision()
             except StoreError:
                 await self.keeper.look(asked=asked)
                 self._pass_on()
@@ -104,15 +100,6 @@ class Follower:
             self._revision = revision
             self._pass_on()
             await self._tell()
-
-    async def _newest(self, *, certainly: bool) -> int:
-        """Returns the revision; it is not asked for where the store looks untouched."""
-        mark = self.versions.mark()
-        if not certainly and mark is not None and mark == self._mark:
-            return self._revision
-        revision = await self.versions.revision()
-        self._mark = mark
-        return revision
 
     def _pass_on(self) -> None:
         """Hands the decision to the processes that serve, before anybody else hears of it."""

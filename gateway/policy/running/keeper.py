@@ -151,7 +151,7 @@ class Keeper:
             self._note(RAN, policy.version, failing)
         self._run(policy, self.now(), failing)
         if last is not None and is_new:
-            self._tell_change(last.hash)
+            self.events.report("policy_loaded", old=last.hash[:12], new=policy.short_hash)
         if failing:
             self._tell_cases(failing)
 
@@ -178,7 +178,7 @@ class Keeper:
             if approved:
                 self._change(waiting)
         elif asked and self.status.state == CURRENT:
-            self._tell_unchanged()
+            self.events.report("policy_unchanged", running=self.policy().short_hash)
 
     async def _changed(self, *, again: bool) -> Examined | DocumentErrors | None:
         """Returns what comes of the file once it is stable; None where it has not changed.
@@ -224,7 +224,7 @@ class Keeper:
         if policy.hash == running.hash:
             is_same = running.version.made_of is None  # else what both showed is now the file
             self._run(running if is_same else policy, before.loaded_at, failing)
-            self._tell_unchanged()
+            self.events.report("policy_unchanged", running=self.policy().short_hash)
         elif await self._may_run(examined):
             self._change(policy, failing)
         else:
@@ -253,10 +253,10 @@ class Keeper:
 
     def _change(self, policy: Policy, failing: Problems = ()) -> None:
         """Runs another policy, notes it for the store and tells of it."""
-        old = self.policy().hash
+        old = self.policy().short_hash
         self._note(RAN, policy.version, failing)
         self._run(policy, self.now(), failing)
-        self._tell_change(old)
+        self.events.report("policy_loaded", old=old, new=policy.short_hash)
 
     def _run(self, policy: Policy, since: datetime, failing: Problems = ()) -> None:
         _, file_hash = policy.version.made_of or ("", policy.hash)
@@ -297,12 +297,6 @@ class Keeper:
             running=before.policy.short_hash,
             file=digest[:12] or None,
         )
-
-    def _tell_change(self, old: str) -> None:
-        self.events.report("policy_loaded", old=old[:12], new=self.policy().short_hash)
-
-    def _tell_unchanged(self) -> None:
-        self.events.report("policy_unchanged", running=self.policy().short_hash)
 
     def _tell_cases(self, failing: Problems) -> None:
         running = self.policy().short_hash

@@ -69,7 +69,6 @@ class Versions:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.mark = store.mark
 
     async def last(self) -> Version | None:
         """Returns the policy that ran last, with empty content where the store has lost it."""

@@ -21,7 +21,6 @@ from gateway.policy.policy import Policy
 from gateway.policy.telling.wording import (
     ABOUT_LEVELS,
     kind_of,
-    mask_in_words,
     masks_of,
     printable,
     row_sentences,
@@ -73,7 +72,7 @@ def _markdown(policy: Policy) -> Iterator[str]:
         yield from (f"- {level} sees {escaped(sentence)}." for level, sentence in sentences)
     masks = masks_of(policy.rules.values())
     yield from ["", "## Masks", ""] if masks else []
-    yield from (f"- {escaped(str(mask))}: {escaped(mask_in_words(mask))}" for mask in masks)
+    yield from (f"- {escaped(str(mask))}: {escaped(mask.says)}" for mask in masks)
 
 
 def escaped(text: str) -> str:
@@ -99,7 +98,6 @@ def as_page(policy: Policy, today: date) -> str:
         about_levels=ABOUT_LEVELS,
         levels=LEVELS,
         masks=masks_of(policy.rules.values()),
-        mask_in_words=mask_in_words,
         governed=GOVERNED,
         # what the policy does not decide, as far as any operation shows it
         ungoverned=[

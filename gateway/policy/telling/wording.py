@@ -63,11 +63,6 @@ def kind_of(sight: Sight) -> str:
     return "masked" if isinstance(sight, Mask) else str(sight)
 
 
-def mask_in_words(mask: Mask) -> str:
-    """What a mask shows."""
-    return mask.kind.says.replace("{n}", str(mask.argument))
-
-
 def masks_of(rules: Iterable[ResourceRules]) -> list[Mask]:
     """Every mask that stands in the rules, once, in the order of their spelling."""
     every = (sight for each in rules for sights in each.fields.values() for sight in sights)
