@@ -94,24 +94,19 @@ def _year(value: date, _: int) -> date:
 
 
 def _rounded(value: Any, step: int) -> Any:
+    """Of two multiples that are equally near the even one."""
+    is_amount = isinstance(value, str)  # or a percentage, with two places
     try:
-        if isinstance(value, str):  # an amount or a percentage, with two places
-            hundredths = _steps(int(value.replace(".", "")), step * 100) * step * 100
-            sign, digits = "-" if hundredths < 0 else "", f"{abs(hundredths):03d}"
-            return f"{sign}{digits[:-2]}.{digits[-2:]}"
-        numerator, denominator = value.as_integer_ratio()
-        nearest = _steps(numerator, step * denominator) * step
+        parts, whole = (int(value.replace(".", "")), 100) if is_amount else value.as_integer_ratio()
+        steps, rest = divmod(parts, step * whole)
+        steps += 2 * rest > step * whole or (2 * rest == step * whole and steps % 2 == 1)
         # what JSON is written of ends there; a float tells no whole numbers beyond from each other
         largest = 2**63 if isinstance(value, int) else 2**53
-        return nearest if abs(nearest) < largest else None
+        if is_amount:
+            return f"{steps * step}.00"
+        return steps * step if abs(steps * step) < largest else None
     except (ValueError, OverflowError):
         return None
-
-
-def _steps(value: int, step: int) -> int:
-    """Returns the nearest number of whole steps; of two the even one."""
-    whole, rest = divmod(value, step)
-    return whole + (2 * rest > step or (2 * rest == step and whole % 2 == 1))
 
 
 LAST = MaskKind(

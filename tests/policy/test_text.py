@@ -1,21 +1,36 @@
 """Rules written as a policy file come back as they were, also where no file could say them."""
 
+from hashlib import sha256
+
 import pytest
 from hypothesis import given, settings
 
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import CITY, INITIAL, LAST, Mask
-from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules, both, narrowed, no_wider
+from gateway.policy.policy import (
+    HIDDEN,
+    WHOLE,
+    ResourceRules,
+    Rules,
+    Version,
+    both,
+    narrowed,
+    no_wider,
+)
 from gateway.policy.reading.document import parse_policy
 from gateway.policy.rows import ValueTest
-from gateway.policy.running.text import read_stored, write_rules
+from gateway.policy.running.text import read_version, write_rules
 from tests.policies import TEXT, moved, never, part
 from tests.policy.rules import any_rules
 
 
 def ignore(trouble: object) -> None:
     pass
+
+
+def read_stored(content: bytes) -> Rules:
+    return read_version(Version(hash=sha256(content).hexdigest(), content=content, file="p"))
 
 
 def loaded(text: str) -> Rules:

@@ -163,7 +163,7 @@ class Keeper:
         """Takes the file where it has changed.
 
         Where somebody `asked`, it tries a refused file and failed cases again, and looks whether a
-        waiting policy is approved. Raises StoreError where that is unknown: then ask again.
+        waiting policy is approved; where the store cannot tell, the next look asks again.
         """
         wrong = bool(self.status.problems or self.status.failing)
         outcome = await self._changed(again=asked and wrong)
@@ -173,10 +173,7 @@ class Keeper:
         elif outcome is not None:
             self._refuse(outcome)
         elif waiting and self.status.waits_for == APPROVAL and (asked or self._unasked):
-            approved = await self.approved(waiting.hash)
-            self._unasked = False
-            if approved:
-                self._change(waiting)
+            await self._take(Examined(waiting))
         elif asked and self.status.state == CURRENT:
             self.events.report("policy_unchanged", running=self.policy().short_hash)
 
@@ -235,7 +232,6 @@ class Keeper:
             self._tell_cases(failing)
 
     async def _may_run(self, examined: Examined) -> bool:
-        """Returns whether the whole policy may run now."""
         policy, waits = examined.policy, bool(examined.failing)
         if not self.approve and not waits:
             return True

@@ -56,15 +56,10 @@ def _written(resource: Resource, rules: ResourceRules) -> Iterator[str]:
 
 
 def read_version(version: Version) -> Rules:
-    """Returns the rules of a policy that ran; raises DocumentErrors where its text is damaged.
+    """Returns the rules of a policy that ran; raises DocumentErrors for a damaged text, or no YAML.
 
     The beginning of a text may be a policy that shows more than the whole text.
     """
     if sha256(version.content).hexdigest() != version.hash:
         raise DocumentErrors([Problem(version.file, 0, 0, "its text has another hash")])
-    return read_stored(version.content)
-
-
-def read_stored(content: bytes) -> Rules:
-    """Returns the rules in a kept text; raises DocumentErrors where it is no YAML."""
-    return Reading(parse_document(content, "", LARGEST, flawed=True)).rules
+    return Reading(parse_document(version.content, "", LARGEST, flawed=True)).rules
