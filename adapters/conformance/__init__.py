@@ -12,7 +12,6 @@ brings, with `asyncio_mode = "auto"`. docs/own-adapter.md shows a whole example.
 """
 
 from collections.abc import AsyncIterator, Set
-from difflib import get_close_matches
 from typing import ClassVar
 
 import pytest
@@ -28,6 +27,7 @@ from adapters.conformance.failures import FailurePromises  # noqa: E402
 from adapters.conformance.pages import NarrowingPromises, PagePromises  # noqa: E402
 from adapters.conformance.practice import VERBS, Place, Practice, Probe, needs_of  # noqa: E402
 from adapters.conformance.records import RecordPromises  # noqa: E402
+from adapters.documents.problems import nearest  # noqa: E402
 
 __all__ = ["AdapterConformance", "Place", "Practice"]
 
@@ -51,8 +51,8 @@ class AdapterConformance(
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for verb in cls.cannot - VERBS:
-            near = get_close_matches(verb, VERBS, 1)
-            meant = f": did you mean {near[0]}?" if near else ""
+            near = nearest(verb, VERBS)
+            meant = f": did you mean {near}?" if near else ""
             raise TypeError(f"{cls.__name__}.cannot names {verb}, which is no verb{meant}")
         for name in dir(cls):
             if needs_of(getattr(cls, name)) & cls.cannot:

@@ -3,27 +3,21 @@
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 
-from adapters.base import Adapter, Draft, NotFound, PatientDeceased, Record, SlotTaken
-from adapters.conformance.practice import (
-    NOBODY,
-    Probe,
-    at,
-    changing_days,
-    moment,
-    needs,
-    reference,
-)
+from adapters.base import AdapterError, Draft, NotFound, PatientDeceased, Record, SlotTaken
+from adapters.conformance.practice import DAY, NOBODY, Probe, moment, needs, reference
 from adapters.conformance.records import wrong_with
 
-DAY = timedelta(days=1)
 FEW = 5
 WEEK = timedelta(days=7)
+EARLY = (time(0), time(6))
 MORNING = (time(8), time(14))
 NIGHT = (time(22), time(2))
 Span = tuple[datetime, datetime]
@@ -34,12 +28,12 @@ class DiaryPromises:
 
     async def test_free_times_are_in_order_and_without_doubles(self, probe: Probe) -> None:
         draft = await probe.draft()
-        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        day = probe.day(draft.scheduled_at)
         slots = await probe.slots(draft.vet_id, day)
+        assert wrong_with(slots, probe.practice.shapes["slots"]) == []
         for slot in slots:
-            assert wrong_with(slot, probe.practice.shapes["slots"]) == []
             assert slot["startTime"] < slot["endTime"]
-            assert moment(slot["startTime"]).astimezone(probe.practice.zone).date() == day
+            assert probe.day(moment(slot["startTime"])) == day
         starts = [each["startTime"] for each in slots]
         assert starts == sorted(set(starts))
 
@@ -52,14 +46,14 @@ class DiaryPromises:
 
     async def test_every_type_of_appointment_has_its_length(self, probe: Probe) -> None:
         draft = await probe.draft()
-        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        day = probe.day(draft.scheduled_at)
         for kind in await probe.some("appointmentTypes", limit=FEW):
             slots = await probe.slots(draft.vet_id, day, kind["id"])
             assert len({_length(each) for each in slots}) <= 1, kind["id"]
 
     async def test_what_has_begun_is_not_free(self, probe: Probe) -> None:
         draft = await probe.draft()
-        day = draft.scheduled_at.astimezone(probe.practice.zone).date()
+        day = probe.day(draft.scheduled_at)
         starts = await probe.starts(draft.vet_id, day)
         for now in (starts[0], starts[len(starts) // 2], starts[-1]):
             found = await probe.starts(draft.vet_id, day, now=now)
@@ -68,34 +62,25 @@ class DiaryPromises:
 
     @needs("set_hours")
     async def test_days_of_23_and_25_hours_lose_and_double_nothing(self, probe: Probe) -> None:
-        hours = (time(0), time(6))
-        for changing in changing_days(probe.later(), probe.practice.zone):
-            vet = await probe.working(changing + WEEK, *hours)
-            step, length = await _grid(probe, vet, changing + WEEK)
+        for changing in filter(probe.is_changing, probe.days_ahead()):
+            vet, every = await _working(probe, changing + WEEK, EARLY)
             for day in (changing + WEEK, changing):
-                span = (
-                    at(day, hours[0], probe.practice.zone),
-                    at(day, hours[1], probe.practice.zone),
-                )
-                every = _offered(span, step, length)
-                assert await probe.starts(vet, day) == every
+                starts = every.starts(_span(probe, day, EARLY))
+                assert await probe.starts(vet, day) == starts
                 assert await probe.starts(vet, day + DAY) == []
-                await _books_as_offered(probe, vet, every)
+                await _books_as_offered(probe, vet, starts)
 
     @needs("set_hours", "add_appointment")
     async def test_a_night_shift_belongs_to_two_days(self, probe: Probe) -> None:
         day = _quiet(probe)
-        vet = await probe.working(day, *NIGHT)
-        step, length = await _grid(probe, vet, day)
-        span = at(day, NIGHT[0], probe.practice.zone), at(day + DAY, NIGHT[1], probe.practice.zone)
-        midnight = at(day + DAY, time(), probe.practice.zone)
-        offered = _offered(span, step, length)
+        vet, every = await _working(probe, day, NIGHT)
+        midnight, half = probe.at(day + DAY, time()), timedelta(minutes=30)
+        offered = every.starts(_span(probe, day, NIGHT))
         assert await probe.starts(vet, day) == [each for each in offered if each < midnight]
         assert await probe.starts(vet, day + DAY) == [each for each in offered if each >= midnight]
-        half = timedelta(minutes=30)
-        await probe.practice.add_appointment(vet, midnight - half, midnight + half)
-        await probe.practice.settle()
-        left = _without(offered, length, (midnight - half, midnight + half))
+        busy = midnight - half, midnight + half
+        await probe.settled(probe.practice.add_appointment(vet, *busy))
+        left = every.without(offered, busy)
         assert await probe.starts(vet, day) + await probe.starts(vet, day + DAY) == left
 
     @needs("set_hours", "add_appointment", "cancel")
@@ -103,19 +88,16 @@ class DiaryPromises:
         self, probe: Probe
     ) -> None:
         day = _quiet(probe)
-        vet = await probe.working(day, *MORNING)
-        step, length = await _grid(probe, vet, day)
+        vet, every = await _working(probe, day, MORNING)
         offered = await probe.starts(vet, day)
-        span = offered[4], offered[4] + step
-        added = await probe.practice.add_appointment(vet, *span)
-        await probe.practice.settle()
+        span = offered[4], offered[4] + every.step
+        added = await probe.settled(probe.practice.add_appointment(vet, *span))
         assert (await probe.one("appointments", added))["vetId"] == vet
-        assert await probe.starts(vet, day) == _without(offered, length, span)
+        assert await probe.starts(vet, day) == every.without(offered, span)
         draft = await probe.draft(vet_id=vet, scheduled_at=span[0])
         with pytest.raises(SlotTaken):
             await probe.adapter.create_appointment(draft)
-        await probe.practice.cancel(added)
-        await probe.practice.settle()
+        await probe.settled(probe.practice.cancel(added))
         assert (await probe.one("appointments", added))["status"] == "CANCELLED"
         assert await probe.starts(vet, day) == offered
         assert (await probe.adapter.create_appointment(draft))["vetId"] == vet
@@ -123,15 +105,11 @@ class DiaryPromises:
     @needs("set_hours", "add_absence")
     async def test_an_absence_blocks_all_of_the_days_it_covers(self, probe: Probe) -> None:
         day = _quiet(probe)
-        vet = await probe.working(day, *MORNING)
-        offered = await probe.starts(vet, day)
-        length = (await _grid(probe, vet, day))[1]
-        noon = at(day, time(11), probe.practice.zone)
-        await probe.practice.add_absence(vet, noon, noon + 2 * DAY)
-        await probe.practice.settle()
-        assert await probe.starts(vet, day) == _without(offered, length, (noon, noon + 2 * DAY))
-        await probe.practice.add_absence(vet, noon - 2 * DAY, noon + DAY)
-        await probe.practice.settle()
+        vet, every = await _working(probe, day, MORNING)
+        offered, noon = await probe.starts(vet, day), probe.at(day, time(11))
+        await probe.settled(probe.practice.add_absence(vet, noon, noon + 2 * DAY))
+        assert await probe.starts(vet, day) == every.without(offered, (noon, noon + 2 * DAY))
+        await probe.settled(probe.practice.add_absence(vet, noon - 2 * DAY, noon + DAY))
         assert await probe.starts(vet, day) == []
         draft = await probe.draft(vet_id=vet, scheduled_at=offered[0])
         with pytest.raises(SlotTaken):
@@ -140,10 +118,8 @@ class DiaryPromises:
 
 def _quiet(probe: Probe) -> date:
     """A day some time ahead, whose clocks and whose next day's clocks are not changed."""
-    later = probe.later()
-    changing = changing_days(later, probe.practice.zone)
-    ahead = (later + timedelta(days=number) for number in range(14))
-    return next(each for each in ahead if not {each, each + DAY} & set(changing))
+    days = pairwise(probe.days_ahead())
+    return next(day for day, after in days if not any(map(probe.is_changing, (day, after))))
 
 
 async def _books_as_offered(probe: Probe, vet: str, starts: list[datetime]) -> None:
@@ -155,34 +131,42 @@ async def _books_as_offered(probe: Probe, vet: str, starts: list[datetime]) -> N
         made = await probe.adapter.create_appointment(draft)
         assert moment(made["scheduledAt"]) == start
         assert await probe.one("appointments", made["id"]) == made
-        assert await probe.adapter.find_appointments(draft, draft.now) == [made]
-        day = start.astimezone(zone).date()
-        assert start not in await probe.starts(vet, day)
+        assert await probe.found(draft) == [made]
+        assert start not in await probe.offered(draft)
 
 
-async def _grid(probe: Probe, vet: str, day: date) -> tuple[timedelta, timedelta]:
+def _span(probe: Probe, day: date, hours: tuple[time, time]) -> Span:
+    """Those hours of a day; an end that is not after the start is on the next."""
+    begin, end = hours
+    return probe.at(day, begin), probe.at(day if end > begin else day + DAY, end)
+
+
+class Grid(NamedTuple):
     """From one start to the next on an empty day, and how long a free time is."""
+
+    step: timedelta
+    length: timedelta
+
+    def starts(self, span: Span) -> list[datetime]:
+        """Every start from which the whole length fits."""
+        count = (span[1] - span[0] - self.length) // self.step + 1
+        return [span[0] + number * self.step for number in range(count)]
+
+    def without(self, starts: Iterable[datetime], busy: Span) -> list[datetime]:
+        """Those from which nothing overlaps."""
+        return [each for each in starts if not (each < busy[1] and busy[0] < each + self.length)]
+
+
+async def _working(probe: Probe, day: date, hours: tuple[time, time]) -> tuple[str, Grid]:
+    """A vet with those hours on the day's weekday alone, and how the free times follow then."""
+    vet = await probe.working(day, *hours)
     slots = await probe.slots(vet, day)
     first, second = (moment(each["startTime"]) for each in slots[:2])
-    return second - first, _length(slots[0])
+    return vet, Grid(second - first, _length(slots[0]))
 
 
-def _length(slot: dict[str, str]) -> timedelta:
+def _length(slot: Record) -> timedelta:
     return moment(slot["endTime"]) - moment(slot["startTime"])
-
-
-def _offered(span: Span, step: timedelta, length: timedelta) -> list[datetime]:
-    """Every start of the grid from which the whole length fits."""
-    found, start = [], span[0]
-    while start + length <= span[1]:
-        found.append(start)
-        start += step
-    return found
-
-
-def _without(starts: Iterable[datetime], length: timedelta, busy: Span) -> list[datetime]:
-    """Those from which nothing overlaps."""
-    return [each for each in starts if not (each < busy[1] and busy[0] < each + length)]
 
 
 RACERS = 20
@@ -194,55 +178,46 @@ class BookingPromises:
 
     async def test_a_booking_takes_its_time_reads_back_and_can_be_found(self, probe: Probe) -> None:
         draft = await probe.draft()
-        assert not await probe.adapter.find_appointments(draft, draft.now)
+        assert await probe.found(draft) == []
         made = await probe.adapter.create_appointment(draft)
-        assert wrong_with(made, probe.practice.shapes["appointments"]) == []
+        assert wrong_with([made], probe.practice.shapes["appointments"]) == []
         assert (made["vetId"], made["patientId"]) == (draft.vet_id, draft.patient_id)
         assert (made["clientId"], made["status"]) == (draft.client_id, "SCHEDULED")
         assert moment(made["scheduledAt"]) == draft.scheduled_at
         assert made["reason"] in (draft.reason, None)
         assert await probe.one("appointments", made["id"]) == made
-        assert list(await probe.adapter.find_appointments(draft, draft.now)) == [made]
-        assert await _written_over(probe.adapter, made) == []
-        assert draft.scheduled_at not in await _starts(probe, draft)
+        assert await probe.found(draft) == [made]
+        assert await _written_over(probe, made) == []
+        assert draft.scheduled_at not in await probe.offered(draft)
         with pytest.raises(SlotTaken):
             await probe.adapter.create_appointment(draft)
 
     async def test_who_is_not_there_is_not_found_and_books_nothing(self, probe: Probe) -> None:
         draft = await probe.draft()
-        before = await _starts(probe, draft)
-        for stranger in (
+        strangers = (
             replace(draft, client_id=NOBODY),
             replace(draft, patient_id=NOBODY),
             replace(draft, vet_id=NOBODY),
             replace(draft, appointment_type_id=NOBODY),
             replace(draft, client_id=draft.vet_id),
-        ):
-            with pytest.raises(NotFound):
-                await probe.adapter.create_appointment(stranger)
-        assert await _starts(probe, draft) == before
+        )
+        await _refused(probe, NotFound, *strangers, free=draft)
 
     async def test_for_an_animal_that_has_died_nothing_is_booked(self, probe: Probe) -> None:
-        patient = await probe.deceased()
-        if patient is None:  # a practice without one has nothing to refuse
-            return
-        draft = await probe.draft(client_id=patient["clientId"], patient_id=patient["id"])
-        before = await _starts(probe, draft)
-        with pytest.raises(PatientDeceased):
-            await probe.adapter.create_appointment(draft)
-        assert await _starts(probe, draft) == before
+        # a practice without one has nothing to refuse
+        for patient in (await probe.patients(deceased=True))[:1]:
+            draft = await probe.draft(client_id=patient["clientId"], patient_id=patient["id"])
+            await _refused(probe, PatientDeceased, draft, free=draft)
 
     async def test_only_a_time_that_is_offered_can_be_booked(self, probe: Probe) -> None:
         draft = await probe.draft()
-        before = await _starts(probe, draft)
-        for odd in (
+        last = (await probe.offered(draft))[-1]
+        odd = (
             replace(draft, scheduled_at=draft.scheduled_at + timedelta(seconds=1)),
-            replace(draft, scheduled_at=before[-1] + timedelta(days=3650, minutes=7)),
+            replace(draft, scheduled_at=last + timedelta(days=3650, minutes=7)),
             replace(draft, now=draft.scheduled_at),
-        ):
-            with pytest.raises(SlotTaken):
-                await probe.adapter.create_appointment(odd)
-        assert await _starts(probe, draft) == before
+        )
+        await _refused(probe, SlotTaken, *odd, free=draft)
 
     async def test_of_many_at_once_through_two_processes_one_gets_the_time(
         self, probe: Probe
@@ -251,8 +226,7 @@ class BookingPromises:
         length = timedelta(seconds=1)
         drafts = [replace(draft, reference=reference()) for _ in range(RACERS)]
         drafts += [replace(draft, scheduled_at=draft.scheduled_at + length)] * SHIFTED
-        other = probe.practice.open()
-        try:
+        async with aclosing(probe.practice.open()) as other:
             both = (probe.adapter, other)
             tries = [both[n % 2].create_appointment(each) for n, each in enumerate(drafts)]
             ends = await asyncio.gather(*tries, return_exceptions=True)
@@ -260,15 +234,13 @@ class BookingPromises:
             assert sum(isinstance(each, SlotTaken) for each in ends) == RACERS + SHIFTED - 1
             winner = next(n for n, each in enumerate(ends) if isinstance(each, dict))
             assert list(await other.find_appointments(drafts[winner], draft.now)) == [ends[winner]]
-        finally:
-            await other.aclose()
-        assert draft.scheduled_at not in await _starts(probe, draft)
+        assert draft.scheduled_at not in await probe.offered(draft)
 
     async def test_neighbours_at_once_never_overlap(self, probe: Probe) -> None:
         draft = await probe.draft()
         tries = [
             probe.adapter.create_appointment(replace(draft, scheduled_at=each, reference=""))
-            for each in (await _starts(probe, draft))[:6]
+            for each in (await probe.offered(draft))[:6]
         ]
         ends = await asyncio.gather(*tries, return_exceptions=True)
         assert all(isinstance(each, dict | SlotTaken) for each in ends), ends
@@ -287,18 +259,22 @@ class BookingPromises:
         made = await probe.adapter.create_appointment(draft)
         end = moment(made["endTime"])
         await probe.practice.add_appointment(draft.vet_id, end, end + timedelta(minutes=5))
-        assert await _written_over(probe.adapter, made) == []
+        assert await _written_over(probe, made) == []
         await probe.practice.add_appointment(draft.vet_id, draft.scheduled_at, end)
-        assert await _written_over(probe.adapter, made) == [made["id"]]
+        assert await _written_over(probe, made) == [made["id"]]
 
 
-async def _written_over(adapter: Adapter, made: Record) -> list[str]:
+async def _refused(probe: Probe, error: type[AdapterError], *drafts: Draft, free: Draft) -> None:
+    """None of the drafts is booked, and where another is `free` all stays as it was."""
+    before = await probe.offered(free)
+    for draft in drafts:
+        with pytest.raises(error):
+            await probe.adapter.create_appointment(draft)
+    assert await probe.offered(free) == before
+
+
+async def _written_over(probe: Probe, made: Record) -> list[str]:
     """The appointment, where something else is written over it; it can be read in any case."""
-    seen = await adapter.find_overwritten([made["id"]])
+    seen = await probe.adapter.find_overwritten([made["id"]])
     assert not seen.unreadable
     return list(seen.overwritten)
-
-
-async def _starts(probe: Probe, draft: Draft) -> list[datetime]:
-    day = draft.scheduled_at.astimezone(probe.practice.zone).date()
-    return await probe.starts(draft.vet_id, day)

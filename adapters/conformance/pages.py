@@ -6,25 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import islice
 from typing import Any
 
 import pytest
 
-from adapters.base import (
-    Adapter,
-    Condition,
-    Draft,
-    FieldShape,
-    Filter,
-    NotFound,
-    Only,
-    Page,
-    Query,
-    Record,
-)
+from adapters.base import Condition, FieldShape, NotFound, Only, Page, Record, lists_in
 from adapters.conformance.practice import LARGEST_PAGE, Probe, needs
-from adapters.conformance.records import with_ids
 
 ADDED_AT_ONCE = 20
 EVERY = 10  # pages
@@ -46,8 +33,7 @@ class PagePromises:
     async def test_pages_hold_every_record_once_in_one_order_whatever_their_size(
         self, probe: Probe
     ) -> None:
-        for resource in with_ids(probe):
-            large = await probe.everything(resource)
+        async for resource, large in probe.all_of_each():
             assert len({record["id"] for record in large}) == len(large), resource
             assert await probe.everything(resource, limit=173) == large, resource
             small = 1 + len(large) // 40
@@ -74,8 +60,7 @@ class PagePromises:
         found: list[str] = []
         after, number = None, 0
         while number == 0 or after is not None:
-            query = probe.query("clients", limit=LARGEST_PAGE, after=after)
-            page = await probe.adapter.read_many(query)
+            page = await probe.page("clients", limit=LARGEST_PAGE, after=after)
             found += [each["id"] for each in page.records]
             after, number = page.after, number + 1
             if number % EVERY == 2:
@@ -86,33 +71,27 @@ class PagePromises:
 
     @needs("asked")
     async def test_a_page_costs_the_same_however_many_records_it_has(self, probe: Probe) -> None:
-        for resource in set(with_ids(probe)) - self.in_parts:
+        for resource in set(probe.resources) - self.in_parts:
             await probe.adapter.ping()  # a connection's first words are no page's
-            page = await probe.adapter.read_many(probe.query(resource, limit=1))
+            await probe.page(resource, limit=1)
             small, _ = await self._cost(probe, resource, 2)
             large, page = await self._cost(probe, resource, 50)
-            lists = {
-                path.split("[].")[0] for path in probe.practice.shapes[resource] if "[]." in path
-            }
+            lists = lists_in(probe.practice.shapes[resource])
             assert large == small, f"{len(page.records)} {resource} cost more than 2"
             assert large <= self.asked_per_page + len(lists), resource
 
     async def _cost(self, probe: Probe, resource: str, limit: int) -> tuple[int, Page]:
         await probe.practice.settle()
         before = await probe.practice.asked()
-        page = await probe.adapter.read_many(probe.query(resource, limit=limit))
+        page = await probe.page(resource, limit=limit)
         return await probe.practice.asked() - before, page
 
 
+# What bounds a field, by its format: made of a value in its JSON form.
 _BOUNDS: Mapping[str, Callable[[str], Any]] = {
     "date-time": datetime.fromisoformat,
     "date": date.fromisoformat,
     **dict.fromkeys(("number", "integer", "money", "percent"), Decimal),
-}
-_READ: Mapping[type, Callable[[str], Any]] = {
-    datetime: datetime.fromisoformat,
-    date: date.fromisoformat,
-    Decimal: Decimal,
 }
 _COMPARED = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
 ORDERED = ("min", "max", "above", "below")
@@ -129,8 +108,9 @@ def _meets(value: Any, condition: Condition) -> bool:
         return False
     if condition.test in MEMBERS:
         return (value in condition.value) is (condition.test == "in")
-    bound, read = condition.value, _READ[type(condition.value)]
-    return bool(_COMPARED[condition.test](read(str(value)), bound))
+    kind = type(condition.value)
+    bounded = getattr(kind, "fromisoformat", kind)(str(value))
+    return bool(_COMPARED[condition.test](bounded, condition.value))
 
 
 def conditions(records: Sequence[Record], shapes: Mapping[str, FieldShape]) -> Iterator[Condition]:
@@ -144,10 +124,9 @@ def conditions(records: Sequence[Record], shapes: Mapping[str, FieldShape]) -> I
         middle = values[len(values) // 2]
         yield Condition(name, "in", (middle,))
         yield Condition(name, "not in", (middle, values[0]))
-        read = _BOUNDS.get(shape.format)
-        if read is not None:
-            yield Condition(name, ORDERED[turn % len(ORDERED)], read(str(middle)))
-            yield Condition(name, ORDERED[(turn + 1) % len(ORDERED)], read(str(middle)))
+        if read := _BOUNDS.get(shape.format):
+            for test in (ORDERED * 2)[turn % 4 :][:2]:
+                yield Condition(name, test, read(str(middle)))
 
 
 AT_MOST = 6  # conditions of each resource
@@ -159,60 +138,52 @@ class NarrowingPromises:
     async def test_pages_hold_all_that_conditions_let_be_and_nothing_else(
         self, probe: Probe
     ) -> None:
-        for resource in with_ids(probe):
-            records = await probe.everything(resource)
-            for only in _served(probe, resource, records):
-                wanted = let_be(records, only)
-                found = await probe.narrowed(resource, only, limit=1 + len(wanted) // 3)
-                assert found == wanted, f"{resource} with {only}"
+        async for resource, records in probe.all_of_each():
+            for only, there, _ in _narrowed(probe, resource, records):
+                limit = 1 + len(there) // 3
+                found = await probe.everything(resource, only=only, limit=limit)
+                assert found == there, f"{resource} with {only}"
 
     async def test_what_is_hidden_is_not_there_by_its_id_either(self, probe: Probe) -> None:
-        for resource in with_ids(probe):
-            records = await probe.everything(resource)
-            for only in _served(probe, resource, records):
-                there = let_be(records, only)
+        async for resource, records in probe.all_of_each():
+            for only, there, hidden in _narrowed(probe, resource, records):
                 for record in there[:1]:
-                    query = probe.query(resource, id=record["id"], only=only)
-                    assert await probe.adapter.read_one(query) == record
-                for record in without(records, there)[:1]:
+                    assert await probe.one(resource, record["id"], only) == record
+                for record in hidden[:1]:
                     with pytest.raises(NotFound):
-                        await probe.adapter.read_one(
-                            probe.query(resource, id=record["id"], only=only)
-                        )
+                        await probe.one(resource, record["id"], only)
 
     async def test_within_what_is_hidden_is_nothing(self, probe: Probe) -> None:
         records = await probe.everything("clients")
-        for only in _served(probe, "clients", records):
-            there = let_be(records, only)
-            for client in without(records, there)[:1]:
+        for only, there, hidden in _narrowed(probe, "clients", records):
+            for client in hidden[:1]:
                 with pytest.raises(NotFound):
-                    await probe.adapter.read_many(_invoices(probe, client, only))
+                    await probe.invoices_of(client["id"], only)
             for client in there[:1]:
-                page = await probe.adapter.read_many(_invoices(probe, client, only))
-                assert all(each["clientId"] == client["id"] for each in page.records)
+                await probe.invoices_of(client["id"], only)
 
     async def test_for_who_is_hidden_nothing_can_be_booked(self, probe: Probe) -> None:
         draft = await probe.draft()
         made: Record | None = None
         for resource, public_id in (("clients", draft.client_id), ("patients", draft.patient_id)):
             records = await probe.everything(resource)
-            for only in _served(probe, resource, records):
+            for only, _, hidden in _narrowed(probe, resource, records):
                 narrow = replace(draft, only={resource: only})
-                if public_id not in {each["id"] for each in let_be(records, only)}:
+                if public_id in {each["id"] for each in hidden}:
                     with pytest.raises(NotFound):
                         await probe.adapter.create_appointment(narrow)
                 elif made is None:
                     made = await probe.adapter.create_appointment(narrow)
         if made is None:
             made = await probe.adapter.create_appointment(draft)
-        assert await _found(probe.adapter, draft) == [made]
+        assert await probe.found(draft) == [made]
 
     async def test_a_lost_booking_is_found_whoever_is_hidden_since(self, probe: Probe) -> None:
         draft = await probe.draft()
         made = await probe.adapter.create_appointment(draft)
         nobody: Only = (Condition("id", "in", ()),)
         hiding = replace(draft, only={"clients": nobody, "patients": nobody})
-        assert await _found(probe.adapter, hiding) == [made]
+        assert await probe.found(hiding) == [made]
 
     async def test_what_it_cannot_narrow_by_is_a_problem_with_a_remedy(self, probe: Probe) -> None:
         refused = probe.adapter.narrows("clients", (Condition("nothing", "in", ("x",)),))
@@ -221,25 +192,17 @@ class NarrowingPromises:
         assert list(probe.adapter.narrows("clients", ())) == []
 
 
-def _served(probe: Probe, resource: str, records: Sequence[Record]) -> list[Only]:
-    """Conditions of every kind that it takes: one by one, and all kinds of fields at once."""
+def _narrowed(
+    probe: Probe, resource: str, records: Sequence[Record]
+) -> Iterator[tuple[Only, list[Record], list[Record]]]:
+    """Conditions of every kind that it takes: one by one, and all kinds of fields at once.
+
+    With each come the records that they let be, and the others.
+    """
     every = conditions(records, probe.practice.shapes[resource])
     taken = [each for each in every if not probe.adapter.narrows(resource, (each,))]
-    few = islice(taken, 0, None, 1 + len(taken) // AT_MOST)
-    return [*((each,) for each in few), tuple(taken[-2:])]
-
-
-def without(records: Sequence[Record], some: Sequence[Record]) -> list[Record]:
-    """The others, by their ids."""
-    ids = {each["id"] for each in some}
-    return [each for each in records if each["id"] not in ids]
-
-
-def _invoices(probe: Probe, client: Record, only: Only) -> Query:
-    by = (Filter("equals", ("clientId",), client["id"]),)
-    within = ("clients", client["id"])
-    return probe.query("invoices", within=within, within_only=only, filters=by)
-
-
-async def _found(adapter: Adapter, draft: Draft) -> list[Record]:
-    return list(await adapter.find_appointments(draft, draft.now))
+    few = taken[:: 1 + len(taken) // AT_MOST]
+    for only in [*((each,) for each in few), tuple(taken[-2:])]:
+        there = let_be(records, only)
+        ids = {each["id"] for each in there}
+        yield only, there, [each for each in records if each["id"] not in ids]

@@ -2,10 +2,11 @@
 """A test's practice system: what its own people do there, and how the suite asks its adapter."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from inspect import iscoroutinefunction
+from itertools import product
 from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 from zoneinfo import ZoneInfo
@@ -16,6 +17,7 @@ from adapters.base import (
     Draft,
     Filter,
     Only,
+    Page,
     Query,
     Record,
     Shapes,
@@ -24,6 +26,8 @@ from adapters.base import (
 from adapters.mapped.booked import DECEASED
 
 F = TypeVar("F", bound=Callable[..., object])
+T = TypeVar("T")
+DAY = timedelta(days=1)
 
 
 class Place(NamedTuple):
@@ -158,33 +162,31 @@ class Probe:
     def __init__(self, practice: Practice, adapter: Adapter) -> None:
         self.practice, self.adapter = practice, adapter
 
-    def query(self, resource: str, **more: Any) -> Query:
+    def _query(self, resource: str, **more: Any) -> Query:
         return Query(resource=resource, **{"now": self.practice.now, **more})
 
-    async def one(self, resource: str, public_id: str) -> Record:
-        return await self.adapter.read_one(self.query(resource, id=public_id))
+    @property
+    def resources(self) -> list[str]:
+        """Those whose records have an id."""
+        return [name for name, shapes in self.practice.shapes.items() if "id" in shapes]
+
+    async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
+        return await self.adapter.read_one(self._query(resource, id=public_id, only=only))
+
+    async def page(self, resource: str, **asked: Any) -> Page:
+        return await self.adapter.read_many(self._query(resource, **asked))
 
     async def some(self, resource: str, *filters: Filter, limit: int = 100) -> list[Record]:
-        page = await self.adapter.read_many(self.query(resource, limit=limit, filters=filters))
-        return page.records
+        return (await self.page(resource, limit=limit, filters=filters)).records
 
     async def everything(
-        self, resource: str, *filters: Filter, limit: int = LARGEST_PAGE
+        self, resource: str, *filters: Filter, only: Only = (), limit: int = LARGEST_PAGE
     ) -> list[Record]:
-        """All records, page by page; no page but the last is short."""
-        return await self._all(resource, filters=filters, limit=limit)
-
-    async def narrowed(self, resource: str, only: Only, limit: int) -> list[Record]:
-        """The same of those that conditions let be."""
-        return await self._all(resource, only=only, limit=limit)
-
-    async def _all(self, resource: str, *, limit: int, **more: Any) -> list[Record]:
+        """All records that are let be, page by page; no page but the last is short."""
         records: list[Record] = []
-        after = None
+        asked, after = {"filters": filters, "only": only, "limit": limit}, None
         while True:
-            page = await self.adapter.read_many(
-                self.query(resource, limit=limit, after=after, **more)
-            )
+            page = await self.page(resource, after=after, **asked)
             records += page.records
             assert len(page.records) <= limit, f"a page of {resource} is longer than was asked for"
             if page.after is None:
@@ -195,25 +197,50 @@ class Probe:
             assert page.after != after, f"after a page of {resource} comes the same one"
             after = page.after
 
+    async def invoices_of(self, client: str, only: Only = ()) -> None:
+        """Asks for them; all are the client's."""
+        by, within = Filter("equals", ("clientId",), client), ("clients", client)
+        page = await self.page("invoices", within=within, within_only=only, filters=(by,))
+        assert all(each["clientId"] == client for each in page.records)
+
+    async def all_of_each(self) -> AsyncIterator[tuple[str, list[Record]]]:
+        """Every resource whose records have an id, with all of them."""
+        for resource in self.resources:
+            yield resource, await self.everything(resource)
+
     async def slots(
         self, vet: str, day: date, kind: str | None = None, now: datetime | None = None
     ) -> list[Record]:
         """The free times of a vet on a local day."""
         values = {"vetId": vet, "date": day, "appointmentTypeId": kind}
-        found = self.query("slots", now=now or self.practice.now, values=values)
-        return (await self.adapter.read_many(found)).records
+        return (await self.page("slots", now=now or self.practice.now, values=values)).records
 
     async def starts(self, vet: str, day: date, now: datetime | None = None) -> list[datetime]:
         """When they begin."""
         return [moment(each["startTime"]) for each in await self.slots(vet, day, now=now)]
 
+    async def offered(self, draft: Draft) -> list[datetime]:
+        """When those of the draft's vet begin, on its day."""
+        return await self.starts(draft.vet_id, self.day(draft.scheduled_at))
+
+    async def found(self, draft: Draft) -> list[Record]:
+        """The bookings that may be the draft's."""
+        return list(await self.adapter.find_appointments(draft, draft.now))
+
+    async def settled(self, deed: Awaitable[T]) -> T:
+        """What the desk's deed gives, once it has to be seen."""
+        done = await deed
+        await self.practice.settle()
+        return done
+
     async def draft(self, **more: Any) -> Draft:
         """One that fits: an animal of a present client, a vet's first free time from tomorrow."""
-        patient = await self._patient()
+        patients = await self.patients(deceased=False)
+        assert patients, "none of the first clients has an animal among the first patients"
         vet, start = await self._free()
         made = Draft(
-            client_id=patient["clientId"],
-            patient_id=patient["id"],
+            client_id=patients[0]["clientId"],
+            patient_id=patients[0]["id"],
             vet_id=vet,
             scheduled_at=start,
             appointment_type_id=None,
@@ -224,45 +251,46 @@ class Probe:
         )
         return replace(made, **more)
 
-    async def _patient(self) -> Record:
+    async def patients(self, *, deceased: bool) -> list[Record]:
+        """Those of the first patients, dead or alive, whose client is among the first clients."""
         clients = {each["id"] for each in await self.some("clients", limit=LARGEST_PAGE)}
-        for each in await self.some("patients", limit=LARGEST_PAGE):
-            if each["clientId"] in clients and each.get("status") != DECEASED:
-                return each
-        raise LookupError("none of the first clients has an animal among the first patients")
-
-    async def deceased(self) -> Record | None:
-        """One that has died and whose client is there, where the first patients have one."""
-        clients = {each["id"] for each in await self.some("clients", limit=LARGEST_PAGE)}
-        found = (
+        return [
             each
             for each in await self.some("patients", limit=LARGEST_PAGE)
-            if each["clientId"] in clients and each.get("status") == DECEASED
-        )
-        return next(found, None)
+            if each["clientId"] in clients and (each.get("status") == DECEASED) is deceased
+        ]
 
     async def _free(self) -> tuple[str, datetime]:
-        today = self.practice.now.astimezone(self.practice.zone).date()
-        vets = await self.some("vets")
-        for ahead in range(1, FORTNIGHT + 1):
-            for vet in vets:
-                starts = await self.starts(vet["id"], today + timedelta(days=ahead))
-                if starts:
-                    return vet["id"], starts[0]
+        today, vets = self.day(self.practice.now), await self.some("vets")
+        for ahead, vet in product(range(1, FORTNIGHT + 1), vets):
+            if starts := await self.starts(vet["id"], today + ahead * DAY):
+                return vet["id"], starts[0]
         raise LookupError("no vet has a free time in the next fortnight")
 
     async def working(self, day: date, start: time, end: time) -> str:
         """A vet, whose only hours are now those on that weekday, and who is free on that day."""
         for vet in await self.some("vets"):
-            await self.practice.set_hours(vet["id"], day.isoweekday(), start, end)
-            await self.practice.settle()
+            hours = self.practice.set_hours(vet["id"], day.isoweekday(), start, end)
+            await self.settled(hours)
             if await self.slots(vet["id"], day):
                 return str(vet["id"])
         raise LookupError(f"with hours from {start} to {end} no vet has a free time on {day}")
 
-    def later(self) -> date:
-        """A day some time ahead."""
-        return (self.practice.now + LATER).date()
+    def day(self, moment: datetime) -> date:
+        """The practice's local day."""
+        return moment.astimezone(self.practice.zone).date()
+
+    def at(self, day: date, hour: time) -> datetime:
+        """A time on the practice's wall, in UTC."""
+        return datetime.combine(day, hour, self.practice.zone).astimezone(UTC)
+
+    def days_ahead(self) -> list[date]:
+        """A year of days, from some time ahead."""
+        return [(self.practice.now + LATER).date() + number * DAY for number in range(366)]
+
+    def is_changing(self, day: date) -> bool:
+        """Whether it has not 24 hours."""
+        return self.at(day + DAY, time()) - self.at(day, time()) != DAY
 
 
 def reference() -> str:
@@ -272,15 +300,3 @@ def reference() -> str:
 
 def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-def at(day: date, hour: time, zone: ZoneInfo) -> datetime:
-    """A wall-clock time, in UTC."""
-    return datetime.combine(day, hour, zone).astimezone(UTC)
-
-
-def changing_days(since: date, zone: ZoneInfo) -> Sequence[date]:
-    """The days of the year to come that have not 24 hours."""
-    days = [since + timedelta(days=ahead) for ahead in range(366)]
-    day = timedelta(days=1)
-    return [each for each in days if at(each + day, time(), zone) - at(each, time(), zone) != day]

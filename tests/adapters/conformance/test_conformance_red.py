@@ -29,10 +29,14 @@ from adapters.base import (
 )
 from adapters.conformance import AdapterConformance
 from adapters.conformance.pages import let_be
-from adapters.conformance.practice import Probe, at
+from adapters.conformance.practice import Probe
 from adapters.documents.problems import Problem
 from tests.adapters.sample_practice import PARIS, SampleClinic
 from tests.adapters.waits import HURRIED
+
+
+def in_paris(day: date, hour: int) -> datetime:
+    return datetime.combine(day, time(hour), PARIS).astimezone(UTC)
 
 
 class Faithful:
@@ -298,7 +302,7 @@ class CountsOnTheWall(ChangesSlots):
         return [each for each in found if not self.after_change(query.values["date"], each)]
 
     def after_change(self, day: date, slot: Record) -> bool:
-        begin, noon = (at(day, time(hour), PARIS) for hour in (0, 12))
+        begin, noon = (in_paris(day, hour) for hour in (0, 12))
         real = noon - begin
         start = datetime.fromisoformat(slot["startTime"])
         return real != timedelta(hours=12) and start >= begin + timedelta(hours=4)
@@ -307,7 +311,7 @@ class CountsOnTheWall(ChangesSlots):
 class LosesNights(ChangesSlots):
     def slots(self, query: Query, found: list[Record]) -> list[Record]:
         day: date = query.values["date"]
-        dawn = at(day, time(6), PARIS)
+        dawn = in_paris(day, 6)
         return [each for each in found if datetime.fromisoformat(each["startTime"]) >= dawn]
 
 
