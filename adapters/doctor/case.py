@@ -215,8 +215,10 @@ def short(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def counted(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, verb: str = "") -> str:
+    """Returns `2 rows`, or with a verb, given as of several, `2 rows lead`."""
+    rows = f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{rows} {agreeing(count, verb)}" if verb else rows
 
 
 def agreeing(count: int, several: str) -> str:
@@ -246,7 +248,7 @@ def todos(document: Document) -> list[Finding]:
     FAILED in what a booking writes, which would be the word itself.
     """
     look, lines = Look(document, "mapping", "comments"), set()
-    for place in _left(document.data, ()):
+    for place in (place for place, text in texts_in(document.data) if place and _TODO(text)):
         lines.add(document.problem(place, "").line)
         subject = ".".join(str(part) for part in place if part not in _GROUPS)
         verdict, text = Verdict.WARNING, "TODO still stands here, where a value belongs"
@@ -270,10 +272,10 @@ def todos(document: Document) -> list[Finding]:
     return look.findings
 
 
-def _left(data: Any, place: Place) -> Iterator[Place]:
-    if isinstance(data, dict | list):
-        members = data.items() if isinstance(data, dict) else enumerate(data)
-        for name, member in members:
-            yield from _left(member, (*place, name))
-    elif place and isinstance(data, str) and _TODO(data):
-        yield place
+def texts_in(data: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
+    """Yields each text of a file's data, with its place."""
+    if isinstance(data, str):
+        yield place, data
+    members = enumerate(data) if isinstance(data, list) else ()
+    for name, member in data.items() if isinstance(data, dict) else members:
+        yield from texts_in(member, (*place, name))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, product
 from operator import itemgetter
 from typing import Any
 
@@ -38,15 +38,14 @@ AGO, AHEAD = timedelta(days=365), timedelta(days=90)
 # appointments are hardly of one clinic.
 BETTER, FEW = 0.03, 0.5
 _MORE = "here and wherever times are of that kind; is `zone` right?"
-# Other ways to read times: so many times the zone's offset, or a day, is added to a wall clock's
-# time; then what to say of it, and the remedy.
-_OFFSETS = (
-    (-1, "if what is read as UTC were the clinic's wall clock", f"write `as: local time`, {_MORE}"),
-    (1, "if what is read as the clinic's wall clock were UTC", f"write `as: utc time`, {_MORE}"),
-)
-_WEEKDAYS = (
-    (-1, "a day earlier: weekday is 1 for Monday, and here one too low", "add 1 to weekday"),
-    (1, "a day later: weekday is 1 for Monday, and here one too high", "take 1 from weekday"),
+_WALL = "the clinic's wall clock"
+# Other ways to read times: so many times the zone's offset, and so many days, are added to a wall
+# clock's time; then what to say of it, and the remedy.
+_READINGS = (
+    (-1, 0, f"if what is read as UTC were {_WALL}", f"write `as: local time`, {_MORE}"),
+    (1, 0, f"if what is read as {_WALL} were UTC", f"write `as: utc time`, {_MORE}"),
+    (0, -1, "a day earlier: weekday is 1 for Monday, and here one too low", "add 1 to weekday"),
+    (0, 1, "a day later: weekday is 1 for Monday, and here one too high", "take 1 from weekday"),
 )
 # An appointment: the hours of its vet, the wall clock's time of it, and of its end.
 Visit = tuple[list[Shift], datetime, datetime]
@@ -88,11 +87,10 @@ async def _read(
     now, rows = case.examination.now, SourceRows()
     window, lasts = Interval(now, now + case.ahead), case.core.diary.default
     owned: Owned = source.hours if isinstance(source, HoursSource) else source.rows
+    is_own = owned.vet is not None or owned.get is not None
     for vet in case.vets():
         for calendar in await case.core.diary.calendars(session, vet):
-            whose = str(calendar.schedule)
-            if owned.schedule is None:
-                whose = vet if owned.vet is not None or owned.get is not None else ""
+            whose = str(calendar.schedule) if owned.schedule is not None else vet if is_own else ""
             try:
                 if whose in rows:
                     pass
@@ -137,8 +135,7 @@ def _hours(source: HoursSource, read: SourceRows, _: DoctorCase, look: Look, __:
     if not rows:
         look.warning("no row: nobody works by this source")
     elif not odd and not bad:
-        are = agreeing(len(rows), "are")
-        look.ok(f"{counted(len(rows), 'row')} of working hours {are} read")
+        look.ok(f"{counted(len(rows), 'row')} of working hours {agreeing(len(rows), 'are')} read")
     of_times, of_weekdays = "start and end read HH:MM, day YYYY-MM-DD", "weekday is 1 Monday"
     remedies = {"weekday": f"{of_weekdays} to 7 Sunday (see `codes`)"}
     for name, some in (("weekday" if source.hours.weekday else "day", odd), ("start", bad)):
@@ -246,8 +243,8 @@ def _busy(
         remedy = "say how the times are written (as, pattern, zero), or leave them out in `where`"
         look.failed(text, "start", remedy=remedy)
     else:
-        text = f"{counted(count, 'row')} {agreeing(count, 'block')} the next {case.ahead.days} days"
-        look.ok(f"{text} or a part of them")
+        ahead = f"the next {case.ahead.days} days or a part of them"
+        look.ok(f"{counted(count, 'row', 'block')} {ahead}")
     # of rows of which nobody says whose each is none need be over another
     if over and not ("" in read and _several(case)):
         owner = "schedule" if source.busy.schedule is not None else "vet"
@@ -303,25 +300,28 @@ async def _fitting(case: DoctorCase, look: Look, session: Session) -> None:
     if len(visits) < ENOUGH:
         return
 
-    def share(offsets: int = 0, days: int = 0) -> float:
+    def share(offsets: int, days: int) -> float:
         def moved(wall: datetime) -> datetime:
             return wall + offsets * (wall.utcoffset() or timedelta()) + days * ONE_DAY
 
         fits = (_within(theirs, moved(begins), moved(ends)) for theirs, begins, ends in visits)
         return sum(fits) / len(visits)
 
-    as_read, place = share(), ("resources", "appointments", "fields", "scheduledAt")
-    readings: list[tuple[float, str, str, Place]] = [
-        (share(offsets=sign), text, remedy, place) for sign, text, remedy in _OFFSETS
-    ]
     weekdays: Iterator[Place] = (
         ("diary", "hours", number, "weekday" if hours.is_rows else "days")
         for number, hours in enumerate(case.core.mapping.diary.hours)
         if not hours.is_rows or hours.weekday is not None
     )
-    if weekday := next(weekdays, None):
-        readings += [(share(days=sign), text, remedy, weekday) for sign, text, remedy in _WEEKDAYS]
-    best, text, remedy, at = max(readings, key=itemgetter(0))
+    time, weekday = ("resources", "appointments", "fields", "scheduledAt"), next(weekdays, ())
+    best, text, remedy, at = max(
+        (
+            (share(offsets, days), text, remedy, weekday if days else time)
+            for offsets, days, text, remedy in _READINGS
+            if weekday or not days
+        ),
+        key=itemgetter(0),
+    )
+    as_read = share(0, 0)
     percent = f"{as_read:.0%} of {len(visits):,} appointments lie within working hours"
     if best >= as_read + BETTER and best > FEW:
         look.failed(f"{percent}, and {best:.0%} would {text}", place=at, remedy=remedy)
@@ -343,13 +343,10 @@ def _visit(record: Record, shifts: Mapping[str, list[Shift]], case: DoctorCase) 
 
 def _within(shifts: list[Shift], begins: datetime, ends: datetime) -> bool:
     first, last = begins.replace(tzinfo=None), ends.replace(tzinfo=None)
-    for shift in shifts:
-        for day in (first.date() - ONE_DAY, first.date()):
-            closing = day if shift.end > shift.start else day + ONE_DAY
-            opens = datetime.combine(day, shift.start)
-            closes = datetime.combine(closing, shift.end)
-            # a closed day counts too: these are the hours as they are read
-            is_that_day = shift.day == day if shift.day else shift.weekday == day.isoweekday()
-            if is_that_day and opens <= first and last <= closes:
-                return True
-    return False
+    # a closed day counts too: these are the hours as they are read
+    return any(
+        (shift.day == day if shift.day else shift.weekday == day.isoweekday())
+        and datetime.combine(day, shift.start) <= first
+        and last <= datetime.combine(day + (shift.end <= shift.start) * ONE_DAY, shift.end)
+        for shift, day in product(shifts, (first.date() - ONE_DAY, first.date()))
+    )

@@ -6,7 +6,6 @@ They are counted one by one, whichever way they were fetched.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -69,8 +68,7 @@ class FieldTally:
     unreadable: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     odd_days: Counter[str] = field(default_factory=Counter)
-    more_codes: int = 0
-    no_dates: Counter[str] = field(default_factory=Counter)
+    no_dates: dict[str, None] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
     first: Any = None
     is_alike: bool = True
@@ -80,13 +78,9 @@ class FieldTally:
         return hasattr(self.value.converter, "zero")
 
     @property
-    def unknown(self) -> int:
-        return self.codes.total() + self.more_codes
-
-    @property
     def count(self) -> int:
         """How many rows have a value, of whatever kind."""
-        return self.present + self.unreadable + self.unknown
+        return self.present + self.unreadable + self.codes.total()
 
     def take(self, row: Any, shown: str | None) -> Any:
         """Returns the row's value, counted; None where it cannot be read.
@@ -98,7 +92,7 @@ class FieldTally:
         except Unreadable as error:
             if shown and len(self.ids) < MOST_IDS:
                 self.ids.append(shown)
-            self._count_unread(error, row)
+            self._count_unread(error, code_of(self.value, row))
             return None
         if value is not None:
             self.first = value if self.first is None else self.first
@@ -110,26 +104,22 @@ class FieldTally:
             self.odd_days[value[:10]] += 1
         return value
 
-    def _count_unread(self, error: Unreadable, row: Any) -> None:
-        raw = None
-        with suppress(Unreadable):  # what is no plain value has no code, and no day
-            raw = self.value.plain(row)
-        code = code_of(raw[0] if isinstance(raw, tuple) else raw)
-        if not isinstance(error, UnknownCode):
-            self.unreadable += 1
-            if self.is_time:
-                day = code.partition(" ")[0].partition("T")[0]
-                self.no_dates[day if day in NO_DATES else ""] += 1
-        # more different ones than could be told are no codes: they are only counted
-        elif code in self.codes or len(self.codes) <= MOST_CODES:
-            self.codes[code] += 1
-        else:
-            self.more_codes += 1
+    def _count_unread(self, error: Unreadable, written: str) -> None:
+        if isinstance(error, UnknownCode):
+            # more different ones than could be told are no codes: they are only counted
+            self.codes[written if len(self.codes) <= MOST_CODES else ""] += 1
+            return
+        self.unreadable += 1
+        day = written.partition(" ")[0].partition("T")[0]
+        if self.is_time and day in NO_DATES:
+            self.no_dates[day] = None
 
 
-def code_of(raw: Any) -> str:
+def code_of(value: RowValue, row: Any) -> str:
+    """A value as it is written, of several columns the first; "" for what is no plain value."""
     try:
-        return plain(raw) or ""
+        raw = value.plain(row)
+        return plain(raw[0] if isinstance(raw, tuple) else raw) or ""
     except Unreadable:
         return ""
 
@@ -170,11 +160,13 @@ class RowTally:
 def tally_of(case: DoctorCase, name: str) -> RowTally:
     """Returns a count, still empty, of a resource's rows, or of those of a list inside it."""
     mapped, rows = case.mapped(name), case.rows(name)
-    tallies = {}
-    for field_name, value in rows.by_name.items():
-        selected = mapped.from_ and any(map(_SUB_SELECT, mapped.fields[field_name].expressions))
-        tallies[field_name] = FieldTally(value, bool(selected))
-    return RowTally(rows.names, tallies)
+
+    def is_selected(field_name: str) -> bool:
+        expressions = mapped.fields[field_name].expressions if mapped.from_ else ()
+        return any(map(_SUB_SELECT, expressions))
+
+    fields = {each: FieldTally(value, is_selected(each)) for each, value in rows.by_name.items()}
+    return RowTally(rows.names, fields)
 
 
 def pages(case: DoctorCase, session: Session, name: str) -> Iterator[list[Record]]:
@@ -219,8 +211,7 @@ async def _rows(case: DoctorCase, look: Look, session: Session) -> None:
         paths = dict.fromkeys(path.split("[].")[0] for path in case.adapter.options.shapes[name])
         missing = [path for path in paths if path not in {*mapped.fields, *mapped.lists, "id"}]
         if missing:
-            text = f"not mapped, and so null for everybody: {', '.join(missing)}"
-            look.warning(text, "fields")
+            look.warning(f"not mapped, and so null for everybody: {', '.join(missing)}", "fields")
         if is_fine:
             many = "all there are" if name in case.whole else "a sample"
             look.ok(f"{counted(tally.count, 'row')}, {many}: every value is read")
@@ -244,7 +235,7 @@ def fields_judged(look: Look, tallies: Mapping[str, FieldTally], count: int) -> 
     before = len(look.findings)
     for name, tally in tallies.items():
         part = look.inside("fields", name)
-        if tally.unknown:
+        if tally.codes:
             _unknown(part, tally)
         if tally.unreadable:
             rows = counted(tally.unreadable, "row")
@@ -253,10 +244,9 @@ def fields_judged(look: Look, tallies: Mapping[str, FieldTally], count: int) -> 
             part.judge(verdict, text, remedy=_reading(tally), ids=tally.ids)
         if tally.odd_days:
             text = f"{counted(tally.odd_days.total(), 'row')} with a day before {BEFORE}"
-            named = [day for day in tally.odd_days if day in PLACEHOLDERS]
-            text += " or after 9998" + (f": {', '.join(named)}" if named else "")
+            named = ", ".join(day for day in tally.odd_days if day in PLACEHOLDERS)
             remedy = "where it means no value, list it under `zero`, with the others that do"
-            part.warning(text, remedy=remedy)
+            part.warning(f"{text} or after 9998{named and f': {named}'}", remedy=remedy)
         if not tally.count and count >= ENOUGH:
             part.warning(f"null in all of {counted(count, 'row')}: mapped in vain?")
         if tally.is_selected and tally.present == count >= ENOUGH and tally.is_alike:
@@ -267,8 +257,7 @@ def fields_judged(look: Look, tallies: Mapping[str, FieldTally], count: int) -> 
 
 def _reading(tally: FieldTally) -> str:
     """Returns what to do about values that no converter reads."""
-    none = ", ".join(f'"{day}"' for day in tally.no_dates if day)
-    if none:
+    if none := ", ".join(f'"{day}"' for day in tally.no_dates):
         return f"where these mean no date, list them under `zero`, with all that do: zero: [{none}]"
     if not tally.is_time:
         return "name another under `as`, or mend them"
@@ -277,16 +266,15 @@ def _reading(tally: FieldTally) -> str:
 
 def _unknown(part: Look, tally: FieldTally) -> None:
     """What is long, or different in many rows, is no code but a text, and is not shown."""
-    known, remedy = {}, "is it a code at all?"
-    if len(tally.codes) <= MOST_CODES:
-        codes = tally.codes.most_common()
-        known = {code: many for code, many in codes if len(code) <= LONGEST_CODE}
-    if known:
-        remedy = "add them to its codes; null where one means nothing"
+    told = tally.codes.most_common() if len(tally.codes) <= MOST_CODES else ()
+    known = {code: many for code, many in told if len(code) <= LONGEST_CODE}
     what = ", ".join(f"{code or repr(code)} ({many})" for code, many in known.items())
-    text = f"{counted(tally.unknown, 'row')} with an unknown code:"
+    unknown = tally.codes.total()
+    text = f"{counted(unknown, 'row')} with an unknown code:"
     text = f"{text} {what or 'long or many different texts'}"
-    verdict = weighed(tally.unknown, tally.count, most=TOLERABLE)
+    remedy = "add them to its codes; null where one means nothing"
+    remedy = remedy if known else "is it a code at all?"
+    verdict = weighed(unknown, tally.count, most=TOLERABLE)
     part.judge(verdict, text, remedy=remedy, ids=tally.ids, codes=known)
 
 
@@ -296,14 +284,13 @@ def links(case: DoctorCase) -> Iterator[Look]:
         for inner, nested in mapped.lists.items():
             if nested.parent is not None and not case.is_lost("resources", name):
                 subject, place = f"{name}.{inner}", ("resources", name, "lists", inner, "parent")
-                run = partial(_links, subject, PARENT, name, ORPHANS)
-                yield case.look("links", subject, run, *place)
+                yield case.look("links", subject, partial(_links, subject, PARENT, name), *place)
     for resource, shapes in case.adapter.options.shapes.items():
         for path, shape in shapes.items():
             if shape.refers is not None and not case.is_lost("resources", shape.refers):
                 owner, _, name = path.rpartition("[].")
                 sample = f"{resource}.{owner}" if owner else resource
-                run = partial(_links, sample, name, shape.refers, TOLERABLE_LEADS)
+                run = partial(_links, sample, name, shape.refers)
                 place = ("resources", resource, *(("lists", owner) if owner else ()))
                 yield case.look("links", f"{sample}.{name}", run, *place, "fields", name)
 
@@ -319,30 +306,32 @@ class Leads:
 
 
 async def _links(
-    sample: str, name: str, target: str, most: float, case: DoctorCase, look: Look, session: Session
+    sample: str, name: str, target: str, case: DoctorCase, look: Look, session: Session
 ) -> None:
     leads = Leads()
     for page in pages(case, session, sample):
         given = {record[name] for record in page if record.get(name)}
         looked_for, gone, hidden = await case.missing(session, target, given)
-        records = [record for record in page if record.get(name) in looked_for]
-        lost = [record for record in records if record[name] in gone]
-        leads.count, leads.lost = leads.count + len(records), leads.lost + len(lost)
-        leads.hidden += sum(record[name] in hidden for record in records)
-        leads.ids += [record["id"] for record in lost if record.get("id")][:MOST_IDS]
-    of_parent = "is `parent` the record's key?"
-    remedy = of_parent if name == PARENT else f"is it the key of {target}?"
-    leads_judged(look, target, leads, most, remedy)
+        named = [(record[name], record.get("id")) for record in page if record.get(name)]
+        lost = [shown for to, shown in named if to in gone]
+        leads.count += sum(to in looked_for for to, _ in named)
+        leads.lost += len(lost)
+        leads.hidden += sum(to in hidden for to, _ in named)
+        leads.ids = [*leads.ids, *filter(None, lost)][:MOST_IDS]
+    if name == PARENT:
+        leads_judged(look, target, leads, ORPHANS, "is `parent` the record's key?")
+    else:
+        leads_judged(look, target, leads, TOLERABLE_LEADS, f"is it the key of {target}?")
 
 
 def leads_judged(look: Look, target: str, leads: Leads, most: float, remedy: str) -> None:
     """Judges ids of which no larger share than `most` may be lost."""
-    text = f"{counted(leads.count, 'row')} {agreeing(leads.count, 'lead')} to {target}"
+    text = f"{counted(leads.count, 'row', 'lead')} to {target}"
     if leads.hidden:
         text += f"; {leads.hidden:,} of them to one that `where` hides"
     if leads.lost:
-        lead = agreeing(leads.lost, "lead")
-        text = f"{counted(leads.lost, 'row')} of {leads.count:,} {lead} to none of the {target}"
+        of, verb = f" of {leads.count:,}", agreeing(leads.lost, "lead")
+        text = f"{counted(leads.lost, 'row')}{of} {verb} to none of the {target}"
         verdict = weighed(leads.lost, leads.count, most=most)
         remedy = remedy if verdict is Verdict.FAILED else ""
         look.judge(verdict, text, remedy=remedy, ids=leads.ids)
@@ -372,8 +361,7 @@ async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look, session
                 ids += filter(None, [record["id"]])
     if not ahead:
         return
-    lie = agreeing(len(ahead), "lie")
-    text = f"{counted(len(ahead), 'row')} of {count:,} {lie} in the future"
+    text = f"{counted(len(ahead), 'row')} of {count:,} {agreeing(len(ahead), 'lie')} in the future"
     offset = now.astimezone(case.core.diary.zone).utcoffset() or timedelta()
     if is_utc and max(ahead) <= offset:
         text += ", by no more than the clinic's zone:"

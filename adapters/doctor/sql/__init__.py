@@ -18,10 +18,9 @@ from adapters.examination import Examination, Finding, Survey
 from adapters.sql.adapter import SqlAdapter
 
 
-async def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Finding]:
+def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Finding]:
     case = SqlCase(adapter, examination)
-    async for finding in examined(case, _looks(case)):
-        yield finding
+    return examined(case, _looks(case))
 
 
 def _looks(case: SqlCase) -> Iterator[Look]:

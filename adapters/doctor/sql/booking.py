@@ -237,12 +237,11 @@ def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str
     if row is None:
         return ""
     column = table.by_name["status"]
-    raw = column.plain(row)
-    code = code_of(raw)
+    code = code_of(column, row)
     if len(code) > LONGEST_CODE:
         return ""
     try:
-        return f": {code or repr(code)}, which is {column.converter.decode(raw)}"
+        return f": {code or repr(code)}, which is {column.read(row)}"
     except Unreadable:
         return f": {code or repr(code)}, which its codes do not name"
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from adapters.doctor import left_out
-from adapters.doctor.case import Look, clock_judged
+from adapters.doctor.case import Look, clock_judged, texts_in
 from adapters.doctor.sql.rows import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import LeftOut, Verdict
@@ -143,20 +143,12 @@ async def clock(case: SqlCase, look: Look, session: SqlSession) -> None:
     text = "; the database uses this machine's zone"
     if shown.zone:
         text = f"; the server's zone is {shown.zone}"
-    spelt = _now_in(case.core.document.data)
+    found = (_now(said) for _, said in texts_in(case.core.document.data))
+    spelt = next(filter(None, found), None)
     if spelt and abs(local - clinic) > timedelta(minutes=15):
-        zone = case.core.mapping.zone
-        text += f", so {spelt} in the mapping is not the clinic's time ({zone})"
+        asked, zone = spelt[0].replace("(", "()"), case.core.mapping.zone
+        text += f", so {asked} in the mapping is not the clinic's time ({zone})"
     clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
-
-
-def _now_in(data: Any) -> str:
-    """How the mapping's SQL asks for the server's own time, "" where it does not."""
-    if isinstance(data, str):
-        found = _now(data)
-        return found[0].replace("(", "()") if found else ""
-    members = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
-    return next(filter(None, map(_now_in, members)), "")
 
 
 def omissions(connection: Connection, core: Core) -> Iterator[LeftOut]:

@@ -1,0 +1,596 @@
+"""The doctor of a mapped JSON backend: asks all that a mapping says, and looks at what comes.
+
+The door: `examine` looks in the order in which an integrator would mend: the login, calls, paths,
+values, what leads where, pages, filters, the diary, clocks, and what a booking is made with.
+"""
+
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from functools import partial
+from itertools import islice
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
+
+import jmespath
+
+from adapters.base import AdapterError, Draft, Filter, NotFound
+from adapters.doctor import left_out, surveyed
+from adapters.doctor.case import (
+    DoctorCase,
+    Look,
+    RowTaken,
+    clock_judged,
+    counted,
+    examined,
+    short,
+)
+from adapters.doctor.diary import diary
+from adapters.doctor.values import links, newest, values
+from adapters.examination import Examination, Finding, LeftOut, Survey, Verdict
+from adapters.mapping.checker import SEARCH, parts
+from adapters.mapping.models import CallMap, FilterParameter, ListCall, Paging, ResourceMap
+from adapters.mapping.paths import plain_steps
+from adapters.rest.adapter import RestAdapter, written_paths
+from adapters.rest.backend import Answer, Ask, Params
+from adapters.rest.client import Client, Received, Request
+from adapters.rest.paging import NoArray, Pager, may_be_empty
+from adapters.rest.records import JsonRows
+from adapters.rest.resource import NothingFits, ResourceCalls, fits
+from adapters.rest.session import RestSession
+from adapters.values.convert import Unreadable
+
+T = TypeVar("T")
+# So many ids of one field cost a call each.
+MOST_ASKED = 20
+# Records looked at where all are asked for, and where each costs a call.
+ALL, DETAILED = 20_000, 60
+READ_AGAIN = 3
+# Seconds that one call may take, so that a slow one is found out and not given up.
+PATIENCE = 20.0
+UNAUTHORIZED = 401
+# A reference that no booking has.
+NOBODYS = "NOTABOOKING00000"
+# What a mapping should say of bookings that clash or are lost; what it means that it does not.
+_CLASHES = {
+    "cancel": ("a clash cannot be withdrawn: the mapping has no booking.cancel", ""),
+    "reference": (
+        "no reference: after a lost answer a booking is known by its time and patient alone",
+        "send the draft's reference in a field that is kept, and name it: reference",
+    ),
+    "taken": (
+        "no answer of the backend's means that a time is taken: a refusal says something else",
+        "write a rule under backend.errors that means slot taken",
+    ),
+}
+# What a partner gets who names no limit, and rows that are enough to try a filter.
+USUAL, FEW = 50, 10
+_word = re.compile(r"[^\W_]{2,}").search
+# Records in which members are looked for that no field is made of.
+SAMPLE, MOST_NAMES, DEEPEST = 200, 60, 6
+# Other names may be somebody's own, as keys of an object often are.
+_NAME = re.compile(r"[^\W\d]\w{0,40}").fullmatch
+# A way into a record, by the names of members.
+Way = tuple[str, ...]
+
+
+class CallMade(NamedTuple):
+    """A call that was made: its label, how long it took, and its status; 0 for no answer."""
+
+    label: str
+    seconds: float
+    status: int
+
+
+class WatchedClient(Client):
+    """A client that keeps what was asked.
+
+    `apart` is how many seconds the server's clock is ahead of ours, once it has said its time.
+    """
+
+    def __init__(self, address: str, *, timeout: float) -> None:
+        super().__init__(address, timeout=timeout)
+        self.seen: list[CallMade] = []
+        self.apart: float | None = None
+
+    async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
+        begun, status = time.monotonic(), 0
+        try:
+            received = await super().read(request, headers)
+            status = received.status
+            with suppress(ValueError, TypeError):  # no date, or one without a zone
+                there = parsedate_to_datetime(received.date)
+                self.apart = (there - datetime.now(UTC)).total_seconds()
+        finally:
+            self.seen.append(CallMade(request.label, time.monotonic() - begun, status))
+        return received
+
+
+class RestCase(DoctorCase):
+    """A mapped backend, asked through connections which have more time than a call's.
+
+    `raws` are the records that were looked at, by resource, as the backend gave them, `samples`
+    what was made of those that the mapping's `where` lets through. `patience` is what one read may
+    take when the gateway serves.
+    """
+
+    ahead = timedelta(days=14)
+    most_vets = 10
+    kept = ALL
+    rows_in = ("list", "items")
+    doubled = (
+        "key",
+        "is it the record's own id? or the list gives rows again, from page to page",
+    )
+    adapter: RestAdapter
+
+    def __init__(self, adapter: RestAdapter, examination: Examination) -> None:
+        super().__init__(examination)
+        self.raws: dict[str, list[Any]] = {}
+        self.patience = adapter.options.timeout
+        longer = max(PATIENCE, self.patience)
+        own = replace(adapter.options, report=self.troubles.append, timeout=longer)
+        self.client = WatchedClient(own.url, timeout=longer)
+        self.adapter = RestAdapter(own, self.client)
+
+    async def run(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
+        """With no time for all calls together: each has its own."""
+        return await self.adapter.driver.look(flow)
+
+    def readable(self) -> Iterator[str]:
+        yield from self.raws
+
+    def looked_at(self) -> Iterator[tuple[ResourceCalls, ListCall]]:
+        """The resources of which there are records, and the calls of their lists."""
+        for name, raws in self.raws.items():
+            if raws and (call := self.core.mapping.resources[name].list_):
+                yield self.adapter.readers[name], call
+
+    def rows(self, name: str) -> JsonRows:
+        resource, _, inner = name.partition(".")
+        rows = self.adapter.readers[resource].rows
+        return next((own for each, _, own in rows.lists if each == inner), rows)
+
+    def batches(self, session: Any, name: str) -> Iterator[list[RowTaken]]:
+        """A row of a list is told by its record's public id."""
+        resource, _, _ = name.partition(".")
+        rows = self.adapter.readers[resource].rows
+        raws = [raw for raw in self.raws[resource] if isinstance(raw, dict) and rows.exists(raw)]
+        owned = [(rows.id_of(raw), self._inside(name, raw)) for raw in raws]
+        yield [RowTaken(row, shown, shown or id(row)) for shown, own in owned for row in own or ()]
+
+    def _inside(self, name: str, raw: Any) -> list[Any] | None:
+        """The record alone, or what is in such a list of it; None for what is no list."""
+        resource, _, inner = name.partition(".")
+        lists = self.adapter.readers[resource].rows.lists
+        find = next((items for each, items, _ in lists if each == inner), lambda raw: [raw])
+        with suppress(Unreadable):
+            if isinstance(found := find(raw), list | None):
+                return found or []
+        return None
+
+    def misfits(self, look: Look, session: Any, name: str) -> None:
+        resource, _, inner = name.partition(".")
+        raws, text, place = self.raws[resource], "are no objects", ["list", "items"]
+        odd = [raw for raw in raws if not isinstance(raw, dict)]
+        if inner:
+            odd = [raw for raw in raws if isinstance(raw, dict) and self._inside(name, raw) is None]
+            text, place = "have something else than an array there", ["items"]
+        if odd:
+            text = f"{counted(len(odd), 'record')} of {len(raws):,} {text}"
+            look.failed(text, *place, check="rows")
+
+    def has_rows(self, session: Any, resource: str) -> bool:
+        return bool(self.raws[resource])
+
+    async def missing(
+        self, session: Any, target: str, ids: set[str]
+    ) -> tuple[set[str], set[str], set[str]]:
+        """A few that are not known yet are asked for."""
+        if target not in self.raws:
+            return set(), set(), set()
+        reader = self.adapter.readers[target]
+        known = {shown for raw in self.raws[target] if (shown := reader.rows.id_of(raw))}
+        hidden = known - {record["id"] for record in self.samples.get(target, ())}
+        unsure = sorted(ids - known)
+        if target in self.whole:
+            return ids, set(unsure), hidden & ids
+        asked, gone = unsure[:: max(1, len(unsure) // MOST_ASKED)][:MOST_ASKED], set()
+        await self.adapter.learn(target, asked)
+        for shown in asked:
+            try:
+                if not reader.rows.exists(await reader.row(shown, ())):
+                    hidden.add(shown)
+            except NotFound:
+                gone.add(shown)
+        return ids - set(unsure) | set(asked), gone, hidden & ids
+
+    def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
+        """It names what is near; what may only be an empty list that is left out is a warning."""
+        say = look.warning if may_be_empty(error) else look.failed
+        near, at = "", "get"
+        if isinstance(error, NoArray):
+            near, at = ", ".join(error.near), "items"
+        say(short(error), at, remedy=near and f"near: {near}", ids=ids)
+
+
+def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterator[Finding]:
+    case = RestCase(adapter, examination)
+    return examined(case, _looks(case))
+
+
+def _looks(case: RestCase) -> Iterator[Look]:
+    yield case.look("login", "token", _login, "backend", "login")
+    # with the records for the other looks
+    for name, reader in case.adapter.readers.items():
+        yield case.look("calls", name, partial(_answers, reader), "resources", name, "list")
+    yield case.look("mapping", "paths", _paths)
+    yield from values(case)
+    yield from links(case)
+    for reader, call in case.looked_at():
+        place = ("resources", reader.name, "list")
+        yield case.look("pages", reader.name, partial(_pages, reader, call), *place)
+    for looks in (_filters, diary):
+        yield from looks(case)
+    yield case.look("clock", "server", _clock)
+    yield from newest(case)
+    yield case.look("booking", "clash", _clash, "booking", "steps")
+    yield case.look("booking", "find", _lookup, "booking", "find")
+    if case.examination.booking:
+        yield case.look("booking", "rehearsal", _rehearsal)
+    yield case.look("login", "renewal", _renewal)
+    yield case.look("calls", "speed", _speed)
+
+
+async def survey(adapter: RestAdapter) -> Survey:
+    """Returns the members of a sample of records that no field is made of; AdapterErrors."""
+    return surveyed(adapter.core, [omission async for omission in _omissions(adapter)])
+
+
+async def _login(case: RestCase, look: Look, _: RestSession) -> None:
+    """The first call, where the mapping has one for it."""
+    call = case.core.mapping.backend.login
+    if call is None:
+        return
+    try:
+        lives = await case.adapter.parts.backend.log_in()
+    except AdapterError as error:
+        case.is_shut = True
+        look.failed(short(error), call.method)
+    else:
+        also = "" if call.seconds else ", as the mapping says"
+        look.ok(f"it lets us in; a token is good for {lives:g} s{also}")
+
+
+async def _answers(reader: ResourceCalls, case: RestCase, look: Look, _: RestSession) -> None:
+    """Whether the list answers, and the calls for some of its records by their ids."""
+    mapped = case.core.mapping.resources[reader.name]
+    call, one = mapped.list_, mapped.one
+    if call is None or reader.listing() is None:
+        text, place = "no list without an id: its values were not looked at", look.place[:2]
+        look.warning(text, place=place)
+        return
+    most = ALL if case.examination.rows is None else case.examination.rows
+    most = min(most, DETAILED) if call.details else most
+    try:
+        raws = case.raws[reader.name] = await reader.sample(most)
+    except AdapterError as error:
+        case.refused(look, error)
+        return
+    is_whole = len(raws) < most
+    case.whole |= {reader.name} if is_whole else set()
+    many = f"{counted(len(raws), 'record')}{'' if is_whole else ', the first ones'}"
+    look.ok(f"{label_of(call)} answers: {many}")
+    ids = [shown for raw in raws if (shown := reader.rows.id_of(raw)) is not None]
+    if one is None or not ids:
+        return
+    for shown in ids[:READ_AGAIN]:
+        try:
+            await reader.row(shown, ())
+        except AdapterError as error:
+            text, place = f"{short(error)}, for a record of its own list", (*look.place[:2], "one")
+            look.failed(text, place=(*place, one.method), ids=[shown])
+            return
+    look.ok(f"{label_of(one)} answers")
+
+
+def label_of(call: CallMap) -> str:
+    """What the client calls it."""
+    return f"{call.method.upper()} {call.path}"
+
+
+async def _clock(case: RestCase, look: Look, _: RestSession) -> None:
+    if case.client.apart is not None:
+        clock_judged(look, case.client.apart)
+    else:
+        look.ok("the backend does not say what time it has")
+
+
+async def _clash(case: RestCase, look: Look, _: RestSession) -> None:
+    """What keeps two bookings from one time, or shows that one was made."""
+    mapped, rules = case.core.mapping.booking, case.core.mapping.backend.errors
+    is_told = {
+        "cancel": mapped.cancel is not None,
+        "reference": mapped.reference is not None,
+        "taken": any(rule.means == "slot taken" for rule in rules),
+    }
+    for subject, (text, remedy) in _CLASHES.items():
+        if not is_told[subject]:
+            look.warning(text, subject=subject, remedy=remedy)
+    if not look.findings:
+        look.ok("checked before and after; a clash is refused or withdrawn, a lost booking found")
+
+
+async def _lookup(case: RestCase, look: Look, session: RestSession) -> None:
+    """Looks for a booking like one of the appointments, with a reference that none has."""
+    needed = ("patientId", "vetId", "scheduledAt")
+    records = case.samples.get("appointments", ())
+    like = next((record for record in records if all(record[name] for name in needed)), None)
+    if like is None:
+        look.warning("not tried: no appointment was seen to look for", place=())
+        return
+    draft = Draft(
+        client_id=like["clientId"] or "",
+        patient_id=like["patientId"],
+        vet_id=like["vetId"],
+        scheduled_at=datetime.fromisoformat(like["scheduledAt"]),
+        appointment_type_id=like["appointmentTypeId"],
+        reason=None,
+        is_urgent=False,
+        now=case.examination.now,
+        reference=NOBODYS,
+    )
+    try:
+        await case.core.bookings.find(session, draft, case.examination.now)
+    except AdapterError as error:
+        look.failed(short(error), "get")
+    else:
+        look.ok("the call that looks for a booking answers")
+
+
+async def _rehearsal(_: RestCase, look: Look, __: RestSession) -> None:
+    """Why none is made."""
+    text = "no booking was made: over HTTP there are no transactions, so none could be undone"
+    remedy = "make one through the gateway on a test account, and cancel it at the desk"
+    look.warning(text, remedy=remedy)
+
+
+async def _renewal(case: RestCase, look: Look, _: RestSession) -> None:
+    """How often we had to prove ourselves, when all else has been asked."""
+    call = case.core.mapping.backend.login
+    if call is None:
+        return
+    others = [made for made in case.client.seen if made.label != label_of(call)]
+    refused = sum(made.status == UNAUTHORIZED for made in others)
+    logins = counted(len(case.client.seen) - len(others), "login")
+    text = f"{logins} for {len(others):,} calls"
+    if refused:
+        text += f", of which {refused} were refused: a token does not live as long as it should"
+        remedy = "write a shorter `lifetime`, or see `seconds`"
+        place = ("backend", "login", "seconds" if call.seconds else "lifetime")
+        look.warning(text, place=place, remedy=remedy)
+    else:
+        look.ok(text)
+
+
+async def _speed(case: RestCase, look: Look, _: RestSession) -> None:
+    """How long all that was asked took."""
+    # the slowest call of each label, the slowest first
+    slowest: dict[str, float] = {}
+    for made in sorted(case.client.seen, key=attrgetter("seconds"), reverse=True):
+        slowest.setdefault(made.label, made.seconds)
+    places = {
+        label_of(call): (*place, call.method)
+        for place, call in parts(case.core.mapping)
+        if isinstance(call, CallMap) and call.method
+    }
+    for label, took in slowest.items():
+        if took > case.patience / 2:
+            verdict = Verdict.FAILED if took > case.patience else Verdict.WARNING
+            text = f"{label} is slow: backend.timeout is {case.patience:g} s"
+            look.judge(verdict, text, place=places.get(label, ()), seconds=took)
+    for label, took in islice(() if look.findings else slowest.items(), 1):
+        text = f"{len(case.client.seen):,} calls, the slowest of them {label}"
+        look.ok(text, seconds=took)
+
+
+async def _paths(case: RestCase, look: Look, _: RestSession) -> None:
+    """Whether each path of the mapping leads to something in what the backend gives."""
+    count = 0
+    for name, raws in case.raws.items():
+        for written in written_paths(name, case.core.mapping.resources[name], raws):
+            count += 1
+            for text in written.complaints():
+                look.warning(text, place=written.place, subject=written.subject)
+    if not look.findings:
+        many = counted(sum(map(len, case.raws.values())), "record")
+        look.ok(f"all {count} paths lead somewhere in {many}")
+
+
+async def _omissions(adapter: RestAdapter) -> AsyncIterator[LeftOut]:
+    """Members of the records of a sample of which no field is made; AdapterErrors."""
+    for name, reader in adapter.readers.items():
+        ways, names = _read_in(name, adapter.core.mapping.resources[name])
+        rows = await reader.sample(SAMPLE)
+        if unused := dict.fromkeys(_unused(rows, (), ways, names)):
+            source = f"the records of {name}"
+            yield left_out(adapter.core, source, [*unused][:MOST_NAMES], "resources", name)
+
+
+def _read_in(name: str, resource: ResourceMap) -> tuple[set[Way], set[str]]:
+    """The plain ways by which fields are read, and every name in any other expression."""
+    ways, names = set[Way](), set[str]()
+    for place, expression, _, _ in written_paths(name, resource, []):
+        _, _, part, *inner = place
+        if part == "where":
+            continue
+        steps, within = plain_steps(expression), None
+        if part == "lists" and inner[1:] != ["items"]:
+            within = plain_steps(resource.lists[str(inner[0])].items or "@")
+        if steps is None:
+            names.update(_names(jmespath.compile(expression).parsed))
+        else:
+            ways.add(tuple(step for step in (*(within or ()), *steps) if isinstance(step, str)))
+    return ways - {()}, names
+
+
+def _names(node: Any) -> Iterator[str]:
+    if node["type"] == "field":
+        yield node["value"]
+    for child in node["children"]:
+        yield from _names(child)
+
+
+def _unused(value: Any, way: Way, ways: set[Way], names: set[str]) -> Iterator[str]:
+    """The ways to what is not read, as far down as something beside it is."""
+    if isinstance(value, list):
+        for member in value:
+            yield from _unused(member, way, ways, names)
+    if not isinstance(value, dict) or len(way) > DEEPEST:
+        return
+    for name, inner in value.items():
+        here = (*way, name)
+        if any(used[: len(here)] == here and used != here for used in ways):
+            yield from _unused(inner, here, ways, names)
+            continue
+        is_read = name in names or any(here[: len(used)] == used for used in ways)
+        if not is_read and _NAME(name):
+            yield ".".join(here)
+
+
+class PageGiven(NamedTuple):
+    """A page that the backend gave: how it was asked for, and a mark for each row."""
+
+    params: Params
+    link: str | None
+    marks: list[str]
+
+
+async def _pages(
+    reader: ResourceCalls, call: ListCall, case: RestCase, look: Look, _: RestSession
+) -> None:
+    if call.page is not None and (listing := reader.listing()):
+        pager, ask = listing
+        first, *second = await _first_two(pager, ask, call.page)
+        _compared(look, call.page, first, second[0].marks if second else [])
+        if pager.marks(pager.rows(await ask(first.params, first.link))) != first.marks:
+            text = "the first page, asked for again, has other rows or another order"
+            remedy = "is there a parameter that sorts? write it under `query`"
+            look.warning(text, remedy=remedy)
+    if look.findings:
+        return
+    before, begun = len(case.client.seen), time.monotonic()
+    page = await reader.page((), USUAL, None)
+    calls, seconds = len(case.client.seen) - before, time.monotonic() - begun
+    text = f"{counted(len(page.records), 'record')} in {counted(calls, 'call')}"
+    if seconds <= case.patience / 2:
+        look.ok(text, seconds=seconds)
+    else:
+        text += f"; slow: backend.timeout is {case.patience:g} s"
+        look.warning(text, seconds=seconds)
+
+
+async def _first_two(pager: Pager, ask: Ask, page: Paging) -> list[PageGiven]:
+    """The first page, and the second where there is one."""
+    given: list[PageGiven] = []
+
+    async def noted(params: Params, link: str | None) -> Answer:
+        answer = await ask(params, link)
+        given.append(PageGiven(params, link, pager.marks(pager.rows(answer))))
+        return answer
+
+    async with aclosing(pager.batches(noted, None, page.most)) as batches:
+        async for batch in batches:
+            if batch.last or len(given) > 1:
+                break
+    return given[:2]
+
+
+def _compared(look: Look, page: Paging, given: PageGiven, second: list[str]) -> None:
+    """Tells of rows that come again on the second page, and of pages of another size."""
+    first = given.marks
+    # by offset the second page begins with the row that was read last
+    expected = set(first[-1:]) if page.by == "offset" else set()
+    if again := (set(first) & set(second)) - expected:
+        known = page.offset or page.page or page.cursor or "next"
+        text = f"{counted(len(again), 'row')} of the first page come again on the second"
+        remedy = f"does the backend know {known}? and does it sort the rows?"
+        look.failed(text, "page", "by", remedy=remedy)
+    size = page.limit or page.size
+    wanted = dict(given.params).get(size) if size else None
+    if wanted is None:
+        return
+    asked = f"though {wanted} were asked for"
+    if len(first) > wanted:
+        text, name = f"a page has {len(first)} rows, {asked}", "limit" if page.limit else "size"
+        look.warning(text, "page", name, remedy=f"does it know {size}?")
+    elif len(first) < wanted and {*second} - {*first}:
+        text = f"a page has {len(first)} rows at the most, {asked}"
+        # where a page begins is counted in pages of the size asked for
+        verdict = Verdict.FAILED if page.by == "page" else Verdict.WARNING
+        look.judge(verdict, text, "page", "most", remedy=f"write most: {len(first)}")
+
+
+def _filters(case: RestCase) -> Iterator[Look]:
+    """One look at each parameter, and a word on what has none."""
+    for reader, call in case.looked_at():
+        for field, by in call.filters.items():
+            run, subject = partial(_filter, reader, field, by), f"{reader.name}.{field}"
+            at = ("resources", reader.name, "list", "filters", field)
+            yield case.look("filters", subject, run, *at)
+        if call.sift:
+            look = case.look("filters", reader.name)
+            look.ok(f"sifted by the gateway: {', '.join(call.sift)}")
+            yield look
+
+
+async def _filter(
+    reader: ResourceCalls,
+    field: str,
+    by: FilterParameter,
+    case: RestCase,
+    look: Look,
+    _: RestSession,
+) -> None:
+    wanted = _wanted(case, reader.name, field, by)
+    if wanted is None:
+        look.ok("not tried: no record has a value for it")
+        return
+    try:
+        found = await _first(reader, [wanted])
+    except (NothingFits, NotFound):
+        return
+    made = [record for row in found if (record := reader.record(row, ()))]
+    if all(fits(record, [wanted]) for record in made):
+        look.ok(f"the backend obeys {by.query}")
+    elif found == await _first(reader, ()):
+        text = f"the backend does not obey {by.query}: the gateway goes through the whole list"
+        remedy = "name the parameter that it knows, or move the field to `sift`"
+        look.warning(text, remedy=remedy)
+    else:
+        look.ok(f"the backend's idea of {by.query} is wider: the gateway sifts what comes")
+
+
+async def _first(reader: ResourceCalls, wanted: Sequence[Filter]) -> list[Any]:
+    listing = reader.listing(wanted)
+    return [] if listing is None else await listing[0].first(listing[1], FEW)
+
+
+def _wanted(case: RestCase, name: str, field: str, by: FilterParameter) -> Filter | None:
+    """A filter that one of the records fulfils, and others hardly do."""
+    records = case.samples.get(name, [])
+    if field == SEARCH:
+        fields = tuple(by.fields or ())
+        texts = (str(each[one]) for each in reversed(records) for one in fields if each[one])
+        word = next((found[0] for text in texts if (found := _word(text))), None)
+        return None if word is None else Filter(SEARCH, fields, word)
+    values = [record[field] for record in records if record[field] is not None]
+    if not values:
+        return None
+    if case.adapter.options.shapes[name][field].format == "date-time":
+        return Filter("since", (field,), datetime.fromisoformat(max(values)))
+    return Filter("equals", (field,), values[-1])
