@@ -8,27 +8,19 @@ from functools import partial
 from typing import Any
 
 from adapters.base import FieldShape
-from adapters.draft.database import LONGEST_CODE, MOST_CODES, Column, Table
+from adapters.draft.database import LONGEST_CODE, MOST_CODES, Column
 from adapters.draft.vocabulary import CODES, ID, NO, YES, likeness, tokens
 from adapters.values.wall_clock import ZERO_DATES
 
 # How many of the values must look so.
 MOST = 0.8
+# Kinds of a time that has a day.
+TIMES = ("moment", "day", "epoch")
 # Those that a converter of times reads without being told come first.
-_DAYS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d")
-_SELF_READ = (
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%d",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%dT%H:%M",
-)
-PATTERNS = (
-    *_SELF_READ,
-    *(day + clock for day in _DAYS for clock in (" %H:%M:%S", " %H:%M", "")),
-    "%Y%m%d%H%M%S",
-    "%Y%m%d%H%M",
-)
+_CLOCKS = (" %H:%M:%S", " %H:%M", "")
+_SELF_READ = tuple(f"%Y-%m-%d{clock}" for clock in (*_CLOCKS, "T%H:%M:%S", "T%H:%M"))
+_DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d")
+_SPELT = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%Y%m%d%H%M%S", "%Y%m%d%H%M")
 _PHONE = re.compile(r"(?=(?:.*\d){6})[+(0][\d\s()./+-]{5,24}").fullmatch
 _NUMBER = re.compile(r"-?[\d '.\u00a0]{1,15}(?:[.,]\d+)?").fullmatch
 _ZERO = re.compile(f"(?:{'|'.join(ZERO_DATES)}|0001-01-01|1753-01-01)").match
@@ -81,10 +73,6 @@ class Profile:
     longest: int = 0
 
     @property
-    def is_time(self) -> bool:
-        return self.kind in ("moment", "day", "epoch")
-
-    @property
     def is_code(self) -> bool:
         """Whether the values are codes, that may be shown: few, short, and of nobody's own."""
         return (
@@ -94,9 +82,8 @@ class Profile:
         )
 
 
-def profile_of(table: Table, name: str) -> Profile:
-    column, raw = table.column(name), table.values(name)
-    given = [text for value in raw if value is not None and (text := str(value).strip())]
+def profile_of(column: Column) -> Profile:
+    given = [text for value in column.seen if value is not None and (text := str(value).strip())]
     zeros = {text for text in given if _ZERO(text)}
     solid = [text for text in given if text not in zeros]
     found = _of_type(column, solid) or _of_texts(column, solid)
@@ -107,7 +94,7 @@ def profile_of(table: Table, name: str) -> Profile:
         found,
         zeros=tuple(sorted(zeros)),
         zoned=found.zoned or column.zoned,
-        blank=len(given) < len(raw),
+        blank=len(given) < len(column.seen),
         codes=tuple(map(_code, column.codes)),
         is_text=column.kind == "text",
         longest=max(map(len, solid), default=0),
@@ -137,7 +124,7 @@ def _of_texts(column: Column, texts: list[str]) -> Profile:
     if _nearly_all(texts, _ZONED):
         return Profile(kind="moment", zoned=True, has_time=True)
     some = [re.sub(r"\.\d+$", "", text) for text in texts[:100]]
-    for pattern in PATTERNS:
+    for pattern in (*_SELF_READ, *_SPELT):
         if _nearly_all(some, partial(_is_time, pattern)):
             has_time = "%H" in pattern
             return Profile(kind="moment" if has_time else "day", pattern=pattern, has_time=has_time)
@@ -184,17 +171,17 @@ def _flag(column: Column, texts: list[str]) -> tuple[tuple[Any, ...], tuple[Any,
     return (yes, no) if len(yes) == len(no) == 1 and len(codes) == 2 else ((), ())
 
 
-def fit(column: Column, profile: Profile, field: str, shape: FieldShape) -> float:
-    """How well the values fit the field; 0 where they can't be it."""
+def fit(column: str, profile: Profile, field: str, shape: FieldShape) -> float:
+    """How well the values of a column fit the field; 0 where they can't be it."""
     if shape.values:
         return 1.0 if profile.is_code else _FITS["enum"].get(profile.kind, 0)
     if field == "phone":
         return _FITS["phone"].get(profile.kind, 0)
-    if profile.longest == 0 and column.kind == "text":
+    if profile.longest == 0 and profile.is_text:
         return 0.4  # a text without a value may be anything
     if shape.format == "text" and field in _NUMBERS and profile.kind in ("number", "phone"):
         return 1.0
-    words = tokens(column.name)
+    words = tokens(column)
     is_key = profile.kind == "number" and len(words) > 1 and set(words) & ID
     if shape.format == "text" and is_key and field not in _NUMBERS:
         return 0.0  # a key of another table, whatever it is called
@@ -219,7 +206,7 @@ def time_parameters(profile: Profile, form: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if form == "date-time" and profile.zoned:
         given["as"] = "zoned time"
-    if profile.pattern not in (None, *_SELF_READ) and not is_only_a_day(profile, form):
+    if profile.pattern in _SPELT and not is_only_a_day(profile, form):
         given["pattern"] = profile.pattern
     strange = {zero[:10] for zero in profile.zeros} - {*ZERO_DATES}
     if strange:
@@ -229,8 +216,7 @@ def time_parameters(profile: Profile, form: str) -> dict[str, Any]:
 
 def is_only_a_day(profile: Profile, form: str) -> bool:
     """Whether these are days in a spelling of which a time can't be made without the clinic."""
-    is_odd = profile.pattern not in (None, *_SELF_READ)
-    return form == "date-time" and is_odd and not profile.has_time
+    return form == "date-time" and profile.pattern in _SPELT and not profile.has_time
 
 
 def _meanings(profile: Profile, place: str) -> dict[str, str | None]:

@@ -6,9 +6,10 @@ one that cannot be read stays without its rows.
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 from sqlalchemy import (
@@ -29,6 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.mysql import BIT
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.interfaces import ReflectedForeignKeyConstraint
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import AdapterError, BackendUnavailable
@@ -49,7 +51,6 @@ LONGEST_CODE = 20
 ROWS_FOR_CODES = 20_000
 MOST_COUNTED = 10_000
 
-Row = tuple[Any, ...]
 _KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
     (types.Boolean, "boolean"),
     (types.Uuid, "uuid"),
@@ -73,47 +74,31 @@ _NUMBERED_BY_SQLITE = text(
 class Column:
     """A column; `codes` are its different values where they are few and short, else empty.
 
-    `kind` is boolean, uuid, integer, number, datetime, day, clock, text, or nothing that is read.
+    `kind` is boolean, uuid, integer, number, datetime, day, clock, text, or nothing that is read;
+    `seen` are the values of the rows that were looked at, blanks among them.
     """
 
     name: str
     kind: str
-    nullable: bool = True
-    has_default: bool = False
-    zoned: bool = False
-    length: int | None = None
-    codes: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignKey:
-    """Columns that refer to another table's."""
-
-    columns: tuple[str, ...]
-    table: str
-    targets: tuple[str, ...]
+    nullable: bool
+    has_default: bool
+    zoned: bool
+    length: int | None
+    codes: tuple[Any, ...]
+    seen: tuple[Any, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; `rows` is counted up to MOST_COUNTED, `seen` are rows in the columns' order."""
+    """A table; `rows` is counted up to MOST_COUNTED, `columns` are by their names."""
 
     name: str
-    schema: str | None = None
-    columns: tuple[Column, ...]
-    key: tuple[str, ...] = ()
-    foreign_keys: tuple[ForeignKey, ...] = ()
-    unique: tuple[tuple[str, ...], ...] = ()
+    schema: str | None
+    columns: Mapping[str, Column]
+    key: tuple[str, ...]
+    foreign_keys: Sequence[ReflectedForeignKeyConstraint]
+    unique: Sequence[tuple[str, ...]]
     rows: int = 0
-    seen: tuple[Row, ...] = field(default=(), repr=False)
-
-    def column(self, name: str) -> Column:
-        return next(each for each in self.columns if each.name == name)
-
-    def values(self, name: str) -> tuple[Any, ...]:
-        """The values that were seen in a column, blanks among them."""
-        place = [each.name for each in self.columns].index(name)
-        return tuple(row[place] for row in self.seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,21 +196,16 @@ def _tables(
         yield Table(
             name=name,
             schema=schema,
-            columns=tuple(_column(each, (name, each["name"]) in numbered) for each in columns),
+            columns={
+                each["name"]: _column(each, (name, each["name"]) in numbered) for each in columns
+            },
             key=tuple(key["constrained_columns"]) if key else (),
-            foreign_keys=tuple(
-                ForeignKey(
-                    tuple(each["constrained_columns"]),
-                    each["referred_table"],
-                    tuple(each["referred_columns"]),
-                )
-                for each in foreign.get(place, [])
-            ),
-            unique=tuple(
+            foreign_keys=foreign.get(place, []),
+            unique=[
                 tuple(map(str, each["column_names"]))
                 for each in unique.get(place, [])
                 if each.get("unique", True)
-            ),
+            ],
         )
 
 
@@ -256,20 +236,18 @@ def _sampled(bare: Table, connection: Connection) -> Table:
 
     The oldest rows are often unlike the newest.
     """
-    named = table(bare.name, *(column(each.name) for each in bare.columns), schema=bare.schema)
-    statement = select(*map(_shortened, bare.columns)).select_from(named)
+    bare_columns = bare.columns.values()
+    named = table(bare.name, *map(column, bare.columns), schema=bare.schema)
+    statement = select(*map(_shortened, bare_columns)).select_from(named)
     found = [*connection.execute(statement.limit(ROWS))]
     if len(found) == ROWS and len(bare.key) == 1:
         found += connection.execute(statement.order_by(desc(column(bare.key[0]))).limit(ROWS))
-    seen = tuple(tuple(map(_plain, row)) for row in found)
-    columns = [
-        replace(each, codes=_codes(connection, named, each, {row[place] for row in seen}))
-        for place, each in enumerate(bare.columns)
-    ]
+    seen = zip(*found, strict=True) if found else repeat(())
+    filled = [_filled(connection, named, *each) for each in zip(bare_columns, seen, strict=False)]
     some: Select[Any] = select(literal_column("1").label("one")).select_from(named)
     counted = select(func.count()).select_from(some.limit(MOST_COUNTED).subquery())
     rows = int(connection.execute(counted).scalar() or 0)
-    return replace(bare, columns=tuple(columns), seen=seen, rows=rows)
+    return replace(bare, columns={each.name: each for each in filled}, rows=rows)
 
 
 def _shortened(each: Column) -> Any:
@@ -286,16 +264,17 @@ def _plain(raw: Any) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _codes(
-    connection: Connection, named: TableClause, each: Column, seen: Set[Any]
-) -> tuple[Any, ...]:
-    """All codes of a column, where the values that were seen look as if it had some."""
-    if each.codes or each.kind not in ("text", "integer", "boolean") or not _are_codes(seen):
-        return each.codes
-    some = select(named.c[each.name].label("code")).limit(ROWS_FOR_CODES).subquery()
+def _filled(connection: Connection, named: TableClause, bare: Column, raw: Sequence[Any]) -> Column:
+    """The column with its values, and all its codes where these look as if it had some."""
+    seen = tuple(map(_plain, raw))
+    is_coded = not bare.codes and bare.kind in ("text", "integer", "boolean")
+    if not is_coded or not _are_codes({*seen}):
+        return replace(bare, seen=seen)
+    some = select(named.c[bare.name].label("code")).limit(ROWS_FOR_CODES).subquery()
     found = connection.execute(select(some.c.code).distinct().limit(MOST_CODES + 2)).scalars()
     codes = set(map(_plain, found))
-    return tuple(sorted(codes - {None}, key=str)) if _are_codes(codes) else ()
+    known = tuple(sorted(codes - {None}, key=str)) if _are_codes(codes) else ()
+    return replace(bare, seen=seen, codes=known)
 
 
 def _are_codes(values: Set[Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from adapters.draft.columns import time_parameters
+from adapters.draft.columns import TIMES, time_parameters
 from adapters.draft.database import Table
 from adapters.draft.document import Guess, MappingGuess, Members, RowsGuess, WriteGuess
 from adapters.draft.links import existing
@@ -38,7 +38,7 @@ def _hours(source: TableSource) -> Members | None:
         return None
     sure = "likely" if likeness(source.called, PHRASES["hours"]) >= 0.6 else "guess"
     found = _from(source, f"{sure}: by its columns", vet)
-    seen = ", ".join(source.profile(day).codes)
+    seen = ", ".join(source.profiles[day].codes)
     said = f"TODO: 1 must be Monday; seen: {seen}" if weekday else ""
     found["weekday" if weekday else "day"] = source.column(day), said
     found["start"] = source.column(start), ""
@@ -56,15 +56,14 @@ def _from(source: TableSource, said: str, vet: Guess | None) -> Members:
 
 
 def _absence(source: TableSource) -> Members | None:
-    kinds = ("moment", "day", "epoch")
-    start = source.best(PHRASES["starts"], kinds, least=0.5)
-    end = source.best(PHRASES["ends"], kinds, least=0.5)
+    start = source.best(PHRASES["starts"], TIMES, least=0.5)
+    end = source.best(PHRASES["ends"], TIMES, least=0.5)
     alike = likeness(source.called, PHRASES["absences"])
     if alike < 0.55 or start is None or end is None:
         return None
     found = _from(source, "likely: by its name", source.reference("vets"))
     for name, column in (("start", start), ("end", end)):
-        sql, given = source.column(column), time_parameters(source.profile(column), "date-time")
+        sql, given = source.column(column), time_parameters(source.profiles[column], "date-time")
         found[name] = {"source": sql, **given} if given else sql, ""
     found["endless"] = True, "TODO: is a vet without an end away for good?"
     return found
@@ -97,7 +96,7 @@ def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
 
 def _not_in(catalog: Catalog, status: Guess, free: list[str]) -> str:
     source = catalog.named(status.table)
-    kind = source.table.column(status.name).kind if source is not None else "text"
+    kind = source.table.columns[status.name].kind if source is not None else "text"
     is_number = kind == "integer" or (kind == "boolean" and all(map(str.isdecimal, free)))
     codes = ", ".join(code if is_number else literal(code) for code in free)
     other = "-1" if is_number else "''"
@@ -119,7 +118,7 @@ def _guess_booking(guess: MappingGuess, catalog: Catalog, rows: RowsGuess) -> No
         values[numbered] = {"sql": ":number"}, "TODO: how is the number written?"
     reference = source.best(PHRASES["reference"], least=0.7)
     if reference is not None and reference not in values:
-        column = table.column(reference)
+        column = table.columns[reference]
         if column.kind == "text" and (column.length or REFERENCE_LENGTH) >= REFERENCE_LENGTH:
             guess.reference = source.column(reference)
             values[reference] = {"draft": "reference"}, ""
@@ -127,7 +126,7 @@ def _guess_booking(guess: MappingGuess, catalog: Catalog, rows: RowsGuess) -> No
     lines: Members = {"insert": (table.name, "")}
     if key:
         said = "TODO: if the database numbers it; or a counter"
-        said = "the database numbers it" if table.column(key[0]).has_default else said
+        said = "the database numbers it" if table.columns[key[0]].has_default else said
         lines["key"] = key[0], "" if len(key) > 1 or key[0] in values else said
     lines["name"] = "appointment", ""
     guess.writes = [*steps[:1], WriteGuess(lines, values)]
@@ -141,7 +140,7 @@ def _still_needed(table: Table, values: Members) -> Members:
             placeholders.get(each.kind, "TODO"),
             f"TODO: {each.name} must be written; what with?",
         )
-        for each in table.columns
+        for each in table.columns.values()
         if not (each.nullable or each.has_default or each.name in values)
         and (table.key != (each.name,) or each.kind != "integer")
     }
@@ -175,7 +174,7 @@ def _status(catalog: Catalog, rows: RowsGuess) -> Members:
     if status.own and source is not None:
         table = source.table
         key = table.key[0] if len(table.key) == 1 else status.name
-        pairs = zip(table.values(key), table.values(status.name), strict=True)
+        pairs = zip(table.columns[key].seen, table.columns[status.name].seen, strict=True)
         planned = [
             code for code, label in pairs if str(label).strip() in planned and key != status.name
         ]
@@ -187,13 +186,13 @@ def _counters(source: TableSource) -> Iterator[WriteGuess]:
     """Counters, else sequences, that seem to count appointments."""
     wanted, table = TABLES["appointments"], source.table
     for other in source.catalog.sources:
-        columns = other.table.columns
+        columns = other.table.columns.values()
         name = next((c.name for c in columns if c.kind == "text" and c.codes), None)
         if likeness(other.called, PHRASES["counters"]) < 0.8 or name is None:
             continue
         column = other.best(PHRASES["value"], ("number", "epoch", "flag"), least=0.5)
         column = column or next((c.name for c in columns if c.kind == "integer"), None)
-        codes = other.profile(name).codes
+        codes = other.profiles[name].codes
         best = max(codes, key=lambda code: likeness(tokens(code), wanted), default="")
         if column is not None and likeness(tokens(best), wanted) >= 0.6:
             where = f"{other.quoted(name)} = {literal(best)}"
@@ -208,10 +207,9 @@ def _counters(source: TableSource) -> Iterator[WriteGuess]:
 def _numbered(source: TableSource, values: Members) -> str | None:
     """The column with a number that people read."""
     for column in source.table.columns:
-        if column.name in values or column.name in source.table.key:
+        if column in values or column in source.table.key:
             continue
-        is_unique = (column.name,) in source.table.unique
-        is_number = is_unique and set(tokens(column.name)) & {"num", "nr", "no"}
-        if is_number or source.alike(column.name, NUMBERS) >= 0.8:
-            return column.name
+        is_number = (column,) in source.table.unique and {*tokens(column)} & {"num", "nr", "no"}
+        if is_number or source.alike(column, NUMBERS) >= 0.8:
+            return column
     return None

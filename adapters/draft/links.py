@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from adapters.base import FieldShape
-from adapters.draft.columns import parameters
+from adapters.draft.columns import TIMES, parameters
 from adapters.draft.document import Guess
 from adapters.draft.tables import TableSource, literal, party_of
 from adapters.draft.vocabulary import FIELDS, PARTIES, PHRASES, likeness, tokens
@@ -36,7 +36,7 @@ def owner(source: TableSource, patient: str) -> Guess | None:
         alike = score + 0.1 * likeness(link.called, PHRASES["ownerships"])
         if alike <= best:
             continue
-        starts = link.best(PHRASES["starts"], ("moment", "day", "epoch"))
+        starts = link.best(PHRASES["starts"], TIMES)
         sql = link.select(
             link.column(client.name),
             f"{link.column(animal.name)} = {patient}",
@@ -49,12 +49,11 @@ def owner(source: TableSource, patient: str) -> Guess | None:
 
 def _in_force(link: TableSource) -> Iterator[str]:
     """That a row holds today: of an owner, not ended, not deleted."""
-    for column in link.table.columns:
-        profile = link.profile(column.name)
+    for column, profile in link.profiles.items():
         owners = [c for c in profile.codes if likeness(tokens(c), PARTIES["owners"]) > 0.8]
-        is_kind = profile.is_code and link.alike(column.name, PHRASES["kind"]) >= 0.6
+        is_kind = profile.is_code and link.alike(column, PHRASES["kind"]) >= 0.6
         if is_kind and owners and len(profile.codes) > 1:
-            yield link.is_one_of(column.name, owners[:1])
+            yield link.is_one_of(column, owners[:1])
     ends = link.best(PHRASES["ends"], ("moment", "day"))
     if ends is not None:
         yield unset(link, ends)
@@ -63,7 +62,7 @@ def _in_force(link: TableSource) -> Iterator[str]:
 
 def unset(source: TableSource, column: str, *, is_set: bool = False) -> str:
     """That a time is none; its zero dates are none as well."""
-    name, profile = source.column(column), source.profile(column)
+    name, profile = source.column(column), source.profiles[column]
     if not profile.zeros or not profile.is_text:
         return f"{name} IS {'NOT ' if is_set else ''}NULL"
     zero = literal(profile.zeros[0])
@@ -72,28 +71,24 @@ def unset(source: TableSource, column: str, *, is_set: bool = False) -> str:
 
 def existing(source: TableSource, taken: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
     """Conditions that leave deleted and inactive rows out, each with its column."""
-    for column in source.table.columns:
-        profile, name = source.profile(column.name), source.column(column.name)
-        gone = source.alike(column.name, PHRASES["deleted"]) >= 0.8
-        if column.name in taken:
+    for column, profile in source.profiles.items():
+        gone = source.alike(column, PHRASES["deleted"]) >= 0.8
+        if column in taken:
             continue
-        if gone and profile.is_time:
-            yield unset(source, column.name), column.name
-        elif profile.kind == "flag" and (
-            gone or source.alike(column.name, PHRASES["active"]) >= 0.8
-        ):
-            said = flag(source, column.name, is_yes=not gone)
-            is_sure = not column.nullable or not profile.blank or not gone
-            given = name if is_sure else f"COALESCE({name}, {said})"
-            yield f"{given} = {said}", column.name
+        if gone and profile.kind in TIMES:
+            yield unset(source, column), column
+        elif profile.kind == "flag" and (gone or source.alike(column, PHRASES["active"]) >= 0.8):
+            said, name = flag(source, column, is_yes=not gone), source.column(column)
+            is_sure = not source.table.columns[column].nullable or not profile.blank or not gone
+            yield f"{name if is_sure else f'COALESCE({name}, {said})'} = {said}", column
 
 
 def flag(source: TableSource, column: str, *, is_yes: bool = True) -> str:
     """How a flag says yes, or no."""
-    profile = source.profile(column)
+    profile = source.profiles[column]
     value = (profile.yes if is_yes else profile.no)[0]
     if not isinstance(value, bool):
-        return literal(value, source.table.column(column).kind)
+        return literal(value, source.table.columns[column].kind)
     is_native = source.catalog.database.dialect.supports_native_boolean
     return str(value).upper() if is_native else str(int(value))
 
@@ -127,7 +122,7 @@ def attributes(
                 *(condition for condition, _ in existing(source)),
                 first_by=", ".join(f"{source.column(name)} DESC" for name in order),
             )
-            profile = replace(source.profile(value), codes=(), pattern=None)
+            profile = replace(source.profiles[value], codes=(), pattern=None)
             given = parameters(profile, shapes[field], f"{resource}.{field}")
             given = {} if shapes[field].values else given
             why = f"rows {', '.join(names)} of {source.table.name}"
@@ -138,11 +133,9 @@ def attributes(
 def _code_column(source: TableSource, taken: set[str | None]) -> str | None:
     """The column with the names of the attributes."""
     codes = [
-        (source.alike(column.name, PHRASES["attribute"]), column.name)
-        for column in source.table.columns
-        if column.name not in taken
-        and column.kind == "text"
-        and source.profile(column.name).is_code
+        (source.alike(column, PHRASES["attribute"]), column)
+        for column, profile in source.profiles.items()
+        if column not in taken and profile.is_text and profile.is_code
     ]
     score, code = max(codes, default=(0.0, ""))
     return code if score >= 0.6 else None
@@ -150,14 +143,12 @@ def _code_column(source: TableSource, taken: set[str | None]) -> str | None:
 
 def _mark(source: TableSource, own: TableSource, resource: str) -> tuple[str | None, str]:
     """The column that says which table a row is about, and how it calls this one."""
-    for column in source.table.columns:
-        if source.alike(column.name, PHRASES["table_name"]) < 0.7:
-            continue
-        for code in source.profile(column.name).codes:
+    for column, profile in source.profiles.items():
+        for code in profile.codes if source.alike(column, PHRASES["table_name"]) >= 0.7 else ():
             is_name = code.lower() == own.table.name.lower()
             alike = likeness(tokens(code), [own.called]) >= 0.85
             if is_name or alike or party_of(code) == resource:
-                return column.name, code
+                return column, code
     return None, ""
 
 
@@ -165,14 +156,15 @@ def _fields_in(
     source: TableSource, resource: str, code: str, value: str
 ) -> Iterator[tuple[str, list[str], float]]:
     """The fields among the attributes, by their names and by what their values look like."""
-    names = source.profile(code).codes
+    names = source.profiles[code].codes
     for field, wanted in FIELDS[resource].items():
         score, name = max(((likeness(tokens(n), wanted), n) for n in names), default=(0.0, ""))
         if field not in ("phone", "email") and score >= 0.7:
             yield field, [name], score
     if resource != "clients":
         return
-    pairs = list(zip(source.table.values(code), source.table.values(value), strict=True))
+    columns = source.table.columns
+    pairs = list(zip(columns[code].seen, columns[value].seen, strict=True))
     held = {n: [str(v) for c, v in pairs if str(c) == n and str(v).strip()] for n in names}
     mails = [n for n, texts in held.items() if _mostly("@" in text for text in texts)]
     phones = [n for n, texts in held.items() if n not in mails and _mostly(map(_is_phone, texts))]

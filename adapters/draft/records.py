@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from adapters.draft.document import Guess, RowsGuess
 from adapters.draft.links import flag, owner, unset
-from adapters.draft.resource import ResourceGuess, columns_of, in_brackets, key_of, number_in
+from adapters.draft.resource import ResourceGuess, columns_of, rows_of
 from adapters.draft.tables import TableSource, names_key
 from adapters.draft.vocabulary import PHRASES, likeness
 
@@ -18,13 +18,13 @@ def _clients(of: ResourceGuess) -> None:
     if address is None or ":" in address.column:
         return
     used = {guess.name for name, guess in of.fields.items() if name != "address"}
-    used |= {column.name for column in of.table.columns if names_key(column.name)[1]}
+    used |= {column for column in of.table.columns if names_key(column)[1]}
     used |= {*of.table.key, of.chosen.kind or ""}
     parts = dict.fromkeys(
-        column.name
+        column
         for part in ("street", "postcode", "town")
         for column in of.table.columns
-        if of.source.alike(column.name, PHRASES[part]) >= 0.8 and column.name not in used
+        if of.source.alike(column, PHRASES[part]) >= 0.8 and column not in used
     )
     if len(parts) > 1:
         of.fields["address"] = _joined(of, address, parts, ", ")
@@ -38,7 +38,9 @@ def _joined(of: ResourceGuess, guess: Guess, columns: Mapping[str, object], by: 
 
 def _last_name(of: ResourceGuess, last: Guess) -> Guess:
     """One column such as `Last,First`; companies; a prefix such as `van der` in its own column."""
-    values = [str(v) for v in of.table.values(last.name) if v] if ":" not in last.column else []
+    values = (
+        [str(v) for v in of.table.columns[last.name].seen if v] if ":" not in last.column else []
+    )
     if "firstName" not in of.fields and sum("," in v for v in values) > 0.6 * len(values):
         given = {"as": "part of text", "separator": ","}
         why = "the part behind the comma"
@@ -67,32 +69,31 @@ def _vets(of: ResourceGuess) -> None:
     }
     first, last = parts["first_name"], parts["last_name"]
     if first is not None and last is not None and first != last:
-        name = Guess("", 0.85, "first and last name", f"{of.table.name}.{last}")
+        name = of.source.guess(last, 0.85, "first and last name")
         names = dict.fromkeys(part for part in parts.values() if part)
         of.fields["name"] = _joined(of, name, names, " ")
 
 
 def _patients(of: ResourceGuess) -> None:
-    if "clientId" not in of.fields and (found := owner(of.source, of.key)):
+    source, status = of.source, of.fields.get("status")
+    if "clientId" not in of.fields and (found := owner(source, of.key)):
         of.fields["clientId"] = found
-    died = of.source.best(PHRASES["death"], ("moment", "day", "flag"), least=0.7)
-    status = of.fields.get("status")
+    died = source.best(PHRASES["death"], ("moment", "day", "flag"), least=0.7)
     codes = dict(status.parameters.get("codes", {})) if status else {"A": "ACTIVE"}
     if died is None or "DECEASED" in codes.values():
         return
     alive = f"ELSE {status.sql}" if status else "ELSE 'A'"
     is_own = status is not None and not status.own and status.table == of.table.name
-    if status and is_own and of.source.profile(status.name).kind == "flag":
-        alive = f"WHEN {status.sql} = {flag(of.source, status.name)} THEN 'A' ELSE 'I'"
+    if status and is_own and source.profiles[status.name].kind == "flag":
+        alive = f"WHEN {status.sql} = {flag(source, status.name)} THEN 'A' ELSE 'I'"
         codes = {"A": "ACTIVE", "I": "INACTIVE"}
-    if of.source.profile(died).kind == "flag":
-        is_dead = f"{of.source.column(died)} = {flag(of.source, died)}"
+    if source.profiles[died].kind == "flag":
+        is_dead = f"{source.column(died)} = {flag(source, died)}"
     else:
-        is_dead = unset(of.source, died, is_set=True)
-    sql = f"CASE WHEN {is_dead} THEN 'D' {alive} END"
-    column = status.column if status else f"{of.table.name}.{died}"
-    given = {"codes": {**codes, "D": "DECEASED"}}
-    of.fields["status"] = Guess(sql, 0.7, f"with {died}", column, given)
+        is_dead = unset(source, died, is_set=True)
+    sql, given = f"CASE WHEN {is_dead} THEN 'D' {alive} END", {"codes": {**codes, "D": "DECEASED"}}
+    guess = source.guess(died, 0.7, f"with {died}", given, sql)
+    of.fields["status"] = replace(guess, column=status.column) if status else guess
 
 
 def _appointments(of: ResourceGuess) -> None:
@@ -127,23 +128,22 @@ def _owner_of(of: ResourceGuess, patient: str) -> Guess | None:
 def _start_and_end(of: ResourceGuess) -> None:
     """A day and a time of day make one time; a start and minutes make an end."""
     start, source = of.fields.get("scheduledAt"), of.source
-    if start is None or not source.profile(start.name).has_time:
+    if start is None or not source.profiles[start.name].has_time:
         day = source.best(PHRASES["day"], ("day", "moment"), least=0.5)
         clock = source.best(PHRASES["time_of_day"], ("clock",), least=0.5)
         if day is not None and clock is not None:
-            given, pattern = {"as": "local time"}, source.profile(day).pattern
+            given, pattern = {"as": "local time"}, source.profiles[day].pattern
             if pattern not in (None, "%Y-%m-%d"):
-                has_seconds = source.profile(clock).longest > len("00:00")
+                has_seconds = source.profiles[clock].longest > len("00:00")
                 given["pattern"] = f"{pattern} {'%H:%M:%S' if has_seconds else '%H:%M'}"
-            sql, column = (source.column(day), source.column(clock)), f"{of.table.name}.{day}"
-            start = Guess(sql, 0.75, "a day and a time of day", column, given)
+            sql = source.column(day), source.column(clock)
+            start = source.guess(day, 0.75, "a day and a time of day", given, sql)
             of.fields["scheduledAt"] = start
     minutes = source.best(PHRASES["minutes"], ("number", "clock"), least=0.7)
     if "endTime" not in of.fields and minutes is not None and start is not None:
         plus = {**start.parameters, "plus": source.column(minutes)}
-        column = f"{of.table.name}.{minutes}"
-        end = Guess(start.sql, 0.7, "the start and the minutes", column, plus, start.others)
-        of.fields["endTime"] = end
+        end = source.guess(minutes, 0.7, "the start and the minutes", plus, start.sql)
+        of.fields["endTime"] = replace(end, others=start.others)
 
 
 def _invoices(of: ResourceGuess) -> None:
@@ -168,18 +168,14 @@ def _list(of: ResourceGuess, name: str) -> RowsGuess | None:
     if found is None:
         return None
     source, column, score = found
-    table = source.table
-    parts = {path.partition("[].")[::2]: shape for path, shape in of.shapes.items()}
-    shapes = {field: shape for (owner, field), shape in parts.items() if owner == name and field}
-    taken = {column, *(table.key if len(table.key) == 1 else ())}
-    rows = of.rows.lists[name] = RowsGuess(
-        table=table.name,
-        score=score,
-        from_=str(source),
-        key=key_of(source),
-        parent=Guess(source.column(column), score, "by its name", f"{table.name}.{column}"),
-        fields=columns_of(source, f"invoices.{name}", shapes, taken),
-    )
+    key, start = source.table.key, f"{name}[]."
+    shapes = {
+        path[len(start) :]: each for path, each in of.shapes.items() if path.startswith(start)
+    }
+    taken = {column, *(key if len(key) == 1 else ())}
+    rows = of.rows.lists[name] = rows_of(source, score)
+    rows.parent = source.guess(column, score, "by its name")
+    rows.fields = columns_of(source, f"invoices.{name}", shapes, taken)
     patient = source.reference("patients") if "patientId" in shapes else None
     rows.fields |= {"patientId": patient} if patient is not None else {}
     return rows
@@ -195,9 +191,7 @@ def _stock(of: ResourceGuess) -> None:
     quantity, least = of.fields.get("quantity"), of.fields.get("reorderThreshold")
     if quantity is None or least is None or "isLow" in of.fields:
         return
-    sql = in_brackets(str(least.sql))
-    threshold = number_in(sql) if ":" in least.column else of.number(least)
-    low = f"CASE WHEN {of.number(quantity)} <= {threshold} THEN 1 ELSE 0 END"
+    low = f"CASE WHEN {of.number(quantity)} <= {of.number(least)} THEN 1 ELSE 0 END"
     score = min(quantity.score, least.score)
     of.fields["isLow"] = Guess(low, score, "quantity <= threshold", "quantity<=least")
 
@@ -233,12 +227,12 @@ def _supplier(of: ResourceGuess) -> None:
         if (name := source.best(PHRASES[part], ("text",), least=0.7))
     ]
     for column in of.table.columns:
-        words, is_key = names_key(column.name)
+        words, is_key = names_key(column)
         if names and is_key and likeness(words, PHRASES["suppliers"]) >= 0.7:
             name = _or_company(*names) if len(set(names)) == 2 else names[0]
-            is_its = f"{source.column(party.key[0])} = {of.source.column(column.name)}"
-            sql, place = source.select(name, is_its), f"{of.table.name}.{column.name}"
-            of.fields["supplier"] = Guess(sql, 0.7, "by its name", place)
+            is_its = f"{source.column(party.key[0])} = {of.source.column(column)}"
+            sql = source.select(name, is_its)
+            of.fields["supplier"] = of.source.guess(column, 0.7, "by its name", sql=sql)
 
 
 SPECIAL: Mapping[str, Callable[[ResourceGuess], None]] = {

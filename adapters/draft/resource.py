@@ -17,27 +17,20 @@ MOST_LABELS = 2_000
 
 
 class ResourceGuess:
-    """One resource's rows, filled step by step: the columns first, then what is elsewhere."""
+    """One resource's rows, filled step by step: the columns first, then what is elsewhere.
+
+    `key` is the column by which other tables refer to a row.
+    """
 
     def __init__(self, catalog: Catalog, resource: str, shapes: Shapes) -> None:
         self.catalog, self.resource, self.shapes = catalog, resource, shapes[resource]
         self.chosen = catalog.chosen[resource]
         self.source = self.chosen.source
-        self.table = self.source.table
+        self.table, self.key = self.source.table, self.source.column(self.chosen.key[0])
         self._aliases = [self.source.alias]
-        self.rows = RowsGuess(
-            table=self.table.name,
-            score=self.chosen.score,
-            from_=str(self.source),
-            others=self.chosen.others,
-            key=key_of(self.source),
-        )
+        self.rows = rows_of(self.source, self.chosen.score)
+        self.rows.others = self.chosen.others
         self.fields: dict[str, Guess] = {}
-
-    @property
-    def key(self) -> str:
-        """The column by which other tables refer to a row."""
-        return self.source.column(self.chosen.key[0])
 
     def guessed(self, special: Callable[["ResourceGuess"], None] | None) -> RowsGuess:
         """The rows; `special` is what is known of this resource alone."""
@@ -57,7 +50,7 @@ class ResourceGuess:
             special(self)
         self._never_changed()
         if (kind := self.chosen.kind) is not None:
-            seen = f"{kind} has {', '.join(self.chosen.kinds)}"
+            seen = f"{kind} has {', '.join(self.source.profiles[kind].codes)}"
             self.rows.where.append((self.source.is_one_of(kind, self.chosen.codes), seen))
         self.rows.where += existing(self.source, {guess.name for guess in self.fields.values()})
         self.rows.fields = {name: self.fields[name] for name in self.shapes if name in self.fields}
@@ -66,41 +59,46 @@ class ResourceGuess:
     def _key_as_text(self) -> None:
         """A key that people read: an article's number."""
         key = self.table.key
-        if len(key) != 1 or self.table.column(key[0]).kind != "text":
+        if len(key) != 1 or self.table.columns[key[0]].kind != "text":
             return
         for field in {"reference", "number"} & {*FIELDS[self.resource]} - {*self.fields}:
             if self.source.alike(key[0], FIELDS[self.resource][field]) >= 0.6:
-                column = f"{self.table.name}.{key[0]}"
-                self.fields[field] = Guess(self.key, 0.7, "the key", column)
+                self.fields[field] = self.source.guess(key[0], 0.7, "the key")
 
     def _label(self, field: str) -> Guess | None:
         """A label in a table of its own, for which the rows get a join."""
         for column in self.table.columns:
-            alike = likeness(names_key(column.name)[0], FIELDS[self.resource][field])
-            if alike < 0.6 or self.table.key == (column.name,):
+            alike = likeness(names_key(column)[0], FIELDS[self.resource][field])
+            if alike < 0.6 or self.table.key == (column,):
                 continue
-            found = self._labels(column.name)
+            found = next(self._labels(column), None)
             if found is None or found[0] not in self.catalog.others:
                 continue
             labels, (key, label) = found[0].beside(*self._aliases), found[1:]
             self._aliases.append(labels.alias)
-            on = f"{labels.column(key)} = {self.source.column(column.name)}"
+            on = f"{labels.column(key)} = {self.source.column(column)}"
             self.rows.from_ += f" LEFT JOIN {labels} ON {on}"
-            why = f"{self.table.name}.{column.name} is explained in {labels.table.name}"
+            why = f"{self.table.name}.{column} is explained in {labels.table.name}"
             place = f"{self.resource}.{field}"
-            given = parameters(labels.profile(label), self.shapes[field], place)
-            name, score = f"{labels.table.name}.{label}", 0.6 + 0.3 * alike
-            return Guess(labels.column(label), score, why, name, given, own=column.name)
+            given = parameters(labels.profiles[label], self.shapes[field], place)
+            return replace(labels.guess(label, 0.6 + 0.3 * alike, why, given), own=column)
         return None
 
-    def _labels(self, column: str) -> tuple[TableSource, str, str] | None:
-        """The table that a column's codes are explained in, its key and its label."""
-        for key in self.table.foreign_keys:
-            explains = self.catalog.named(key.table)
-            if key.columns == (column,) and explains is not None:
-                return _labelled(explains, key.targets[0])
+    def _labels(self, column: str) -> Iterator[tuple[TableSource, str, str]]:
+        """The tables that may explain a column's codes, each with its key and its label."""
+        for source, key in self._explaining(column):
+            label = source.best(PHRASES["label"], ("text",), least=0.5)
+            if label is not None and label != key:
+                yield source, key, label
+
+    def _explaining(self, column: str) -> Iterator[tuple[TableSource, str]]:
+        for foreign in self.table.foreign_keys:
+            explains = self.catalog.named(foreign["referred_table"])
+            if foreign["constrained_columns"] == [column] and explains is not None:
+                yield explains, foreign["referred_columns"][0]
+                return
         words, is_key = names_key(column)
-        kind = self.table.column(column).kind
+        kind = self.table.columns[column].kind
         for source in self.catalog.sources:
             table = source.table
             if len(table.key) != 1 or source is self.source or not 0 < table.rows <= MOST_LABELS:
@@ -108,16 +106,15 @@ class ResourceGuess:
             name = table.key[0]
             is_named = is_key and likeness(words, [source.called]) >= 0.8
             is_meant = is_named or name.lower() == column.lower() != "id"
-            if table.column(name).kind == kind and is_meant and (found := _labelled(source, name)):
-                return found
-        return None
+            if table.columns[name].kind == kind and is_meant:
+                yield source, name
 
     def _never_changed(self) -> None:
         """A record without a change is as old as its creation: else `updatedSince` misses it."""
         changed, made = self.fields.get("updatedAt"), self.fields.get("createdAt")
         if changed is None or made is None or changed.table != self.table.name:
             return
-        profile = self.source.profile(changed.name)
+        profile = self.source.profiles[changed.name]
         given = str(changed.sql)
         for zero in profile.zeros if profile.is_text else ():
             given = f"NULLIF({given}, {literal(zero)})"
@@ -138,33 +135,21 @@ class ResourceGuess:
         return best.beside(self.source.alias), column.partition(".")[2], score
 
     def number(self, guess: Guess) -> str:
-        """The number in a column; in a text such as '1 234,50' too."""
-        source = self.catalog.named(guess.table)
-        sql = in_brackets(str(guess.sql))
-        if source is None or sql.startswith("(SELECT") or not source.profile(guess.name).is_text:
+        """The number in a column, or in a row of its own; in a text such as '1 234,50' too."""
+        sql = f"({guess.sql})" if str(guess.sql).startswith("SELECT") else str(guess.sql)
+        source, (column, _, attribute) = self.catalog.named(guess.table), guess.name.partition(":")
+        is_raw = attribute or not sql.startswith("(")
+        if source is None or not is_raw or not source.profiles[column].is_text:
             return sql
-        return number_in(sql)
+        pointed = f"REPLACE(REPLACE({sql}, ' ', ''), ',', '.')"
+        return f"CAST(NULLIF({pointed}, '') AS DECIMAL(12, 2))"
 
 
-def _labelled(source: TableSource, key: str) -> tuple[TableSource, str, str] | None:
-    label = source.best(PHRASES["label"], ("text",), least=0.5)
-    return None if label is None or label == key else (source, key, label)
-
-
-def in_brackets(sql: str) -> str:
-    return f"({sql})" if sql.startswith("SELECT") else sql
-
-
-def number_in(text: str) -> str:
-    pointed = f"REPLACE(REPLACE({text}, ' ', ''), ',', '.')"
-    return f"CAST(NULLIF({pointed}, '') AS DECIMAL(12, 2))"
-
-
-def key_of(source: TableSource) -> Guess:
-    """The key of a table's rows: several columns as a list, a UUID as it is, long texts hashed."""
+def rows_of(source: TableSource, score: float) -> RowsGuess:
+    """A table's rows, and their key: several columns as a list, a UUID as it is, others hashed."""
     table = source.table
-    names = table.key or next(iter(table.unique), ()) or (table.columns[0].name,)
-    profile, column = source.profile(names[0]), table.column(names[0])
+    names = table.key or next(iter(table.unique), ()) or (next(iter(table.columns)),)
+    profile, column = source.profiles[names[0]], table.columns[names[0]]
     given = {}
     if len(names) == 1 and profile.kind == "uuid":
         is_unique = bool(table.key) or names in table.unique
@@ -172,9 +157,9 @@ def key_of(source: TableSource) -> Guess:
     elif len(names) == 1 and column.kind == "text" and max(profile.longest, column.length or 0) > 8:
         given = {"as": "hashed id"}
     why = "primary key" if table.key else "no primary key was found; it must be unique"
-    sql = tuple(map(source.column, names))
-    name = f"{table.name}.{names[0]}"
-    return Guess(sql if len(sql) > 1 else sql[0], 0.95 if table.key else 0.45, why, name, given)
+    sql = tuple(map(source.column, names)) if len(names) > 1 else ()
+    key = source.guess(names[0], 0.95 if table.key else 0.45, why, given, sql)
+    return RowsGuess(table=table.name, score=score, from_=str(source), key=key)
 
 
 def columns_of(
@@ -192,30 +177,30 @@ def columns_of(
             continue
         used.add(column)
         others = [c for s, _, f, c in scored if f == field and c != column and s >= 0.6]
-        profile, shape = source.profile(column), shapes[field]
+        profile, shape = source.profiles[column], shapes[field]
         is_named = source.alike(column, FIELDS[place].get(field, ())) >= 0.5
         likely, why = score, "by its name" if is_named else "by its values"
         if is_only_a_day(profile, shape.format):
             why = f"TODO: days written as {profile.pattern}; make YYYY-MM-DD of it in SQL"
             likely = 0.55
         given = parameters(profile, shape, f"{place}.{field}")
-        name = f"{source.table.name}.{column}"
-        guesses[field] = Guess(source.column(column), likely, why, name, given, tuple(others[:2]))
+        guess = source.guess(column, likely, why, given)
+        guesses[field] = replace(guess, others=tuple(others[:2]))
     return guesses
 
 
 def _scored(
     source: TableSource, place: str, shapes: Mapping[str, FieldShape], taken: set[str]
 ) -> Iterator[tuple[float, int, str, str]]:
-    columns = [(-n, each) for n, each in enumerate(source.table.columns) if each.name not in taken]
+    columns = [(-n, each) for n, each in enumerate(source.table.columns) if each not in taken]
     for field, wanted in FIELDS[place].items():
         for order, column in columns:
-            fits = fit(column, source.profile(column.name), field, shapes[field])
-            name = source.alike(column.name, wanted)
+            fits = fit(column, source.profiles[column], field, shapes[field])
+            name = source.alike(column, wanted)
             if field in ("email", "phone") and fits == 1:
                 name = max(name, 0.45)
-            if field == "phone" and likeness(tokens(column.name), PHRASES["not_phones"][:1]) > 0.6:
+            if field == "phone" and likeness(tokens(column), PHRASES["not_phones"][:1]) > 0.6:
                 continue
             score = 0.75 * name + 0.25 * fits
             if fits and name >= 0.45 and score >= LEAST:
-                yield score, order, field, column.name
+                yield score, order, field, column

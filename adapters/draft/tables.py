@@ -1,10 +1,11 @@
 """Which table holds which resource, and which column of a table refers to another's rows."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from adapters.draft.columns import Profile, profile_of
-from adapters.draft.database import Column, Database, Table
+from adapters.draft.database import Database, Table
 from adapters.draft.document import Guess
 from adapters.draft.vocabulary import (
     ASIDE,
@@ -29,11 +30,17 @@ EXACT = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSource:
-    """A table under a short name, in the words of its engine, and what its columns are like."""
+    """A table under a short name, in the words of its engine, and what its columns are like.
+
+    `called` are the words of its name, and `words` those of each column's, without their prefix.
+    """
 
     catalog: "Catalog"
     table: Table
-    alias: str
+    called: Tokens
+    words: Mapping[str, Tokens]
+    profiles: Mapping[str, Profile]
+    alias: str = ""
 
     def __str__(self) -> str:
         schema = f"{self.quoted(self.table.schema)}." if self.table.schema else ""
@@ -51,8 +58,7 @@ class TableSource:
 
     def is_one_of(self, name: str, codes: Iterable[str]) -> str:
         """That the column has one of the codes."""
-        kind = self.table.column(name).kind
-        spelt = [literal(code, kind) for code in codes]
+        spelt = [literal(code, self.table.columns[name].kind) for code in codes]
         said = f"= {spelt[0]}" if len(spelt) == 1 else f"IN ({', '.join(spelt)})"
         return f"{self.column(name)} {said}"
 
@@ -70,28 +76,19 @@ class TableSource:
         letters = [each.lower() for each in self.table.name if each.isascii() and each.isalpha()]
         letters = letters or ["t"]
         free = (each for each in [*letters, *map(chr, range(97, 123))] if each not in taken)
-        alias = next(free, f"{letters[0]}{len(set(taken))}")
-        return TableSource(self.catalog, self.table, alias)
-
-    @property
-    def called(self) -> Tokens:
-        return self.catalog.names[self.table.name]
-
-    def profile(self, column: str) -> Profile:
-        return self.catalog.profiles[self.table.name][column]
+        return replace(self, alias=next(free, f"{letters[0]}{len(set(taken))}"))
 
     def alike(self, column: str, wanted: Iterable[Tokens]) -> float:
         """How alike a column is to the phrases, with and without its prefix."""
         phrases = tuple(wanted)
-        bare = self.catalog.words[self.table.name][column]
-        return max(likeness(tokens(column), phrases), likeness(bare, phrases))
+        return max(likeness(tokens(column), phrases), likeness(self.words[column], phrases))
 
     def best(self, wanted: Phrases, kinds: Iterable[str] = (), least: float = 0.6) -> str | None:
         """The column that is most like the phrases, of those that look like one of the kinds."""
         found = [
-            (self.alike(column.name, wanted), -place, column.name)
-            for place, column in enumerate(self.table.columns)
-            if not kinds or self.profile(column.name).kind in kinds
+            (self.alike(name, wanted), -place, name)
+            for place, (name, profile) in enumerate(self.profiles.items())
+            if not kinds or profile.kind in kinds
         ]
         score, _, name = max(found, default=(0.0, 0, ""))
         return name if score >= least else None
@@ -103,18 +100,28 @@ class TableSource:
             return None
         own = target.source.table
         found = [
-            (*_reference(self, column, resource, target), column.name)
-            for column in self.table.columns
-            if self.table.name != own.name or column.name not in own.key
+            (*_reference(self, name, resource, target), name)
+            for name in self.table.columns
+            if self.table.name != own.name or name not in own.key
         ]
         score, why, name = max(found, key=lambda each: each[0], default=(0.0, "", ""))
         if score < 0.5:
             return None
-        sql: str | tuple[str, ...] = self.column(name)
-        for key in self.table.foreign_keys:
-            if name in key.columns and len(key.columns) > 1:
-                sql = tuple(map(self.column, key.columns))
-        return Guess(sql, score, why, f"{self.table.name}.{name}")
+        keys = (key["constrained_columns"] for key in self.table.foreign_keys)
+        together = next((key for key in keys if name in key and len(key) > 1), ())
+        return self.guess(name, score, why, sql=tuple(map(self.column, together)))
+
+    def guess(
+        self,
+        name: str,
+        score: float,
+        why: str,
+        parameters: Mapping[str, Any] | None = None,
+        sql: str | tuple[str, ...] = (),
+    ) -> Guess:
+        """What a column decides: as it stands there, or as the SQL says."""
+        place = f"{self.table.name}.{name}"
+        return Guess(sql or self.column(name), score, why, place, parameters or {})
 
 
 def literal(value: object, kind: str = "text") -> str:
@@ -134,11 +141,10 @@ class Chosen:
     others: tuple[str, ...] = ()
     kind: str | None = None
     codes: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
-        return self.source.table.key or (self.source.table.columns[0].name,)
+        return self.source.table.key or (next(iter(self.source.table.columns)),)
 
 
 class Catalog:
@@ -149,14 +155,13 @@ class Catalog:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.names = without_prefix([table.name for table in database.tables])
-        self.words: dict[str, Mapping[str, Tokens]] = {}
-        self.profiles: dict[str, Mapping[str, Profile]] = {}
+        names = without_prefix([table.name for table in database.tables])
+        self.sources: list[TableSource] = []
         for table in database.tables:
-            columns = [column.name for column in table.columns]
-            self.words[table.name] = without_prefix(columns, table.name)
-            self.profiles[table.name] = {name: profile_of(table, name) for name in columns}
-        self.sources = [TableSource(self, table, "").beside() for table in database.tables]
+            words = without_prefix([*table.columns], table.name)
+            profiles = {name: profile_of(column) for name, column in table.columns.items()}
+            source = TableSource(self, table, names[table.name], words, profiles)
+            self.sources.append(source.beside())
         self.chosen = _choose(self)
 
     @property
@@ -184,9 +189,8 @@ def _choose(catalog: Catalog) -> dict[str, Chosen]:
         if resource in chosen or (name in taken and (not codes or taken[name] != kind)):
             continue
         others = [other for _, owner, other, _ in scored if owner == resource and other != name]
-        kinds = source.profile(kind).codes if kind else ()
         taken[name] = kind
-        chosen[resource] = Chosen(source, score, tuple(others[:3]), kind, codes, kinds)
+        chosen[resource] = Chosen(source, score, tuple(others[:3]), kind, codes)
     return chosen
 
 
@@ -199,14 +203,14 @@ def _score(source: TableSource, resource: str) -> float:
     if set(words) & ASIDE:
         name *= 0.3
     best = sorted(
-        max(source.alike(column.name, wanted) for column in table.columns)
+        max(source.alike(column, wanted) for column in table.columns)
         for wanted in FIELDS[resource].values()
     )
     upper = best[len(best) // 2 :]
     evidence = sum(upper) / len(upper)
     if name < 0.45 and evidence < 0.8:
         return 0.0
-    plain = sum(not set(each) & ID for each in source.catalog.words[table.name].values())
+    plain = sum(not set(each) & ID for each in source.words.values())
     is_link = len(table.columns) > 2 and plain < 2
     return 0.6 * name + 0.4 * evidence - (0 if table.rows else 0.05) - (0.25 if is_link else 0.0)
 
@@ -223,15 +227,14 @@ def _is_anothers(own: Tokens, resource: str, named: Mapping[str, Phrases]) -> bo
 def _part(source: TableSource, resource: str) -> tuple[str | None, tuple[str, ...]]:
     """The column that parts several kinds of party, and its codes for this resource."""
     best: tuple[int, str | None, tuple[str, ...]] = (0, None, ())
-    for column in source.table.columns if resource in PARTIES else ():
-        profile = source.profile(column.name)
-        if not profile.is_code or source.alike(column.name, PHRASES["kind"]) < 0.6:
+    for column, profile in source.profiles.items() if resource in PARTIES else ():
+        if not profile.is_code or source.alike(column, PHRASES["kind"]) < 0.6:
             continue
         meant = {code: party_of(code) for code in profile.codes}
         kinds = set(meant.values()) - {None}
         codes = tuple(code for code, kind in meant.items() if kind == resource)
         if codes and len(kinds) > max(1, best[0]):
-            best = (len(kinds), column.name, codes)
+            best = (len(kinds), column, codes)
     return best[1], best[2]
 
 
@@ -251,22 +254,24 @@ def names_key(column: str) -> tuple[Tokens, bool]:
 
 
 def _reference(
-    source: TableSource, column: Column, resource: str, target: Chosen
+    source: TableSource, column: str, resource: str, target: Chosen
 ) -> tuple[float, str]:
     """How likely a column refers to the resource's table, and why."""
-    rest, is_key = names_key(column.name)
+    rest, is_key = names_key(column)
     own = () if target.kind else (target.source.called,)
     name = likeness(rest, (*REFERS.get(resource, ()), *own))
     if rest and name < EXACT and _is_anothers(rest, resource, REFERS):
         name = 0.0
-    keys = [key.table for key in source.table.foreign_keys if column.name in key.columns]
+    keys = [key for key in source.table.foreign_keys if column in key["constrained_columns"]]
     if keys:
         sure = (0.9 if target.kind else 0.95) + 0.05 * name
-        return sure if target.source.table.name in keys else 0.0, "foreign key"
-    kinds = {column.kind, target.source.table.column(target.key[0]).kind}
+        is_its = target.source.table.name in {key["referred_table"] for key in keys}
+        return sure if is_its else 0.0, "foreign key"
+    there, key = target.source.table.columns, target.key[0]
+    kinds = {source.table.columns[column].kind, there[key].kind}
     if len(target.key) != 1 or (len(kinds) > 1 and kinds != {"integer", "number"}):
         return 0.0, ""
-    if rest and column.name.lower() == target.key[0].lower():
+    if rest and column.lower() == key.lower():
         is_its = resource == "clients" or not target.kind
         return 0.85 if is_its else 0.55, "the key's own name"
     return 0.85 * name if is_key else 0.7 * name if name >= 0.85 else 0.0, "by its name"
