@@ -9,7 +9,7 @@ from typing import Any
 from adapters.base import Shapes
 from adapters.draft.database import read_database
 from adapters.draft.diary import guess_diary
-from adapters.draft.document import MappingGuess, RowsGuess, text_of
+from adapters.draft.document import RowsGuess, text_of
 from adapters.draft.records import SPECIAL
 from adapters.draft.resource import ResourceGuess
 from adapters.draft.tables import Catalog
@@ -32,19 +32,19 @@ async def draft_mapping(url: str, shapes: Shapes, zone: str, said: str) -> Draft
     database cannot be had; ValueError, in a sentence, for what is no address of one.
     """
     catalog = Catalog(await read_database(url))
-    guess = MappingGuess(resources={})
+    found: dict[str, RowsGuess | None] = {}
     guesses: dict[str, Any] = {}
     for resource in shapes:
         if resource in catalog.chosen:
             rows = ResourceGuess(catalog, resource, shapes).guessed(SPECIAL.get(resource))
             known = {*rows.fields, "id"}
             missing = [path for path in shapes[resource] if path not in known and "[]." not in path]
-            guess.resources[resource] = rows
+            found[resource] = rows
             guesses[resource] = _as_data(rows) | {"missing": missing}
         elif resource != "slots":
-            guess.resources[resource] = guesses[resource] = None
-    guess_diary(guess, catalog)
-    return DraftedMapping(text_of(guess, shapes, zone, said), guesses)
+            found[resource] = guesses[resource] = None
+    rest = guess_diary(catalog, found.get("appointments"))
+    return DraftedMapping(text_of(found, rest, shapes, zone, said), guesses)
 
 
 def _as_data(rows: RowsGuess) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """When there is time, what blocks it, and what a booking writes."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from adapters.draft.columns import TIMES, time_parameters
 from adapters.draft.database import Table
-from adapters.draft.document import Guess, MappingGuess, Members, RowsGuess, WriteGuess
+from adapters.draft.document import Guess, Members, RowsGuess
 from adapters.draft.links import existing
 from adapters.draft.tables import Catalog, TableSource, literal
 from adapters.draft.vocabulary import PHRASES, TABLES, likeness, phrases, tokens
@@ -17,14 +18,26 @@ NUMBERS = phrases("num, number, numero, nummer, nr, no")
 _NEW = "the code of a new appointment"
 
 
-def guess_diary(guess: MappingGuess, catalog: Catalog) -> None:
-    """Fill in the hours, what blocks, and what a booking writes."""
-    guess.hours = [hours for source in catalog.others if (hours := _hours(source))]
-    rows = guess.resources.get("appointments")
-    if rows is not None:
-        absences = [absence for source in catalog.sources if (absence := _absence(source))]
-        guess.busy = [_appointments(catalog, rows), *absences]
-        _guess_booking(guess, catalog, rows)
+def guess_diary(catalog: Catalog, rows: RowsGuess | None) -> tuple[Members, Members]:
+    """The hours and what blocks, and what a booking writes; `rows` are the appointments'."""
+    diary = Members({"step": (15, "TODO: minutes from one possible start to the next")})
+    diary["duration"] = 30, "TODO: minutes of a booking without a type"
+    hours = [hours for source in catalog.others if (hours := _hours(source))]
+    if not hours:
+        diary.remark(
+            "TODO: no table with working hours was found: write them here, or name the table."
+        )
+        times = ["09:00-12:00", "14:00-18:00"]
+        hours = [Members({"days": (["mon-fri"], ""), "times": (times, "")})]
+    diary["hours"] = hours, ""
+    if rows is None:
+        diary.remark("TODO: name what blocks a veterinarian: appointments, absences.")
+        missing = Members()
+        missing.remark("TODO: booking is missing: which rows does an appointment need?")
+        return Members(diary=(diary, "")), missing
+    absences = [absence for source in catalog.sources if (absence := _absence(source))]
+    diary["busy"] = [_appointments(catalog, rows), *absences], ""
+    return Members(diary=(diary, "")), Members(booking=(_booking(catalog, rows), ""))
 
 
 def _hours(source: TableSource) -> Members | None:
@@ -47,7 +60,7 @@ def _hours(source: TableSource) -> Members | None:
 
 
 def _from(source: TableSource, said: str, vet: Guess | None) -> Members:
-    found: Members = {"from": (str(source), said)}
+    found = Members({"from": (str(source), said)})
     if conditions := [sql for sql, _ in existing(source)]:
         found["where"] = " AND ".join(conditions), ""
     if vet is not None:
@@ -71,7 +84,7 @@ def _absence(source: TableSource) -> Members | None:
 
 def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
     """What blocks: appointments that are neither cancelled nor missed."""
-    found: Members = {"from": (rows.from_, "")}
+    found = Members({"from": (rows.from_, "")})
     conditions = [sql for sql, _ in rows.where]
     status = rows.fields.get("status")
     if status is not None and isinstance(status.sql, str):
@@ -91,48 +104,51 @@ def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
         source = catalog.chosen["appointments"].source
         minutes = source.best(PHRASES["minutes"], ("number", "clock"), least=0.7)
         found |= {"minutes": (source.column(minutes), "")} if minutes else {}
-    return {**found, "start": found.get("start", ("NULL", "TODO: when does it start?"))}
+    found.setdefault("start", ("NULL", "TODO: when does it start?"))
+    return found
 
 
 def _not_in(catalog: Catalog, status: Guess, free: list[str]) -> str:
     source = catalog.named(status.table)
     kind = source.table.columns[status.name].kind if source is not None else "text"
-    is_number = kind == "integer" or (kind == "boolean" and all(map(str.isdecimal, free)))
-    codes = ", ".join(code if is_number else literal(code) for code in free)
-    other = "-1" if is_number else "''"
-    return f"COALESCE({status.sql}, {other}) NOT IN ({codes})"
+    codes = [literal(code, kind) for code in free]
+    other = "''" if codes[0].startswith("'") else "-1"
+    return f"COALESCE({status.sql}, {other}) NOT IN ({', '.join(codes)})"
 
 
-def _guess_booking(guess: MappingGuess, catalog: Catalog, rows: RowsGuess) -> None:
-    """Fill in the steps of a booking, and where its reference stands."""
+def _booking(catalog: Catalog, rows: RowsGuess) -> Members:
+    """The steps of a booking, and where its reference stands."""
     source = catalog.chosen["appointments"].source
     table, key = source.table, source.table.key
-    values: Members = {}
+    booking, values = Members(appointment=("appointment", "")), Members()
     for field in DRAFTED:
         if field in rows.fields:
             values |= _drafted(table.name, field, rows.fields[field])
     values |= _status(catalog, rows)
     numbered = _numbered(source, values)
-    steps = list(_counters(source)) if numbered is not None else []
-    if steps and numbered is not None:
+    counter = next(_counters(source), None) if numbered is not None else None
+    if counter is not None and numbered is not None:
         values[numbered] = {"sql": ":number"}, "TODO: how is the number written?"
     reference = source.best(PHRASES["reference"], least=0.7)
-    if reference is not None and reference not in values:
-        column = table.columns[reference]
-        if column.kind == "text" and (column.length or REFERENCE_LENGTH) >= REFERENCE_LENGTH:
-            guess.reference = source.column(reference)
-            values[reference] = {"draft": "reference"}, ""
+    column = table.columns[reference] if reference and reference not in values else None
+    has_room = column and (column.length or REFERENCE_LENGTH) >= REFERENCE_LENGTH
+    if column and has_room and column.kind == "text":
+        booking["reference"] = source.column(column.name), "likely: by its name"
+        values[column.name] = {"draft": "reference"}, ""
+    else:
+        booking.remark("reference: ???  # TODO: is there room for 16 letters and digits of ours?")
     values |= _still_needed(table, values)
-    lines: Members = {"insert": (table.name, "")}
+    insert = Members(insert=(table.name, ""))
     if key:
         said = "TODO: if the database numbers it; or a counter"
         said = "the database numbers it" if table.columns[key[0]].has_default else said
-        lines["key"] = key[0], "" if len(key) > 1 or key[0] in values else said
-    lines["name"] = "appointment", ""
-    guess.writes = [*steps[:1], WriteGuess(lines, values)]
+        insert["key"] = key[0], "" if len(key) > 1 or key[0] in values else said
+    insert |= {"name": ("appointment", "")} | ({"values": (values, "")} if values else {})
+    booking["steps"] = [*([counter] if counter else []), insert], ""
+    return booking
 
 
-def _still_needed(table: Table, values: Members) -> Members:
+def _still_needed(table: Table, values: Members) -> dict[str, tuple[Any, str]]:
     """Columns that must be written and have no default: the clinic knows what to write."""
     placeholders = {"integer": 0, "number": 0, "boolean": False}
     return {
@@ -146,7 +162,7 @@ def _still_needed(table: Table, values: Members) -> Members:
     }
 
 
-def _drafted(table: str, field: str, guess: Guess) -> Members:
+def _drafted(table: str, field: str, guess: Guess) -> dict[str, tuple[Any, str]]:
     """The columns of the appointment's own table that a field is read from."""
     if guess.table != table or str(guess.sql).startswith(("SELECT", "CASE")):
         return {}
@@ -164,7 +180,7 @@ def _drafted(table: str, field: str, guess: Guess) -> Members:
     return {guess.name: ({"draft": field, **given}, "")}
 
 
-def _status(catalog: Catalog, rows: RowsGuess) -> Members:
+def _status(catalog: Catalog, rows: RowsGuess) -> dict[str, tuple[Any, str]]:
     """The code of a new appointment, or the key of the label that it has."""
     status = rows.fields.get("status")
     if status is None or not (status.own or status.table == rows.table):
@@ -182,7 +198,7 @@ def _status(catalog: Catalog, rows: RowsGuess) -> Members:
     return {status.own or status.name: given}
 
 
-def _counters(source: TableSource) -> Iterator[WriteGuess]:
+def _counters(source: TableSource) -> Iterator[Members]:
     """Counters, else sequences, that seem to count appointments."""
     wanted, table = TABLES["appointments"], source.table
     for other in source.catalog.sources:
@@ -195,13 +211,13 @@ def _counters(source: TableSource) -> Iterator[WriteGuess]:
         codes = other.profiles[name].codes
         best = max(codes, key=lambda code: likeness(tokens(code), wanted), default="")
         if column is not None and likeness(tokens(best), wanted) >= 0.6:
-            where = f"{other.quoted(name)} = {literal(best)}"
-            lines = {"counter": (other.table.name, "guess"), "where": (where, "")}
-            yield WriteGuess({**lines, "column": (column, ""), "name": ("number", "")})
+            where, counted = f"{other.quoted(name)} = {literal(best)}", (other.table.name, "guess")
+            number = {"column": (column, ""), "name": ("number", "")}
+            yield Members(counter=counted, where=(where, ""), **number)
     own = f"{table.name}_{table.key[0]}_seq" if len(table.key) == 1 else ""
     for sequence in source.catalog.database.sequences:
         if likeness(tokens(sequence), wanted) >= 0.6 and sequence != own:
-            yield WriteGuess({"sequence": (sequence, "guess"), "name": ("number", "")})
+            yield Members(sequence=(sequence, "guess"), name=("number", ""))
 
 
 def _numbered(source: TableSource, values: Members) -> str | None:

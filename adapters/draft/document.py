@@ -1,7 +1,7 @@
 """What a draft is made of, and its text as a mapping file: strict YAML, each guess explained."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any
@@ -27,15 +27,14 @@ zone: {zone}  # {said}
 
 resources:
 """
-EXAMPLE_HOURS = """\
-  # TODO: no table with working hours was found: write them here, or name the table.
-  hours:
-    - days: [mon-fri]
-      times: ["09:00-12:00", "14:00-18:00"]
-"""
 
-# What stands in the draft by its name, with its comment.
-Members = dict[str, tuple[Any, str]]
+
+class Members(dict[str, tuple[Any, str]]):
+    """What stands in the draft by its name, each with its comment."""
+
+    def remark(self, text: str) -> None:
+        """A line that is nothing but a comment."""
+        self[f"# {text}"] = "", ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,76 +85,60 @@ class RowsGuess:
     lists: dict[str, "RowsGuess"] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteGuess:
-    """A step of a booking: its lines besides `values`, and its values."""
+def text_of(
+    resources: Mapping[str, RowsGuess | None],
+    rest: Iterable[Members],
+    shapes: Shapes,
+    zone: str,
+    said: str,
+) -> str:
+    """The text of the file; a resource that no table was found for is None.
 
-    lines: Members
-    values: Members = field(default_factory=dict)
-
-
-@dataclass(slots=True, kw_only=True)
-class MappingGuess:
-    """A whole guess; a resource that no table was found for is None."""
-
-    resources: dict[str, RowsGuess | None]
-    hours: list[Members] = field(default_factory=list)
-    busy: list[Members] = field(default_factory=list)
-    writes: list[WriteGuess] = field(default_factory=list)
-    reference: str | None = None
+    `said` is what is to be known of the zone.
+    """
+    parts = [_lines(_resource(each, rows, shapes[each]), "  ") for each, rows in resources.items()]
+    parts += [_lines(each, "") for each in rest]
+    return HEAD.format(zone=zone, said=said) + "\n\n".join(map("\n".join, parts)) + "\n"
 
 
-def text_of(guess: MappingGuess, shapes: Shapes, zone: str, said: str) -> str:
-    """The text of the file; `said` is what is to be known of the zone."""
-    lines: list[str] = []
-    for resource, rows in guess.resources.items():
-        lines += [*_resource(resource, rows, shapes[resource]), ""]
-    lines += [*_diary(guess), "", *_booking(guess)]
-    return HEAD.format(zone=zone, said=said) + "".join(f"{line}\n" for line in lines)
-
-
-def _resource(
-    resource: str, rows: RowsGuess | None, shapes: Mapping[str, FieldShape]
-) -> Iterator[str]:
-    own = [name for name in shapes if name != "id" and "[]." not in name]
-    if rows is None:  # in comments: the check of the file will miss it
-        said = "Every resource is needed: name its table."
-        yield f"  # {TODO}: no table was found for {resource}. {said}"
-        yield from (f"  # {resource}:", "  #   from: ???", "  #   key: ???", "  #   fields:")
-        yield from (f"  #     {name}: ???" for name in own)
-        return
-    yield f"  {resource}:"
-    yield from _rows(rows, own, "    ")
-    lists: dict[str, list[str]] = {}
+def _resource(resource: str, rows: RowsGuess | None, shapes: Mapping[str, FieldShape]) -> Members:
+    lists: dict[str, list[str]] = {"": []}
     for path in shapes:
-        name, _, inner = path.partition("[].")
-        if inner:
-            lists.setdefault(name, []).extend([inner] * (inner != "id"))
-    if rows.lists:
-        yield "    lists:"
-    for name in sorted(lists, key=lambda name: name not in rows.lists):
-        if name in rows.lists:
-            yield f"      {name}:"
-            yield from _rows(rows.lists[name], lists[name], "        ")
-        else:
-            yield f"    # {TODO}: no table was found for lists: {name}"
+        name, _, inner = path.rpartition("[].")
+        lists.setdefault(name, []).extend([inner] * (inner != "id"))
+    own = lists.pop("")
+    if rows is None:  # in comments: the check of the file will miss it
+        missing, said = Members(), "Every resource is needed: name its table."
+        missing.remark(f"{TODO}: no table was found for {resource}. {said}")
+        fields = (f"    {name}: ???" for name in own)
+        for line in (f"{resource}:", "  from: ???", "  key: ???", "  fields:", *fields):
+            missing.remark(line)
+        return missing
+    given = _rows(rows, own)
+    found = {name: _rows(rows.lists[name], lists[name]) for name in lists if name in rows.lists}
+    if found:
+        given["lists"] = Members({name: (inner, "") for name, inner in found.items()}), ""
+    for name in lists:
+        if name not in found:
+            given.remark(f"{TODO}: no table was found for lists: {name}")
+    return Members({resource: (given, "")})
 
 
-def _rows(rows: RowsGuess, names: list[str], indent: str) -> Iterator[str]:
-    yield from _member(indent, "from", rows.from_, _comment(rows))
+def _rows(rows: RowsGuess, names: list[str]) -> Members:
+    given, fields = Members({"from": (rows.from_, _comment(rows))}), Members()
     if rows.where:
         said = "; ".join(why for _, why in rows.where if " has " in why)
         joined = " AND ".join(sql for sql, _ in rows.where)
-        yield from _member(indent, "where", joined, f"likely: {said}" if said else "likely")
+        given["where"] = joined, f"likely: {said}" if said else "likely"
     if rows.parent is not None:
-        yield from _member(indent, "parent", rows.parent.sql, _comment(rows.parent))
-    yield from _guess(indent, "key", rows.key)
-    yield f"{indent}fields:" if rows.fields else f"{indent}fields: {{}}"
+        given["parent"] = rows.parent.sql, _comment(rows.parent)
+    given |= {"key": _noted("key", rows.key), "fields": (fields, "")}
     for name in names:
         if name in rows.fields:
-            yield from _guess(f"{indent}  ", name, rows.fields[name])
+            fields[name] = _noted(name, rows.fields[name])
         else:
-            yield f"{indent}  # {name}: ???"
+            fields.remark(f"{name}: ???")
+    return given
 
 
 def _comment(guess: Guess | RowsGuess) -> str:
@@ -166,44 +149,52 @@ def _comment(guess: Guess | RowsGuess) -> str:
     return f"{said}; or {', '.join(guess.others)}" if guess.others else said
 
 
-def _guess(indent: str, name: str, guess: Guess) -> Iterator[str]:
+def _noted(name: str, guess: Guess) -> tuple[Any, str]:
     comment = _comment(guess)
     if "codes" not in guess.parameters:
-        yield from _member(indent, name, guess.value, comment)
-        return
+        return guess.value, comment
     codes: Mapping[str, str | None] = guess.parameters["codes"]
     # codes of the draft's own, or that are the words themselves, are no guess
     is_own = isinstance(guess.sql, str) and guess.sql.startswith("CASE")
     is_guessed = not is_own and any(
         value and value.upper() != code.upper() for code, value in codes.items() if code
     )
-    said = comment.replace("sure", "sure of the column", 1) if is_guessed else comment
-    yield f"{indent}{name}:  # {said}"
-    yield from _member(f"{indent}  ", "source", guess.value["source"], "")
-    if not codes:
-        yield f"{indent}  codes: {{}}  # {TODO}: which codes are there, and what is each?"
-        return
-    likely = "  # likely, by their words: ask the clinic what each means"
-    yield f"{indent}  codes:{likely if is_guessed else ''}"
+    said = "" if codes else f"{TODO}: which codes are there, and what is each?"
+    if is_guessed:
+        comment = comment.replace("sure", "sure of the column", 1)
+        said = "likely, by their words: ask the clinic what each means"
+    meanings = Members()
     for code, value in codes.items():
-        said = f"  # {TODO}: which {name} is this?" if value is None else ""
-        said = said if code else "  # where there is none"
-        yield f"{indent}    {quote(code)}: {'null' if value is None else quote(value)}{said}"
+        unknown = f"{TODO}: which {name} is this?" if value is None else ""
+        meanings[code] = value, unknown if code else "where there is none"
+    source = guess.value["source"]
+    return Members({"source": (source, ""), "codes": (meanings, said)}), comment
 
 
-def _member(indent: str, name: str, value: Any, comment: str) -> Iterator[str]:
+def _lines(members: Members, indent: str) -> Iterator[str]:
     """`name: value  # comment`; a long text becomes a block, a long group lines of its own."""
-    said = f"  # {comment}" if comment else ""
-    short = f"{indent}{name}: {_inline(value)}"
-    if len(short) <= WIDE or not isinstance(value, str | dict):
-        yield short + said
-    elif isinstance(value, str):
-        yield f"{indent}{name}: >-{said}"
-        yield from (f"{indent}  {line}" for line in _folded(value, WIDE - len(indent)))
-    else:
-        yield f"{indent}{name}:{said}"
-        for key, inner in value.items():
-            yield from _member(f"{indent}  ", key, inner, "")
+    for name, (value, comment) in members.items():
+        said = f"  # {comment}" if comment else ""
+        start = f"{indent}{quote(name)}:"
+        if name.startswith("#"):
+            yield indent + name
+        elif isinstance(value, Members):
+            yield f"{start}{'' if any(e[0] != '#' for e in value if e) else ' {}'}{said}"
+            yield from _lines(value, f"{indent}  ")
+        elif isinstance(value, list) and isinstance(value[0], Members):
+            yield start + said
+            for each in value:
+                first, *more = _lines(each, f"{indent}    ")
+                yield from (f"{indent}  - {first.lstrip()}", *more)
+        elif len(short := f"{start} {_inline(value)}") <= WIDE or not isinstance(value, str | dict):
+            yield short + said
+        elif isinstance(value, str):
+            yield f"{start} >-{said}"
+            yield from (f"{indent}  {line}" for line in _folded(value, WIDE - len(indent)))
+        else:
+            yield start + said
+            inner = Members({key: (each, "") for key, each in value.items()})
+            yield from _lines(inner, f"{indent}  ")
 
 
 def _folded(text: str, width: int) -> Iterator[str]:
@@ -226,7 +217,7 @@ def _inline(value: Any, *, in_flow: bool = False) -> str:
 def quote(value: Any, *, in_flow: bool = False) -> str:
     """A scalar, in quotes where YAML would take it for something else."""
     if not isinstance(value, str):
-        return str(value).lower()
+        return "null" if value is None else str(value).lower()
     is_plain = _PLAIN(value) and value.lower() not in _WORDS and value.isprintable()
     if is_plain and not (in_flow and _IN_FLOW(value)):
         return value
@@ -235,43 +226,3 @@ def quote(value: Any, *, in_flow: bool = False) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     shown = "".join(e if e.isprintable() else f"\\u{ord(e):04x}" for e in escaped)
     return f'"{shown}"'
-
-
-def _diary(guess: MappingGuess) -> Iterator[str]:
-    yield "diary:"
-    yield f"  step: 15       # {TODO}: minutes from one possible start to the next"
-    yield f"  duration: 30   # {TODO}: minutes of a booking without a type"
-    if not guess.hours:
-        yield from EXAMPLE_HOURS.splitlines()
-    if not guess.busy:
-        yield f"  # {TODO}: name what blocks a veterinarian: appointments, absences."
-    for name, groups in (("hours", guess.hours), ("busy", guess.busy)):
-        if groups:
-            yield f"  {name}:"
-        for members in groups:
-            yield from _listed(members)
-
-
-def _listed(members: Members) -> Iterator[str]:
-    lines = [line for name, given in members.items() for line in _member("      ", name, *given)]
-    yield f"    - {lines[0].lstrip()}"
-    yield from lines[1:]
-
-
-def _booking(guess: MappingGuess) -> Iterator[str]:
-    if not guess.writes:
-        yield f"# {TODO}: booking is missing: which rows does an appointment need?"
-        return
-    yield "booking:"
-    yield "  appointment: appointment"
-    if guess.reference is not None:
-        yield from _member("  ", "reference", guess.reference, "likely: by its name")
-    else:
-        yield f"  # reference: ???  # {TODO}: is there room for 16 letters and digits of ours?"
-    yield "  steps:"
-    for step in guess.writes:
-        yield from _listed(step.lines)
-        if step.values:
-            yield "      values:"
-        for name, given in step.values.items():
-            yield from _member("        ", quote(name), *given)
