@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from statistics import fmean
 
 from adapters.base import FieldShape
 from adapters.draft.columns import TIMES, parameters
 from adapters.draft.document import Guess
 from adapters.draft.tables import TableSource, literal, party_of
 from adapters.draft.vocabulary import FIELDS, PARTIES, PHRASES, likeness, tokens
+
+# How many of the values must look so.
+MOST = 0.7
 
 
 def references(source: TableSource, shapes: Mapping[str, FieldShape]) -> dict[str, Guess]:
@@ -17,16 +21,14 @@ def references(source: TableSource, shapes: Mapping[str, FieldShape]) -> dict[st
         for field, shape in shapes.items()
         if shape.refers and (guess := source.reference(shape.refers))
     ]
-    found: dict[str, Guess] = {}
-    for guess, field in sorted(scored, key=lambda pair: -pair[0].score):
-        if guess.column not in {other.column for other in found.values()}:
-            found[field] = guess
-    return found
+    scored.sort(key=lambda pair: pair[0].score, reverse=True)
+    best = {guess.column: (field, guess) for guess, field in reversed(scored)}
+    return dict(best.values())
 
 
 def owner(source: TableSource, patient: str) -> Guess | None:
     """The owner through a table of who owns which animal; `patient` is the animal's key."""
-    best, found = 0.0, None
+    found: list[tuple[float, Guess]] = []
     for table in source.catalog.others:
         link = table.beside(source.alias)
         animal, client = link.reference("patients"), link.reference("clients")
@@ -34,8 +36,6 @@ def owner(source: TableSource, patient: str) -> Guess | None:
             continue
         score = min(animal.score, client.score) - 0.1
         alike = score + 0.1 * likeness(link.called, PHRASES["ownerships"])
-        if alike <= best:
-            continue
         starts = link.best(PHRASES["starts"], TIMES)
         sql = link.select(
             link.column(client.name),
@@ -43,8 +43,9 @@ def owner(source: TableSource, patient: str) -> Guess | None:
             *_in_force(link),
             first_by=f"{link.column(starts or client.name)} DESC",
         )
-        best, found = alike, Guess(sql, score, f"through {link.table.name}", client.column)
-    return found
+        why = f"through {link.table.name}"
+        found.append((alike, link.guess(client.name, score, why, sql=sql)))
+    return max(found, key=lambda each: each[0])[1] if found else None
 
 
 def _in_force(link: TableSource) -> Iterator[str]:
@@ -101,7 +102,9 @@ def attributes(
         source = table.beside(own.alias)
         value = source.best(PHRASES["value"], ("text", "number", "phone", "email"))
         mark, marked = _mark(source, own, resource)
-        code = _code_column(source, {value, mark})
+        codes = (n for n, p in source.profiles.items() if p.is_text and p.is_code)
+        named = [column for column in codes if column not in (value, mark)]
+        code = source.best(PHRASES["attribute"], among=named)
         if mark:  # the rows of several tables stand in it
             entity = source.best(PHRASES["entity"], ("number", "text"))
         else:
@@ -130,17 +133,6 @@ def attributes(
             yield field, Guess(sql, min(0.84, 0.5 + 0.35 * score), why, column, given)
 
 
-def _code_column(source: TableSource, taken: set[str | None]) -> str | None:
-    """The column with the names of the attributes."""
-    codes = [
-        (source.alike(column, PHRASES["attribute"]), column)
-        for column, profile in source.profiles.items()
-        if column not in taken and profile.is_text and profile.is_code
-    ]
-    score, code = max(codes, default=(0.0, ""))
-    return code if score >= 0.6 else None
-
-
 def _mark(source: TableSource, own: TableSource, resource: str) -> tuple[str | None, str]:
     """The column that says which table a row is about, and how it calls this one."""
     for column, profile in source.profiles.items():
@@ -166,19 +158,15 @@ def _fields_in(
     columns = source.table.columns
     pairs = list(zip(columns[code].seen, columns[value].seen, strict=True))
     held = {n: [str(v) for c, v in pairs if str(c) == n and str(v).strip()] for n in names}
-    mails = [n for n, texts in held.items() if _mostly("@" in text for text in texts)]
-    phones = [n for n, texts in held.items() if n not in mails and _mostly(map(_is_phone, texts))]
+    held = {name: texts for name, texts in held.items() if texts}
+    mails = [n for n, texts in held.items() if fmean("@" in text for text in texts) > MOST]
+    phones = [n for n, texts in held.items() if fmean(map(_is_phone, texts)) > MOST]
     phones = [n for n in phones if likeness(tokens(n), PHRASES["not_phones"]) < 0.7]
     named = [n for n in phones if likeness(tokens(n), PHRASES["phones"]) >= 0.7]
     if mails:
         yield "email", mails[:1], 0.9
     if phones:
         yield "phone", named or phones, 0.9
-
-
-def _mostly(tests: Iterable[bool]) -> bool:
-    given = list(tests)
-    return sum(given) > 0.7 * len(given)
 
 
 def _is_phone(text: str) -> bool:

@@ -78,17 +78,22 @@ class TableSource:
         free = (each for each in [*letters, *map(chr, range(97, 123))] if each not in taken)
         return replace(self, alias=next(free, f"{letters[0]}{len(set(taken))}"))
 
-    def alike(self, column: str, wanted: Iterable[Tokens]) -> float:
+    def alike(self, column: str, wanted: Phrases) -> float:
         """How alike a column is to the phrases, with and without its prefix."""
-        phrases = tuple(wanted)
-        return max(likeness(tokens(column), phrases), likeness(self.words[column], phrases))
+        return max(likeness(tokens(column), wanted), likeness(self.words[column], wanted))
 
-    def best(self, wanted: Phrases, kinds: Iterable[str] = (), least: float = 0.6) -> str | None:
+    def best(
+        self,
+        wanted: Phrases,
+        kinds: Iterable[str] = (),
+        least: float = 0.6,
+        among: Iterable[str] | None = None,
+    ) -> str | None:
         """The column that is most like the phrases, of those that look like one of the kinds."""
         found = [
             (self.alike(name, wanted), -place, name)
-            for place, (name, profile) in enumerate(self.profiles.items())
-            if not kinds or profile.kind in kinds
+            for place, name in enumerate(self.profiles if among is None else among)
+            if not kinds or self.profiles[name].kind in kinds
         ]
         score, _, name = max(found, default=(0.0, 0, ""))
         return name if score >= least else None
@@ -150,7 +155,8 @@ class Chosen:
 class Catalog:
     """A database with what its names say and its values look like, worked out once each.
 
-    `chosen` is the table of each resource, where there is one that is like it.
+    `chosen` is the table of each resource, where there is one that is like it; `others` are the
+    tables that are no resource's own.
     """
 
     def __init__(self, database: Database) -> None:
@@ -162,22 +168,18 @@ class Catalog:
             profiles = {name: profile_of(column) for name, column in table.columns.items()}
             source = TableSource(self, table, names[table.name], words, profiles)
             self.sources.append(source.beside())
-        self.chosen = _choose(self)
-
-    @property
-    def others(self) -> list[TableSource]:
-        """The tables that are no resource's own."""
+        self.chosen = _choose(self.sources)
         own = {chosen.source.table.name for chosen in self.chosen.values()}
-        return [source for source in self.sources if source.table.name not in own]
+        self.others = [source for source in self.sources if source.table.name not in own]
 
     def named(self, name: str) -> TableSource | None:
         return next((source for source in self.sources if source.table.name == name), None)
 
 
-def _choose(catalog: Catalog) -> dict[str, Chosen]:
+def _choose(sources: list[TableSource]) -> dict[str, Chosen]:
     scored = [
         (score, resource, source.table.name, source)
-        for source in catalog.sources
+        for source in sources
         for resource in TABLES
         if (score := _score(source, resource)) >= ENOUGH
     ]
@@ -226,16 +228,13 @@ def _is_anothers(own: Tokens, resource: str, named: Mapping[str, Phrases]) -> bo
 
 def _part(source: TableSource, resource: str) -> tuple[str | None, tuple[str, ...]]:
     """The column that parts several kinds of party, and its codes for this resource."""
-    best: tuple[int, str | None, tuple[str, ...]] = (0, None, ())
+    found: list[tuple[int, str | None, tuple[str, ...]]] = [(1, None, ())]
     for column, profile in source.profiles.items() if resource in PARTIES else ():
-        if not profile.is_code or source.alike(column, PHRASES["kind"]) < 0.6:
-            continue
-        meant = {code: party_of(code) for code in profile.codes}
-        kinds = set(meant.values()) - {None}
-        codes = tuple(code for code, kind in meant.items() if kind == resource)
-        if codes and len(kinds) > max(1, best[0]):
-            best = (len(kinds), column, codes)
-    return best[1], best[2]
+        if profile.is_code and source.alike(column, PHRASES["kind"]) >= 0.6:
+            meant = {code: party_of(code) for code in profile.codes}
+            codes = tuple(code for code, kind in meant.items() if kind == resource)
+            found.append((len({*meant.values()} - {None}) if codes else 0, column, codes))
+    return max(found, key=lambda each: each[0])[1:]
 
 
 def party_of(code: str) -> str | None:
