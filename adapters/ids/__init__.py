@@ -10,11 +10,10 @@ from typing import Any
 
 from adapters.ids.keeper import IdKeeper
 from adapters.ids.seal import PublicIds, SealedIds
-from adapters.ids.tabled import AT_ONCE, HashedIds, NativeIds, plain_uuid
+from adapters.ids.tabled import HashedIds, NativeIds
 from adapters.values.convert import AsItIs
 
 __all__ = [
-    "AT_ONCE",
     "HASHED",
     "NATIVE",
     "SEALED",
@@ -24,7 +23,6 @@ __all__ = [
     "NativeIds",
     "PublicIds",
     "SealedIds",
-    "plain_uuid",
 ]
 
 SEALED, NATIVE, HASHED = "id", "native id", "hashed id"

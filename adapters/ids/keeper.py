@@ -39,21 +39,19 @@ class IdKeeper:
         """Look up ids of one resource."""
         await self._learn((resource, each) for each in public_ids)
 
-    async def kept(self, answer: Awaitable[T]) -> T:
-        """The answer, once all its ids that need to be are kept."""
-        given = await answer
-        for ids in self._tabled.values():
-            await ids.keep()
-        return given
+    async def kept(self, answer: Awaitable[T], *, is_booking: bool = False) -> T:
+        """The answer, once all its ids that need to be are kept.
 
-    async def kept_of_booking(self, booked: Awaitable[T]) -> T:
-        """The same where the answer tells of what was written, and was: OutcomeUnknown else."""
-        given = await booked
+        OutcomeUnknown where they cannot be, and it tells of a booking that was written.
+        """
+        given = await answer
         try:
             for ids in self._tabled.values():
                 await ids.keep()
         except AdapterError as error:
-            raise OutcomeUnknown("it was booked, and its id could not be kept") from error
+            if is_booking:
+                raise OutcomeUnknown("it was booked, and its id could not be kept") from error
+            raise
         return given
 
     async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:

@@ -10,7 +10,6 @@ UUID fails its mark, so no query is needed to turn it down.
 import re
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b
@@ -25,10 +24,35 @@ _MARK_BITS = 58
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 REMEMBERED = 65_536
 LONGEST_TEXT = 8
+_NUMBER = re.compile("0|-?[1-9][0-9]{0,18}").fullmatch
 
 
-class Sealer:
-    """Seals the keys of one resource; `secret` is the clinic's sealing secret (32 bytes)."""
+class PublicIds(ABC):
+    """The ids of one resource; a key of several columns is a tuple."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def shown(self, raw: Any) -> str | None:
+        """The public id of a raw key; None for no key; Unreadable for what can be none."""
+
+    def referred(self, raw: Any) -> str | None:
+        """The same of a key that refers to the resource: it may be spelt otherwise there."""
+        return self.shown(raw)
+
+    @abstractmethod
+    def keys(self, public_id: str) -> tuple[Any, ...]:
+        """The raw keys that have that id, as the backend may spell it; () where there is none.
+
+        The first is the one to write.
+        """
+
+
+class SealedIds(PublicIds):
+    """A whole number, or a text of up to 8 bytes, within its id.
+
+    `secret` is the clinic's sealing secret (32 bytes).
+    """
 
     def __init__(self, secret: bytes, resource: str) -> None:
         key = blake2b(b"sealed ids", key=secret, digest_size=32).digest()
@@ -38,6 +62,20 @@ class Sealer:
         self._mark = _mark(key, resource, b"mark")
         self._text_mark = _mark(key, resource, b"text mark")
         self.seal = lru_cache(maxsize=REMEMBERED, typed=True)(self._seal)
+
+    def shown(self, raw: Any) -> str | None:
+        key = _sealable(raw)
+        try:
+            return None if key is None else self.seal(key)
+        except (ValueError, OverflowError) as error:
+            raise Unreadable from error
+
+    def keys(self, public_id: str) -> tuple[Any, ...]:
+        key = self.unseal(public_id)
+        if key is None:
+            return ()
+        # an expression may give a number as a text
+        return (key, str(key)) if isinstance(key, int) else (key,)
 
     def _seal(self, key: int | str) -> str:
         """The id of a key; ValueError where it does not fit."""
@@ -95,48 +133,6 @@ def _uuid_of(block: int) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-class PublicIds(ABC):
-    """The ids of one resource; a key of several columns is a tuple."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def shown(self, raw: Any) -> str | None:
-        """The public id of a raw key; None for no key; Unreadable for what can be none."""
-
-    def referred(self, raw: Any) -> str | None:
-        """The same of a key that refers to the resource: it may be spelt otherwise there."""
-        return self.shown(raw)
-
-    @abstractmethod
-    def keys(self, public_id: str) -> tuple[Any, ...]:
-        """The raw keys that have that id, as the backend may spell it; () where there is none.
-
-        The first is the one to write.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class SealedIds(PublicIds):
-    """A whole number, or a text of up to 8 bytes, within its id."""
-
-    sealer: Sealer = field(repr=False)
-
-    def shown(self, raw: Any) -> str | None:
-        key = _sealable(raw)
-        try:
-            return None if key is None else self.sealer.seal(key)
-        except (ValueError, OverflowError) as error:
-            raise Unreadable from error
-
-    def keys(self, public_id: str) -> tuple[Any, ...]:
-        key = self.sealer.unseal(public_id)
-        if key is None:
-            return ()
-        # an expression may give a number as a text
-        return (key, str(key)) if isinstance(key, int) else (key,)
-
-
 def _sealable(raw: Any) -> int | str | None:
     """A key as a whole number where it is one, however it is kept; else as the text that it is."""
     if isinstance(raw, int) and not isinstance(raw, bool):
@@ -154,6 +150,3 @@ def _sealable(raw: Any) -> int | str | None:
     if number is None or isinstance(raw, bool):
         raise Unreadable
     return number
-
-
-_NUMBER = re.compile("0|-?[1-9][0-9]{0,18}").fullmatch

@@ -144,7 +144,7 @@ def _plain_key(raw: Any) -> Any:
 _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 
 
-def plain_uuid(raw: Any) -> str | None:
+def _plain_uuid(raw: Any) -> str | None:
     """A UUID in lower case without braces, by which two spellings are one; None for none.
 
     Unreadable for what is no UUID.
@@ -176,7 +176,7 @@ class NativeIds(TabledIds):
         self._referred: LRUCache[str, str] = LRUCache(REMEMBERED)
 
     def shown(self, raw: Any) -> str | None:
-        public_id = plain_uuid(raw)
+        public_id = _plain_uuid(raw)
         if public_id is None:
             return None
         spelt = str(raw).strip()
@@ -186,7 +186,7 @@ class NativeIds(TabledIds):
         return public_id
 
     def referred(self, raw: Any) -> str | None:
-        public_id = plain_uuid(raw)
+        public_id = _plain_uuid(raw)
         if public_id is None or public_id in self._met:
             return public_id
         spelt = str(raw).strip()

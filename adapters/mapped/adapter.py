@@ -162,7 +162,7 @@ class MappedAdapter:
                 lambda session: self._bookings.book(session, draft, known)
             )
         )
-        record = await self._keeper.kept_of_booking(booked)
+        record = await self._keeper.kept(booked, is_booking=True)
         await self._hours.keep([record])
         return record
 

@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from adapters.base import FieldShape, IdTable
 from adapters.ids import HASHED, NATIVE, HashedIds, Id, NativeIds, PublicIds, SealedIds
-from adapters.ids.seal import Sealer
 from adapters.mapping.conversion import Conversion, conversion_name
 from adapters.values.convert import (
     Boolean,
@@ -56,7 +55,7 @@ class Converters:
             return NativeIds(resource, table, one_spelling=self._one_spelling)
         if kind == HASHED:
             return HashedIds(self._secret, resource, table)
-        return SealedIds(Sealer(self._secret, resource))
+        return SealedIds(self._secret, resource)
 
     @property
     def tabled(self) -> Iterator[tuple[str, HashedIds | NativeIds]]:

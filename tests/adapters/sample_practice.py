@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from adapters.base import Adapter, Trouble
 from adapters.conformance import Place, Practice
-from adapters.ids.seal import Sealer
+from adapters.ids import SealedIds
 from gateway.backend import shapes
 from tests.adapters.ailing import Ailing, AilingFile
 from tests.adapters.clinic import NOW, SECRET, connect, copy_to, run
@@ -123,7 +123,7 @@ class SampleClinic(SqlPractice):
             self.local(start),
             self.local(end),
         )
-        return Sealer(SECRET, "appointments").seal(made[0][0])
+        return SealedIds(SECRET, "appointments").seal(made[0][0])
 
     async def cancel(self, appointment: str) -> None:
         self._run("UPDATE RDV SET STATUT = 'A' WHERE ID_RDV = ?", key("appointments", appointment))
@@ -143,10 +143,10 @@ class SampleClinic(SqlPractice):
 
 def key(resource: str, public_id: str) -> int:
     """The key in a sealed id."""
-    found = Sealer(SECRET, resource).unseal(public_id)
+    found = SealedIds(SECRET, resource).unseal(public_id)
     assert isinstance(found, int)
     return found
 
 
 def place(resource: str, number: int, field: str) -> Place:
-    return Place(resource, Sealer(SECRET, resource).seal(number), field)
+    return Place(resource, SealedIds(SECRET, resource).seal(number), field)

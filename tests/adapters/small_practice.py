@@ -8,7 +8,7 @@ from time import monotonic
 
 from adapters.base import Adapter, AdapterOptions
 from adapters.conformance import Place
-from adapters.ids.seal import Sealer
+from adapters.ids import SealedIds
 from adapters.sql.adapter import SqlAdapter
 from adapters.wrappers.cached import Cached
 from adapters.wrappers.guarded import Guarded, Limits
@@ -133,7 +133,7 @@ class SmallPractice(SqlPractice):
         await self.made.run(
             f"INSERT INTO attendance (appointment, patient, client) VALUES ({number}, 1, 1)"
         )
-        return Sealer(SECRET, "appointments").seal(number)
+        return SealedIds(SECRET, "appointments").seal(number)
 
     async def cancel(self, appointment: str) -> None:
         number = key("appointments", appointment)

@@ -21,7 +21,7 @@ import asyncpg
 import pytest
 
 from adapters.base import Query
-from adapters.ids.seal import Sealer
+from adapters.ids import SealedIds
 from examples.dropping import drop
 from examples.launch import Example, prepare, with_database
 from examples.loading import address
@@ -67,7 +67,7 @@ class Clinic:
     def sealed(self, resource: str, key: int) -> str:
         """The public id of a row with a whole number for its key."""
         secret = read_secret(load_settings(self.folder / "gateway.yaml", {}))
-        return Sealer(secret, resource).seal(key)
+        return SealedIds(secret, resource).seal(key)
 
     @asynccontextmanager
     async def served(self) -> AsyncIterator[Partner]:

@@ -10,13 +10,13 @@ from uuid import UUID
 import pytest
 
 from adapters.base import BackendUnavailable, Query
-from adapters.ids import AT_ONCE, HashedIds, IdKeeper, NativeIds, SealedIds
-from adapters.ids.seal import Sealer
+from adapters.ids import HashedIds, IdKeeper, NativeIds, SealedIds
+from adapters.ids.tabled import AT_ONCE
 from adapters.values.convert import Unreadable, by_value
 from tests.adapters.shelf import Shelf
 
 SECRET = b"k" * 32
-SEALED = SealedIds(Sealer(SECRET, "clients"))
+SEALED = SealedIds(SECRET, "clients")
 NATIVE = NativeIds()
 GIVEN = "7b0a4c1e-1f7c-4c5e-9a55-0d9d6a3f9b10"
 MIXED = GIVEN.replace("c", "C")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.ids.seal import Sealer
+from adapters.ids import SealedIds
 
-CLIENTS = Sealer(b"k" * 32, "clients")
-PATIENTS = Sealer(b"k" * 32, "patients")
+CLIENTS = SealedIds(b"k" * 32, "clients")
+PATIENTS = SealedIds(b"k" * 32, "patients")
 KEYS = st.integers(min_value=-(1 << 63), max_value=(1 << 63) - 1)
 
 
@@ -26,7 +26,7 @@ def test_every_64_bit_key_round_trips_through_a_version_8_uuid(key: int) -> None
 def test_one_key_has_another_id_in_each_resource_and_under_each_secret(key: int) -> None:
     sealed = CLIENTS.seal(key)
     assert PATIENTS.unseal(sealed) is None
-    assert Sealer(b"l" * 32, "clients").unseal(sealed) is None
+    assert SealedIds(b"l" * 32, "clients").unseal(sealed) is None
 
 
 def test_a_foreign_or_changed_uuid_opens_nothing() -> None:
@@ -48,7 +48,7 @@ def test_neighbouring_keys_have_ids_that_share_nothing() -> None:
 
 
 def test_the_same_secret_gives_the_same_id_tomorrow() -> None:
-    assert Sealer(b"k" * 32, "clients").seal(6) == CLIENTS.seal(6)
+    assert SealedIds(b"k" * 32, "clients").seal(6) == CLIENTS.seal(6)
     assert CLIENTS.seal(6) == "a9d0588e-f53d-804e-92d1-cc25dd9888e8"
 
 

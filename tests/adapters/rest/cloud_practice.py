@@ -9,7 +9,7 @@ from yarl import URL
 
 from adapters.base import Adapter, Trouble
 from adapters.conformance import Place, Practice
-from adapters.ids.seal import Sealer
+from adapters.ids import SealedIds
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import WEEK, ZONE, naive
 from gateway.backend import shapes
@@ -66,23 +66,23 @@ class CloudPractice(Practice):
     async def add_appointment(self, vet: str, start: datetime, end: datetime) -> str:
         number = self.cloud.desk_books(vet.upper(), start)
         self.cloud.records.visits[number]["ends_at"] = naive(end.astimezone(ZONE))
-        return Sealer(SECRET, "appointments").seal(number)
+        return SealedIds(SECRET, "appointments").seal(number)
 
     async def cancel(self, appointment: str) -> None:
-        number = Sealer(SECRET, "appointments").unseal(appointment)
+        number = SealedIds(SECRET, "appointments").unseal(appointment)
         self.cloud.records.visits[number]["state"] = "cancelled"
 
     async def write_unknown_code(self) -> Place:
         self.cloud.records.visits[7]["state"] = "?"
-        return Place("appointments", Sealer(SECRET, "appointments").seal(7), "status")
+        return Place("appointments", SealedIds(SECRET, "appointments").seal(7), "status")
 
     async def write_unreadable(self) -> Place:
         self.cloud.records.animals[7]["born"] = "2020-02-31 00:00:00"
-        return Place("patients", Sealer(SECRET, "patients").seal(7), "birthDate")
+        return Place("patients", SealedIds(SECRET, "patients").seal(7), "birthDate")
 
     async def write_zero_date(self) -> Place:
         self.cloud.records.animals[8]["born"] = "0000-00-00 00:00:00"
-        return Place("patients", Sealer(SECRET, "patients").seal(8), "birthDate")
+        return Place("patients", SealedIds(SECRET, "patients").seal(8), "birthDate")
 
     async def stop(self) -> None:
         await self.relay.stop()

@@ -19,7 +19,7 @@ from sqlalchemy import event
 
 from adapters.base import Condition, Filter, NotFound, Only, Record, Trouble
 from adapters.conformance.pages import MEMBERS, ORDERED, conditions, let_be
-from adapters.ids.seal import Sealer
+from adapters.ids import SealedIds
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes
@@ -222,7 +222,7 @@ async def test_what_is_hidden_is_not_reported_nor_counted_as_skipped(
     adapter: SqlAdapter, database: Path, troubles: list[Trouble]
 ) -> None:
     run(database, "UPDATE ANIMAUX SET DT_NAISSANCE = '2020-02-31' WHERE ID_ANIMAL = 7")
-    seventh = Sealer(SECRET, "patients").seal(7)
+    seventh = SealedIds(SECRET, "patients").seal(7)
     only = (Condition("id", "not in", (seventh,)),)
     whole = await everything(adapter, "patients")
     troubles.clear()

@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.ids import Id, SealedIds
-from adapters.ids.seal import Sealer
 from adapters.values import convert, numbers, times
 from adapters.values.convert import Boolean, Codes, UnknownCode, Unreadable
 from adapters.values.times import LocalTime
 
 PARIS = LocalTime(ZoneInfo("Europe/Paris"))
-SEALED = Id(SealedIds(Sealer(b"k" * 32, "clients")))
+SEALED = Id(SealedIds(b"k" * 32, "clients"))
 TWO = LocalTime(ZoneInfo("Europe/Paris"), columns=2)
 SLASHED = LocalTime(ZoneInfo("Europe/Paris"), ("00/00/0000",), "%d/%m/%Y %H:%M")
 ALERTS = convert.SplitText()
