@@ -18,8 +18,14 @@ from adapters.sample.rows import (
     quantity,
     stamp,
 )
-from adapters.sample.stock import Ware
-from adapters.sample.vocabulary import ACTS, CASES, COMPLEMENTS, CONSULTATION, INTERNAL_NOTES
+from adapters.sample.vocabulary import (
+    ACTS,
+    CASES,
+    COMPLEMENTS,
+    CONSULTATION,
+    INTERNAL_NOTES,
+    Ware,
+)
 
 KEPT = 1200
 DELETED = 15
@@ -128,21 +134,19 @@ def _consult(rng: Chance, visit: Encounter) -> Consult:
 
 
 class Item(NamedTuple):
-    """One line: a quantity in tenths at cents each; credit notes count backwards."""
+    """One line: a quantity in tenths; credit notes count backwards."""
 
-    label: str
+    ware: Ware
     tenths: int
-    cents: int
-    rate: int
     animal: int | None
 
     @property
     def net(self) -> int:
-        return self.tenths * self.cents // 10
+        return self.tenths * self.ware.cents // 10
 
     @property
     def tax(self) -> int:
-        return self.net * self.rate // 100
+        return self.net * self.ware.rate // 100
 
 
 class Sale(NamedTuple):
@@ -197,19 +201,16 @@ def make_sales(
 
 def _treatment(rng: Chance, wares: list[Ware], kind: int, animal: int) -> list[Item]:
     """The act, what was done besides, and what they took home."""
-    act = rng.choice(ACTS[kind])
-    items = [Item(act.label, 10, act.cents, 20, animal)]
-    for more in rng.sample(COMPLEMENTS, rng.choices((0, 1, 2), (50, 35, 15))[0]):
-        tenths = rng.choice((5, 10, 15, 25)) if more.halves else 10
-        items.append(Item(more.label, tenths, more.cents, 20, animal))
+    items = [Item(rng.choice(ACTS[kind]), 10, animal)]
+    besides = rng.sample(COMPLEMENTS, rng.choices((0, 1, 2), (50, 35, 15))[0])
+    items += [Item(e, rng.choice((5, 10, 15, 25)) if e.halves else 10, animal) for e in besides]
     taken = _sold(rng, wares, rng.choices((0, 1, 2), (55, 30, 15))[0])
     return items + [item._replace(animal=rng.choice((animal, None))) for item in taken]
 
 
 def _sold(rng: Chance, wares: list[Ware], count: int) -> list[Item]:
     amounts = (10, 10, 10, 20, 30, 120)
-    chosen = rng.sample(wares, count)
-    return [Item(ware.label, rng.choice(amounts), ware.cents, ware.rate, None) for ware in chosen]
+    return [Item(ware, rng.choice(amounts), None) for ware in rng.sample(wares, count)]
 
 
 def make_accounts(rng: Chance, sales: list[Sale]) -> dict[str, list[Row]]:
@@ -256,8 +257,9 @@ def _invoice(rng: Chance, sale: Sale, state: str) -> Row:
 
 
 def _line(item: Item) -> Row:
-    amounts = quantity(item.tenths), money(item.cents), money(item.rate * 100), money(item.net)
-    return (item.label, *amounts, f"ANIMAL:{item.animal}" if item.animal else "")
+    ware, owed = item.ware, money(item.net)
+    amounts = quantity(item.tenths), money(ware.cents), money(ware.rate * 100), owed
+    return (ware.label, *amounts, f"ANIMAL:{item.animal}" if item.animal else "")
 
 
 def _payments(rng: Chance, sale: Sale, state: str) -> Iterator[tuple[str, str, str]]:

@@ -95,11 +95,11 @@ class Roster:
         """Every shift that begins in the period, both days included, by day."""
         days = [first + timedelta(days=offset) for offset in range((last - first).days + 1)]
         found = [
-            Sheet(vet, self._quarters(vet, day, opens, closes))
+            Sheet(vet, self._quarters(vet, day, *span.split("-")))
             for day in days
             for vet, week in self.weeks.items()
             if day < self.left.get(vet, date.max)
-            for opens, closes in week.get(day.isoweekday(), ())
+            for span in week.get(day.isoweekday(), ())
         ]
         return [sheet for sheet in found if sheet.quarters]
 
@@ -129,10 +129,10 @@ def make_roster(rng: Chance, persons: list[Person]) -> Roster:
     return Roster(
         weeks=weeks | {former: words.FORMER_WEEK},
         shifts=numbered(
-            (vet, day, opens, closes)
+            (vet, day, *span.split("-"))
             for vet in vets
             for day, spans in weeks[vet].items()
-            for opens, closes in spans
+            for span in spans
         ),
         absences=numbered(
             (rng.choice(vets), *_absence(rng.ago(-offset), days), why)

@@ -83,7 +83,12 @@ def lingering(persons: list[Person]) -> Person:
 
 def make_people(rng: Chance) -> list[Person]:
     """Everybody, numbered in the order in which they were entered, as an old table is."""
-    persons = [_client(rng, number) for number in range(ACTIVE_CLIENTS)]
+    persons = [_company(rng, "C", name) for name in words.CLIENT_COMPANIES]
+    for title, family, first in words.NOTABLE_CLIENTS:
+        named = _person(rng, "C", active=True)._replace(civilite=title)
+        persons += [named._replace(nom=_family(rng, family), prenom=_padded(rng, first))]
+    crowd = ACTIVE_CLIENTS - len(persons)
+    persons += [_person(rng, "C", active=True) for _ in range(crowd)]
     persons += [_person(rng, "C", active=False) for _ in range(FORMER_CLIENTS)]
     persons += [_person(rng, "V", active=True) for _ in range(ACTIVE_VETS)]
     persons += [_person(rng, "V", active=False)]
@@ -91,18 +96,6 @@ def make_people(rng: Chance) -> list[Person]:
     rng.shuffle(persons)
     persons.sort(key=lambda person: person.dt_creation)
     return [row._replace(id_pers=number) for number, row in enumerate(persons, 1)]
-
-
-def _client(rng: Chance, number: int) -> Person:
-    """An active client: first the companies, then the notable names, then the crowd."""
-    companies = len(words.CLIENT_COMPANIES)
-    if number < companies:
-        return _company(rng, "C", words.CLIENT_COMPANIES[number])
-    person = _person(rng, "C", active=True)
-    if number >= companies + len(words.NOTABLE_CLIENTS):
-        return person
-    title, family, first = words.NOTABLE_CLIENTS[number - companies]
-    return person._replace(civilite=title, nom=_family(rng, family), prenom=_padded(rng, first))
 
 
 def _person(rng: Chance, kind: str, *, active: bool) -> Person:

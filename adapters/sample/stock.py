@@ -5,15 +5,7 @@ from typing import NamedTuple
 
 from adapters.sample.people import Person
 from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, money, numbered, quantity
-from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Level, tax_rate
-
-
-class Ware(NamedTuple):
-    """What is sold over the counter: a label, a price in cents and its tax."""
-
-    label: str
-    cents: int
-    rate: int
+from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Level, Ware
 
 
 class Stock(NamedTuple):
@@ -36,10 +28,7 @@ def make_stock(rng: Chance, suppliers: list[Person]) -> Stock:
     stock = Stock([], [], [], [ware for *_, ware in goods])
     lots: list[Row] = []
     for number, ((item, _, ware), (tenths, threshold)) in enumerate(pairs, 1):
-        article = _article(rng, number, item, ware, suppliers)
-        since = rng.registered(oldest=6 * YEAR, newest=5)
-        is_active = item not in RETIRED_GOODS
-        stock.articles.append((number, *article, flag(is_active), rng.changed(since)))
+        stock.articles.append(_article(rng, number, item, ware, suppliers))
         lots += [(number, *lot) for lot in _lots(rng, tenths)]
         if threshold is not None:
             stock.extras.append(("ARTICLES", number, "SEUIL", "N", str(threshold)))
@@ -60,14 +49,15 @@ def _levels(rng: Chance, count: int) -> list[Level]:
 def _ware(goods: Goods, variant: int) -> Ware:
     """Bigger ones cost more; still on a step of ten cents."""
     cents = (goods.cents * (10 + 6 * variant) // 100) * 10
-    return Ware(goods.label.format(goods.variants[variant]), cents, tax_rate(goods.family))
+    label = goods.label.format(goods.variants[variant])
+    return Ware(label, cents, rate=10 if goods.family == "ALI" else 20)
 
 
 def _article(rng: Chance, number: int, goods: Goods, ware: Ware, suppliers: list[Person]) -> Row:
-    """The columns from LIBELLE to EMPLACEMENT."""
     place = f"{rng.choice('ABCDE')}{rng.randrange(1, 9)}-{rng.randrange(1, 30):02d}"
     fixed = {"STU": "COFFRE", "VAC": "FRIGO"}.get(goods.family)
     return (
+        number,
         ware.label,
         goods.family,
         f"{goods.family}{number:04d}" if rng.random() < 0.92 else "",
@@ -76,6 +66,8 @@ def _article(rng: Chance, number: int, goods: Goods, ware: Ware, suppliers: list
         money(ware.cents * rng.randrange(52, 71) // 100),
         rng.choice(suppliers).id_pers,
         fixed or (place if rng.random() < 0.9 else rng.choice((None, ""))),
+        flag(goods not in RETIRED_GOODS),
+        rng.changed(rng.registered(oldest=6 * YEAR, newest=5)),
     )
 
 
