@@ -56,7 +56,8 @@ class Profile:
     """What a column holds.
 
     `kind` is text, number, flag, moment, day, clock, epoch, uuid, email, phone, colour or nothing;
-    `pattern` that of times in text; `zeros` the zero dates that were seen.
+    `pattern` that of times in text; `zeros` the zero dates that were seen; `flag` how yes and no
+    are spelt.
     """
 
     kind: str
@@ -67,8 +68,7 @@ class Profile:
     blank: bool = False
     has_time: bool = False
     codes: tuple[str, ...] = ()
-    yes: tuple[Any, ...] = ()
-    no: tuple[Any, ...] = ()
+    flag: tuple[Any, ...] = ()
     is_text: bool = False
     longest: int = 0
 
@@ -87,9 +87,9 @@ def profile_of(column: Column) -> Profile:
     zeros = {text for text in given if _ZERO(text)}
     solid = [text for text in given if text not in zeros]
     found = _of_type(column, solid) or _of_texts(column, solid)
-    yes, no = _flag(column, given)
-    if (yes or no) and found.kind in ("text", "number", "flag"):
-        found = Profile(kind="flag", yes=yes, no=no)
+    flag = _flag(column, given)
+    if flag and found.kind in ("text", "number", "flag"):
+        found = Profile(kind="flag", flag=flag)
     return replace(
         found,
         zeros=tuple(sorted(zeros)),
@@ -157,18 +157,18 @@ def _code(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
-def _flag(column: Column, texts: list[str]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The spellings of yes and of no, where there are no others."""
+def _flag(column: Column, texts: list[str]) -> tuple[Any, ...]:
+    """The spellings of yes and of no, where there are no others; else nothing."""
     if column.kind == "boolean":
-        return (True,), (False,)
+        return True, False
     codes = {str(code).strip() for code in column.codes} - {""}
     if not codes or len(codes) > 2 or not texts:
-        return (), ()
+        return ()
     if codes <= {"0", "1"}:
-        return (1,), (0,)
-    yes = tuple(code for code in codes if code.upper() in YES)
-    no = tuple(code for code in codes if code.upper() in NO | {"0"})
-    return (yes, no) if len(yes) == len(no) == 1 and len(codes) == 2 else ((), ())
+        return 1, 0
+    yes = [code for code in codes if code.upper() in YES]
+    no = [code for code in codes if code.upper() in NO | {"0"}]
+    return (*yes, *no) if len(yes) == len(no) == 1 and len(codes) == 2 else ()
 
 
 def fit(column: str, profile: Profile, field: str, shape: FieldShape) -> float:
@@ -194,8 +194,8 @@ def parameters(profile: Profile, shape: FieldShape, place: str) -> dict[str, Any
         return {"codes": _meanings(profile, place)}
     if shape.format in ("date-time", "date"):
         return time_parameters(profile, shape.format)
-    if shape.format == "boolean" and profile.yes and profile.yes not in ((1,), (True,)):
-        return {"yes": list(profile.yes), "no": list(profile.no)}
+    if shape.format == "boolean" and profile.flag and profile.flag[0] not in (1, True):
+        return {"yes": [profile.flag[0]], "no": [profile.flag[1]]}
     return {"separator": ";"} if shape.many and shape.format != "email" else {}
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from adapters.draft.columns import TIMES, time_parameters
 from adapters.draft.database import Table
 from adapters.draft.document import Guess, Members, RowsGuess
-from adapters.draft.links import existing
 from adapters.draft.tables import Catalog, TableSource, literal
 from adapters.draft.vocabulary import PHRASES, TABLES, likeness, phrases, tokens
 
@@ -42,11 +41,11 @@ def guess_diary(catalog: Catalog, rows: RowsGuess | None) -> tuple[Members, Memb
 
 def _hours(source: TableSource) -> Members | None:
     """A table with a vet, a weekday or a date, and two times of day."""
-    start = source.best(PHRASES["starts"], ("clock",), least=0.5)
-    end = source.best(PHRASES["ends"], ("clock",), least=0.5)
+    start = source.best("starts", ("clock",), least=0.5)
+    end = source.best("ends", ("clock",), least=0.5)
     vet = source.reference("vets")
-    weekday = source.best(PHRASES["weekday"], ("number",))
-    day = weekday or source.best(PHRASES["day"], ("day", "moment"), least=0.5)
+    weekday = source.best("weekday", ("number",))
+    day = weekday or source.best("day", ("day", "moment"), least=0.5)
     if start is None or end is None or vet is None or start == end or day is None:
         return None
     sure = "likely" if likeness(source.called, PHRASES["hours"]) >= 0.6 else "guess"
@@ -61,7 +60,7 @@ def _hours(source: TableSource) -> Members | None:
 
 def _from(source: TableSource, said: str, vet: Guess | None) -> Members:
     found = Members({"from": (str(source), said)})
-    if conditions := [sql for sql, _ in existing(source)]:
+    if conditions := [*source.existing()]:
         found["where"] = " AND ".join(conditions), ""
     if vet is not None:
         found["vet"] = source.column(vet.name), ""
@@ -69,8 +68,8 @@ def _from(source: TableSource, said: str, vet: Guess | None) -> Members:
 
 
 def _absence(source: TableSource) -> Members | None:
-    start = source.best(PHRASES["starts"], TIMES, least=0.5)
-    end = source.best(PHRASES["ends"], TIMES, least=0.5)
+    start = source.best("starts", TIMES, least=0.5)
+    end = source.best("ends", TIMES, least=0.5)
     alike = likeness(source.called, PHRASES["absences"])
     if alike < 0.55 or start is None or end is None:
         return None
@@ -85,7 +84,7 @@ def _absence(source: TableSource) -> Members | None:
 def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
     """What blocks: appointments that are neither cancelled nor missed."""
     found = Members({"from": (rows.from_, "")})
-    conditions = [sql for sql, _ in rows.where]
+    conditions = [*rows.where]
     status = rows.fields.get("status")
     if status is not None and isinstance(status.sql, str):
         codes = status.parameters.get("codes", {}).items()
@@ -102,7 +101,7 @@ def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
     if "end" not in found or "plus" in rows.fields["endTime"].parameters:
         found.pop("end", None)
         source = catalog.chosen["appointments"].source
-        minutes = source.best(PHRASES["minutes"], ("number", "clock"), least=0.7)
+        minutes = source.best("minutes", ("number", "clock"), least=0.7)
         found |= {"minutes": (source.column(minutes), "")} if minutes else {}
     found.setdefault("start", ("NULL", "TODO: when does it start?"))
     return found
@@ -129,7 +128,7 @@ def _booking(catalog: Catalog, rows: RowsGuess) -> Members:
     counter = next(_counters(source), None) if numbered is not None else None
     if counter is not None and numbered is not None:
         values[numbered] = {"sql": ":number"}, "TODO: how is the number written?"
-    reference = source.best(PHRASES["reference"], least=0.7)
+    reference = source.best("reference", least=0.7)
     column = table.columns[reference] if reference and reference not in values else None
     has_room = column and (column.length or REFERENCE_LENGTH) >= REFERENCE_LENGTH
     if column and has_room and column.kind == "text":
@@ -206,7 +205,7 @@ def _counters(source: TableSource) -> Iterator[Members]:
         name = next((c.name for c in columns if c.kind == "text" and c.codes), None)
         if likeness(other.called, PHRASES["counters"]) < 0.8 or name is None:
             continue
-        column = other.best(PHRASES["value"], ("number", "epoch", "flag"), least=0.5)
+        column = other.best("value", ("number", "epoch", "flag"), least=0.5)
         column = column or next((c.name for c in columns if c.kind == "integer"), None)
         codes = other.profiles[name].codes
         best = max(codes, key=lambda code: likeness(tokens(code), wanted), default="")

@@ -29,12 +29,12 @@ resources:
 """
 
 
-class Members(dict[str, tuple[Any, str]]):
-    """What stands in the draft by its name, each with its comment."""
+class Members(dict[str, tuple[Any, str] | None]):
+    """What stands in the draft by its name, each with its comment; None where it is but one."""
 
     def remark(self, text: str) -> None:
         """A line that is nothing but a comment."""
-        self[f"# {text}"] = "", ""
+        self[f"# {text}"] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,13 @@ class Guess:
 
 @dataclass(slots=True, kw_only=True)
 class RowsGuess:
-    """Where records come from; `where` holds conditions, each with what is said of it."""
+    """Where records come from; `where` holds conditions, and `seen` what they part it by."""
 
     table: str
     score: float
     from_: str
-    where: list[tuple[str, str]] = field(default_factory=list)
+    where: list[str] = field(default_factory=list)
+    seen: str = ""
     key: Guess
     parent: Guess | None = None
     others: tuple[str, ...] = ()
@@ -127,9 +128,8 @@ def _resource(resource: str, rows: RowsGuess | None, shapes: Mapping[str, FieldS
 def _rows(rows: RowsGuess, names: list[str]) -> Members:
     given, fields = Members({"from": (rows.from_, _comment(rows))}), Members()
     if rows.where:
-        said = "; ".join(why for _, why in rows.where if " has " in why)
-        joined = " AND ".join(sql for sql, _ in rows.where)
-        given["where"] = joined, f"likely: {said}" if said else "likely"
+        said = f"likely: {rows.seen}" if rows.seen else "likely"
+        given["where"] = " AND ".join(rows.where), said
     if rows.parent is not None:
         given["parent"] = rows.parent.sql, _comment(rows.parent)
     given |= {"key": _noted("key", rows.key), "fields": (fields, "")}
@@ -173,13 +173,14 @@ def _noted(name: str, guess: Guess) -> tuple[Any, str]:
 
 def _lines(members: Members, indent: str) -> Iterator[str]:
     """`name: value  # comment`; a long text becomes a block, a long group lines of its own."""
-    for name, (value, comment) in members.items():
-        said = f"  # {comment}" if comment else ""
-        start = f"{indent}{quote(name)}:"
-        if name.startswith("#"):
+    for name, given in members.items():
+        if given is None:
             yield indent + name
-        elif isinstance(value, Members):
-            yield f"{start}{'' if any(e[0] != '#' for e in value if e) else ' {}'}{said}"
+            continue
+        value, comment = given
+        start, said = f"{indent}{quote(name)}:", f"  # {comment}" if comment else ""
+        if isinstance(value, Members):
+            yield f"{start}{'' if any(value.values()) else ' {}'}{said}"
             yield from _lines(value, f"{indent}  ")
         elif isinstance(value, list) and isinstance(value[0], Members):
             yield start + said

@@ -1,13 +1,13 @@
 """What is known of one resource alone: names and addresses, deaths, ends, sums and batches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from adapters.draft.columns import TIMES
 from adapters.draft.document import Guess, RowsGuess
-from adapters.draft.links import flag, owner, unset
 from adapters.draft.resource import ResourceGuess, columns_of, rows_of
 from adapters.draft.tables import TableSource, names_key
-from adapters.draft.vocabulary import PHRASES, likeness
+from adapters.draft.vocabulary import PARTIES, PHRASES, likeness, tokens
 
 
 def _clients(of: ResourceGuess) -> None:
@@ -47,10 +47,10 @@ def _last_name(of: ResourceGuess, last: Guess) -> Guess:
         first = replace(last, parameters={**given, "part": 2}, score=0.7, why=why)
         of.fields["firstName"] = first
         last = replace(last, parameters={**given, "part": 1})
-    company = of.source.best(PHRASES["company"], ("text",), least=0.7)
+    company = of.source.best("company", ("text",), least=0.7)
     if company not in (None, last.name) and not last.parameters:
         last = replace(last, sql=_or_company(str(last.sql), of.source.column(str(company))))
-    prefix = of.source.best(PHRASES["name_prefix"], ("text",), least=0.8)
+    prefix = of.source.best("name_prefix", ("text",), least=0.8)
     if prefix is not None and not last.parameters:
         given = {"as": "joined text", "separator": " "}
         last = replace(last, sql=(of.source.column(prefix), str(last.sql)), parameters=given)
@@ -63,10 +63,7 @@ def _or_company(name: str, company: str) -> str:
 
 def _vets(of: ResourceGuess) -> None:
     wanted = {"title": 0.8, "first_name": 0.7, "name_prefix": 0.8, "last_name": 0.7}
-    parts = {
-        part: of.source.best(PHRASES[part], ("text",), least=least)
-        for part, least in wanted.items()
-    }
+    parts = {part: of.source.best(part, ("text",), least=least) for part, least in wanted.items()}
     first, last = parts["first_name"], parts["last_name"]
     if first is not None and last is not None and first != last:
         name = of.source.guess(last, 0.85, "first and last name")
@@ -76,24 +73,59 @@ def _vets(of: ResourceGuess) -> None:
 
 def _patients(of: ResourceGuess) -> None:
     source, status = of.source, of.fields.get("status")
-    if "clientId" not in of.fields and (found := owner(source, of.key)):
+    if "clientId" not in of.fields and (found := _owner(source, of.key)):
         of.fields["clientId"] = found
-    died = source.best(PHRASES["death"], ("moment", "day", "flag"), least=0.7)
+    died = source.best("death", ("moment", "day", "flag"), least=0.7)
     codes = dict(status.parameters.get("codes", {})) if status else {"A": "ACTIVE"}
     if died is None or "DECEASED" in codes.values():
         return
     alive = f"ELSE {status.sql}" if status else "ELSE 'A'"
     is_own = status is not None and not status.own and status.table == of.table.name
     if status and is_own and source.profiles[status.name].kind == "flag":
-        alive = f"WHEN {status.sql} = {flag(source, status.name)} THEN 'A' ELSE 'I'"
+        alive = f"WHEN {status.sql} = {source.flag(status.name)} THEN 'A' ELSE 'I'"
         codes = {"A": "ACTIVE", "I": "INACTIVE"}
     if source.profiles[died].kind == "flag":
-        is_dead = f"{source.column(died)} = {flag(source, died)}"
+        is_dead = f"{source.column(died)} = {source.flag(died)}"
     else:
-        is_dead = unset(source, died, is_set=True)
+        is_dead = source.unset(died, is_set=True)
     sql, given = f"CASE WHEN {is_dead} THEN 'D' {alive} END", {"codes": {**codes, "D": "DECEASED"}}
     guess = source.guess(died, 0.7, f"with {died}", given, sql)
     of.fields["status"] = replace(guess, column=status.column) if status else guess
+
+
+def _owner(source: TableSource, patient: str) -> Guess | None:
+    """The owner through a table of who owns which animal; `patient` is the animal's key."""
+    found: list[tuple[float, Guess]] = []
+    for table in source.catalog.others:
+        link = table.beside(source.alias)
+        animal, client = link.reference("patients"), link.reference("clients")
+        if animal is None or client is None or animal.column == client.column:
+            continue
+        score = min(animal.score, client.score) - 0.1
+        alike = score + 0.1 * likeness(link.called, PHRASES["ownerships"])
+        starts = link.best("starts", TIMES)
+        sql = link.select(
+            link.column(client.name),
+            f"{link.column(animal.name)} = {patient}",
+            *_in_force(link),
+            first_by=f"{link.column(starts or client.name)} DESC",
+        )
+        why = f"through {link.table.name}"
+        found.append((alike, link.guess(client.name, score, why, sql=sql)))
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _in_force(link: TableSource) -> Iterator[str]:
+    """That a row holds today: of an owner, not ended, not deleted."""
+    for column, profile in link.profiles.items():
+        owners = [c for c in profile.codes if likeness(tokens(c), PARTIES["owners"]) > 0.8]
+        is_kind = profile.is_code and link.alike(column, PHRASES["kind"]) >= 0.6
+        if is_kind and owners and len(profile.codes) > 1:
+            yield link.is_one_of(column, owners[:1])
+    ends = link.best("ends", ("moment", "day"))
+    if ends is not None:
+        yield link.unset(ends)
+    yield from link.existing()
 
 
 def _appointments(of: ResourceGuess) -> None:
@@ -120,7 +152,7 @@ def _owner_of(of: ResourceGuess, patient: str) -> Guess | None:
     source = animals.source.beside(of.source.alias)
     found = source.reference("clients")
     if found is None:
-        return owner(of.source, patient)
+        return _owner(of.source, patient)
     sql = source.select(str(found.sql), f"{source.column(animals.key[0])} = {patient}")
     return replace(found, sql=sql, score=found.score - 0.1, why="the owner of the animal")
 
@@ -129,8 +161,8 @@ def _start_and_end(of: ResourceGuess) -> None:
     """A day and a time of day make one time; a start and minutes make an end."""
     start, source = of.fields.get("scheduledAt"), of.source
     if start is None or not source.profiles[start.name].has_time:
-        day = source.best(PHRASES["day"], ("day", "moment"), least=0.5)
-        clock = source.best(PHRASES["time_of_day"], ("clock",), least=0.5)
+        day = source.best("day", ("day", "moment"), least=0.5)
+        clock = source.best("time_of_day", ("clock",), least=0.5)
         if day is not None and clock is not None:
             given, pattern = {"as": "local time"}, source.profiles[day].pattern
             if pattern not in (None, "%Y-%m-%d"):
@@ -139,7 +171,7 @@ def _start_and_end(of: ResourceGuess) -> None:
             sql = source.column(day), source.column(clock)
             start = source.guess(day, 0.75, "a day and a time of day", given, sql)
             of.fields["scheduledAt"] = start
-    minutes = source.best(PHRASES["minutes"], ("number", "clock"), least=0.7)
+    minutes = source.best("minutes", ("number", "clock"), least=0.7)
     if "endTime" not in of.fields and minutes is not None and start is not None:
         plus = {**start.parameters, "plus": source.column(minutes)}
         end = source.guess(minutes, 0.7, "the start and the minutes", plus, start.sql)
@@ -203,7 +235,7 @@ def _batches(of: ResourceGuess, source: TableSource, column: str) -> None:
     by, later = source.column(column), [is_its]
     if expires := found.get("expiresAt"):
         by = str(expires.sql)
-        later.append(unset(source, expires.name, is_set=True))
+        later.append(source.unset(expires.name, is_set=True))
     for field in ("quantity", "expiresAt", "batchNumber"):
         guess = found.get(field)
         if guess is None or field in of.fields:
@@ -224,7 +256,7 @@ def _supplier(of: ResourceGuess) -> None:
     names = [
         source.column(name)
         for part in ("company", "last_name")
-        if (name := source.best(PHRASES[part], ("text",), least=0.7))
+        if (name := source.best(part, ("text",), least=0.7))
     ]
     for column in of.table.columns:
         words, is_key = names_key(column)

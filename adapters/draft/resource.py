@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from statistics import fmean
 
 from adapters.base import FieldShape, Shapes
 from adapters.draft.columns import fit, is_only_a_day, parameters
 from adapters.draft.document import Guess, RowsGuess
-from adapters.draft.links import attributes, existing, references
-from adapters.draft.tables import Catalog, TableSource, literal, names_key
+from adapters.draft.tables import Catalog, TableSource, literal, names_key, party_of
 from adapters.draft.vocabulary import FIELDS, PHRASES, Phrases, likeness, tokens
 
 LEAST = 0.5
 # Fields whose codes are often explained in a table of their own, and how many rows that has.
 LABELLED = ("species", "breed", "category", "unit", "location", "supplier", "status", "color")
 MOST_LABELS = 2_000
+# How many of the values of an attribute must look so.
+MOST = 0.7
 
 
 class ResourceGuess:
@@ -50,9 +52,9 @@ class ResourceGuess:
             special(self)
         self._never_changed()
         if (kind := self.chosen.kind) is not None:
-            seen = f"{kind} has {', '.join(self.source.profiles[kind].codes)}"
-            self.rows.where.append((self.source.is_one_of(kind, self.chosen.codes), seen))
-        self.rows.where += existing(self.source, {guess.name for guess in self.fields.values()})
+            self.rows.seen = f"{kind} has {', '.join(self.source.profiles[kind].codes)}"
+            self.rows.where.append(self.source.is_one_of(kind, self.chosen.codes))
+        self.rows.where += self.source.existing({guess.name for guess in self.fields.values()})
         self.rows.fields = {name: self.fields[name] for name in self.shapes if name in self.fields}
         return self.rows
 
@@ -87,7 +89,7 @@ class ResourceGuess:
     def _labels(self, column: str) -> Iterator[tuple[TableSource, str, str]]:
         """The tables that may explain a column's codes, each with its key and its label."""
         for source, key in self._explaining(column):
-            label = source.best(PHRASES["label"], ("text",), least=0.5)
+            label = source.best("label", ("text",), least=0.5)
             if label is not None and label != key:
                 yield source, key, label
 
@@ -204,3 +206,94 @@ def _scored(
             score = 0.75 * name + 0.25 * fits
             if fits and name >= 0.45 and score >= LEAST:
                 yield score, order, field, column
+
+
+def references(source: TableSource, shapes: Mapping[str, FieldShape]) -> dict[str, Guess]:
+    """The column of each field that refers to a resource; no column serves two."""
+    scored = [
+        (guess, field)
+        for field, shape in shapes.items()
+        if shape.refers and (guess := source.reference(shape.refers))
+    ]
+    scored.sort(key=lambda pair: pair[0].score, reverse=True)
+    best = {guess.column: (field, guess) for guess, field in reversed(scored)}
+    return dict(best.values())
+
+
+def attributes(
+    own: TableSource, resource: str, shapes: Mapping[str, FieldShape]
+) -> Iterator[tuple[str, Guess]]:
+    """The fields of a resource's rows that are kept as one row each: extra fields, phones."""
+    for table in own.catalog.others if len(own.table.key) == 1 else ():
+        source = table.beside(own.alias)
+        value = source.best("value", ("text", "number", "phone", "email"))
+        mark, marked = _mark(source, own, resource)
+        codes = (n for n, p in source.profiles.items() if p.is_text and p.is_code)
+        named = [column for column in codes if column not in (value, mark)]
+        code = source.best("attribute", among=named)
+        if mark:  # the rows of several tables stand in it
+            entity = source.best("entity", ("number", "text"))
+        else:
+            found = source.reference(resource)
+            entity = found.name if found else None
+        if value is None or code is None or entity is None:
+            continue
+        where = [f"{source.column(mark)} = {literal(marked)}"] if mark else []
+        where.append(f"{source.column(entity)} = {own.column(own.table.key[0])}")
+        for field, names, score in _fields_in(source, resource, code, value):
+            # the preferred one first, then the newest
+            preferred = source.best("preferred", ("flag",))
+            order = [*([preferred] if preferred else []), *(source.table.key or (value,))]
+            sql = source.select(
+                source.column(value),
+                *where,
+                source.is_one_of(code, names),
+                *source.existing(),
+                first_by=", ".join(f"{source.column(name)} DESC" for name in order),
+            )
+            profile = replace(source.profiles[value], codes=(), pattern=None)
+            given = parameters(profile, shapes[field], f"{resource}.{field}")
+            given = {} if shapes[field].values else given
+            why = f"rows {', '.join(names)} of {source.table.name}"
+            column = f"{source.table.name}.{value}:{names[0]}"
+            yield field, Guess(sql, min(0.84, 0.5 + 0.35 * score), why, column, given)
+
+
+def _mark(source: TableSource, own: TableSource, resource: str) -> tuple[str | None, str]:
+    """The column that says which table a row is about, and how it calls this one."""
+    for column, profile in source.profiles.items():
+        for code in profile.codes if source.alike(column, PHRASES["table_name"]) >= 0.7 else ():
+            is_name = code.lower() == own.table.name.lower()
+            alike = likeness(tokens(code), [own.called]) >= 0.85
+            if is_name or alike or party_of(code) == resource:
+                return column, code
+    return None, ""
+
+
+def _fields_in(
+    source: TableSource, resource: str, code: str, value: str
+) -> Iterator[tuple[str, list[str], float]]:
+    """The fields among the attributes, by their names and by what their values look like."""
+    names = source.profiles[code].codes
+    for field, wanted in FIELDS[resource].items():
+        score, name = max(((likeness(tokens(n), wanted), n) for n in names), default=(0.0, ""))
+        if field not in ("phone", "email") and score >= 0.7:
+            yield field, [name], score
+    if resource != "clients":
+        return
+    columns = source.table.columns
+    pairs = list(zip(columns[code].seen, columns[value].seen, strict=True))
+    held = {n: [str(v) for c, v in pairs if str(c) == n and str(v).strip()] for n in names}
+    held = {name: texts for name, texts in held.items() if texts}
+    mails = [n for n, texts in held.items() if fmean("@" in text for text in texts) > MOST]
+    phones = [n for n, texts in held.items() if fmean(map(_is_phone, texts)) > MOST]
+    phones = [n for n in phones if likeness(tokens(n), PHRASES["not_phones"]) < 0.7]
+    named = [n for n in phones if likeness(tokens(n), PHRASES["phones"]) >= 0.7]
+    if mails:
+        yield "email", mails[:1], 0.9
+    if phones:
+        yield "phone", named or phones, 0.9
+
+
+def _is_phone(text: str) -> bool:
+    return sum(letter.isdigit() for letter in text) >= 6 and "@" not in text

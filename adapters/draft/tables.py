@@ -1,10 +1,10 @@
 """Which table holds which resource, and which column of a table refers to another's rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adapters.draft.columns import Profile, profile_of
+from adapters.draft.columns import TIMES, Profile, profile_of
 from adapters.draft.database import Database, Table
 from adapters.draft.document import Guess
 from adapters.draft.vocabulary import (
@@ -62,6 +62,35 @@ class TableSource:
         said = f"= {spelt[0]}" if len(spelt) == 1 else f"IN ({', '.join(spelt)})"
         return f"{self.column(name)} {said}"
 
+    def unset(self, name: str, *, is_set: bool = False) -> str:
+        """That a time is none; its zero dates are none as well."""
+        column, profile = self.column(name), self.profiles[name]
+        if not profile.zeros or not profile.is_text:
+            return f"{column} IS {'NOT ' if is_set else ''}NULL"
+        zero = literal(profile.zeros[0])
+        return f"COALESCE({column}, {zero}) {'<>' if is_set else '='} {zero}"
+
+    def flag(self, name: str, *, is_yes: bool = True) -> str:
+        """How a flag says yes, or no."""
+        value = self.profiles[name].flag[not is_yes]
+        if not isinstance(value, bool):
+            return literal(value, self.table.columns[name].kind)
+        is_native = self.catalog.database.dialect.supports_native_boolean
+        return str(value).upper() if is_native else str(int(value))
+
+    def existing(self, taken: Iterable[str] = ()) -> Iterator[str]:
+        """Conditions that leave deleted and inactive rows out."""
+        for name, profile in self.profiles.items():
+            gone = self.alike(name, PHRASES["deleted"]) >= 0.8
+            if name in taken:
+                continue
+            if gone and profile.kind in TIMES:
+                yield self.unset(name)
+            elif profile.kind == "flag" and (gone or self.alike(name, PHRASES["active"]) >= 0.8):
+                said, column = self.flag(name, is_yes=not gone), self.column(name)
+                is_sure = not self.table.columns[name].nullable or not profile.blank or not gone
+                yield f"{column if is_sure else f'COALESCE({column}, {said})'} = {said}"
+
     def select(self, what: str, *conditions: str, first_by: str = "") -> str:
         """A sub-select, for people to read: nothing here is run; of one row with an order."""
         is_top = first_by and self.catalog.database.dialect.name == "mssql"
@@ -84,14 +113,14 @@ class TableSource:
 
     def best(
         self,
-        wanted: Phrases,
+        phrase: str,
         kinds: Iterable[str] = (),
         least: float = 0.6,
         among: Iterable[str] | None = None,
     ) -> str | None:
-        """The column that is most like the phrases, of those that look like one of the kinds."""
+        """The column that is most like one of PHRASES, of those that look like one of the kinds."""
         found = [
-            (self.alike(name, wanted), -place, name)
+            (self.alike(name, PHRASES[phrase]), -place, name)
             for place, name in enumerate(self.profiles if among is None else among)
             if not kinds or self.profiles[name].kind in kinds
         ]
