@@ -12,22 +12,8 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Dialect,
-    Inspector,
-    Select,
-    TableClause,
-    column,
-    desc,
-    func,
-    inspect,
-    literal_column,
-    select,
-    table,
-    text,
-    types,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection, Dialect, Inspector, TableClause, column, func, select, types
 from sqlalchemy.dialects.mysql import BIT
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import ReflectedForeignKeyConstraint
@@ -63,7 +49,7 @@ _KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
     (types.String, "text"),
 )
 # An INTEGER PRIMARY KEY is SQLite's own number of the row: of all keys it alone has no index.
-_NUMBERED_BY_SQLITE = text(
+_NUMBERED_BY_SQLITE = sa.text(
     "SELECT m.name, k.name FROM sqlite_master m JOIN pragma_table_info(m.name) k ON k.pk = 1"
     " WHERE m.type = 'table' AND NOT EXISTS"
     " (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk')"
@@ -154,7 +140,7 @@ async def _connect(engine: Engine, address: URL) -> None:
 def _structure(connection: Connection) -> Database:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # types that SQLAlchemy does not know are no matter here
-        inspector = inspect(connection)
+        inspector = sa.inspect(connection)
         numbered = set[tuple[str, str]]()
         if connection.dialect.name == "sqlite":
             numbered = {(name, key) for name, key in connection.execute(_NUMBERED_BY_SQLITE)}
@@ -237,14 +223,14 @@ def _sampled(bare: Table, connection: Connection) -> Table:
     The oldest rows are often unlike the newest.
     """
     bare_columns = bare.columns.values()
-    named = table(bare.name, *map(column, bare.columns), schema=bare.schema)
+    named = sa.table(bare.name, *map(column, bare.columns), schema=bare.schema)
     statement = select(*map(_shortened, bare_columns)).select_from(named)
     found = [*connection.execute(statement.limit(ROWS))]
     if len(found) == ROWS and len(bare.key) == 1:
-        found += connection.execute(statement.order_by(desc(column(bare.key[0]))).limit(ROWS))
+        found += connection.execute(statement.order_by(sa.desc(column(bare.key[0]))).limit(ROWS))
     seen = zip(*found, strict=True) if found else repeat(())
     filled = [_filled(connection, named, *each) for each in zip(bare_columns, seen, strict=False)]
-    some: Select[Any] = select(literal_column("1").label("one")).select_from(named)
+    some: sa.Select[Any] = select(sa.literal_column("1").label("one")).select_from(named)
     counted = select(func.count()).select_from(some.limit(MOST_COUNTED).subquery())
     rows = int(connection.execute(counted).scalar() or 0)
     return replace(bare, columns={each.name: each for each in filled}, rows=rows)
@@ -252,7 +238,7 @@ def _sampled(bare: Table, connection: Connection) -> Table:
 
 def _shortened(each: Column) -> Any:
     if each.kind == "nothing":
-        return literal_column("NULL")
+        return sa.literal_column("NULL")
     if each.kind == "text" and not each.codes and (each.length or LONGEST + 1) > LONGEST:
         return func.substr(column(each.name), 1, LONGEST)
     return column(each.name)

@@ -124,10 +124,11 @@ def _booking(catalog: Catalog, rows: RowsGuess) -> Members:
         if field in rows.fields:
             values |= _drafted(table.name, field, rows.fields[field])
     values |= _status(catalog, rows)
-    numbered = _numbered(source, values)
-    counter = next(_counters(source), None) if numbered is not None else None
-    if counter is not None and numbered is not None:
-        values[numbered] = {"sql": ":number"}, "TODO: how is the number written?"
+    numbered = (each for each in table.columns if each not in (*values, *key))
+    number = next((each for each in numbered if _is_number(source, each)), None)
+    counter = next(_counters(source), None) if number is not None else None
+    if counter is not None and number is not None:
+        values[number] = {"sql": ":number"}, "TODO: how is the number written?"
     reference = source.best("reference", least=0.7)
     column = table.columns[reference] if reference and reference not in values else None
     has_room = column and (column.length or REFERENCE_LENGTH) >= REFERENCE_LENGTH
@@ -219,12 +220,8 @@ def _counters(source: TableSource) -> Iterator[Members]:
             yield Members(sequence=(sequence, "guess"), name=("number", ""))
 
 
-def _numbered(source: TableSource, values: Members) -> str | None:
-    """The column with a number that people read."""
-    for column in source.table.columns:
-        if column in values or column in source.table.key:
-            continue
-        is_number = (column,) in source.table.unique and {*tokens(column)} & {"num", "nr", "no"}
-        if is_number or source.alike(column, NUMBERS) >= 0.8:
-            return column
-    return None
+def _is_number(source: TableSource, column: str) -> bool:
+    """Whether it looks like a number that people read."""
+    is_unique = (column,) in source.table.unique
+    is_number = is_unique and not {"num", "nr", "no"}.isdisjoint(tokens(column))
+    return is_number or source.alike(column, NUMBERS) >= 0.8

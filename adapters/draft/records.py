@@ -1,6 +1,6 @@
 """What is known of one resource alone: names and addresses, deaths, ends, sums and batches."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from adapters.draft.columns import TIMES
@@ -27,20 +27,18 @@ def _clients(of: ResourceGuess) -> None:
         if of.source.alike(column, PHRASES[part]) >= 0.8 and column not in used
     )
     if len(parts) > 1:
-        of.fields["address"] = _joined(of, address, parts, ", ")
+        of.fields["address"] = _joined(address, map(of.source.column, parts), ", ")
 
 
-def _joined(of: ResourceGuess, guess: Guess, columns: Mapping[str, object], by: str) -> Guess:
+def _joined(guess: Guess, sql: Iterable[str], by: str = " ") -> Guess:
     """The columns as one text."""
-    given = {"as": "joined text", "separator": by}
-    return replace(guess, sql=tuple(map(of.source.column, columns)), parameters=given)
+    return replace(guess, sql=tuple(sql), parameters={"as": "joined text", "separator": by})
 
 
 def _last_name(of: ResourceGuess, last: Guess) -> Guess:
     """One column such as `Last,First`; companies; a prefix such as `van der` in its own column."""
-    values = (
-        [str(v) for v in of.table.columns[last.name].seen if v] if ":" not in last.column else []
-    )
+    seen = of.table.columns[last.name].seen if ":" not in last.column else ()
+    values = [str(each) for each in seen if each]
     if "firstName" not in of.fields and sum("," in v for v in values) > 0.6 * len(values):
         given = {"as": "part of text", "separator": ","}
         why = "the part behind the comma"
@@ -52,8 +50,7 @@ def _last_name(of: ResourceGuess, last: Guess) -> Guess:
         last = replace(last, sql=_or_company(str(last.sql), of.source.column(str(company))))
     prefix = of.source.best("name_prefix", ("text",), least=0.8)
     if prefix is not None and not last.parameters:
-        given = {"as": "joined text", "separator": " "}
-        last = replace(last, sql=(of.source.column(prefix), str(last.sql)), parameters=given)
+        last = _joined(last, (of.source.column(prefix), str(last.sql)))
     return last
 
 
@@ -68,7 +65,7 @@ def _vets(of: ResourceGuess) -> None:
     if first is not None and last is not None and first != last:
         name = of.source.guess(last, 0.85, "first and last name")
         names = dict.fromkeys(part for part in parts.values() if part)
-        of.fields["name"] = _joined(of, name, names, " ")
+        of.fields["name"] = _joined(name, map(of.source.column, names))
 
 
 def _patients(of: ResourceGuess) -> None:

@@ -32,10 +32,9 @@ def phrases(text: str) -> Phrases:
     return tuple(words for phrase in text.split(",") if (words := tokens(phrase)))
 
 
-def likeness(name: Sequence[str], wanted: Iterable[Sequence[str]]) -> float:
+def likeness(name: Tokens, wanted: Iterable[Tokens]) -> float:
     """How alike the words of a name are to the best of the phrases, from 0 to 1."""
-    own = tuple(name)
-    return max((_likeness(own, tuple(phrase)) for phrase in wanted), default=0.0) if own else 0.0
+    return max((_likeness(name, phrase) for phrase in wanted), default=0.0) if name else 0.0
 
 
 @lru_cache(REMEMBERED)
