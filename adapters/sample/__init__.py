@@ -29,8 +29,6 @@ __all__ = ["MAPPING", "SCHEMA", "create", "make_tables"]
 MAPPING = Path(__file__).with_name("clinic.yaml")
 SCHEMA = Path(__file__).with_name("schema.sql")
 
-Tables = Mapping[str, Sequence[Row]]
-
 
 def create(path: Path, *, today: date, seed: int = 1987) -> None:
     """Write the clinic as it looks on `today` to a new file; the same arguments, the same clinic.
@@ -42,11 +40,22 @@ def create(path: Path, *, today: date, seed: int = 1987) -> None:
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
-        _write(connection, make_tables(today, seed))
+        tables = make_tables(today, seed)
+        # schema and rows in one transaction, left to the file's own journal
+        # nosemgrep: sql-is-never-put-together-as-text - a file of ours
+        connection.executescript("BEGIN;\n" + SCHEMA.read_text(encoding="utf-8"))
+        for table, rows in tables.items():
+            marks = ", ".join("?" * len(rows[0]))
+            # nosemgrep: sql-is-never-put-together-as-text - tables of ours
+            connection.executemany(
+                f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608 - our own table names
+                rows,
+            )
+        connection.execute("COMMIT")
     part.rename(path)
 
 
-def make_tables(today: date, seed: int) -> Tables:
+def make_tables(today: date, seed: int) -> Mapping[str, Sequence[Row]]:
     """Every table's rows by its name.
 
     Each part draws from its own stream, so that a change to one leaves the others as they were.
@@ -62,15 +71,17 @@ def make_tables(today: date, seed: int) -> Tables:
     roster = make_roster(stream("hours"), persons)
     bookings = Desk(stream("diary"), herd, lingering(persons)).bookings(roster)
     consults = make_consults(stream("consults"), bookings, roster, herd)
-    stock = make_stock(stream("stock"), of_kind(persons, "F", active=True))
-    sales = make_sales(stream("sales"), clients, stock.wares, herd, bookings, consults)
+    articles, lots, thresholds, wares = make_stock(
+        stream("stock"), of_kind(persons, "F", active=True)
+    )
+    sales = make_sales(stream("sales"), clients, wares, herd, bookings, consults)
     return {
         "PERSONNES": persons,
         "COORDONNEES": make_contacts(stream("contacts"), persons),
         "ESPECES": words.SPECIES,
         "ANIMAUX": herd.animals,
         "PROPRIETAIRES": herd.ownerships,
-        "CHAMPS_SUPPL": numbered(make_extras(stream("extras"), herd.animals) + stock.extras),
+        "CHAMPS_SUPPL": numbered(make_extras(stream("extras"), herd.animals) + thresholds),
         "TYPES_RDV": words.KINDS,
         "RDV": bookings,
         "COMPTEURS": [("RDV", LAST_NUMBER_BEFORE + len(bookings))],
@@ -79,20 +90,6 @@ def make_tables(today: date, seed: int) -> Tables:
         "ABSENCES": roster.absences,
         "CONSULTATIONS": consults,
         **make_accounts(stream("billing"), sales),
-        "ARTICLES": stock.articles,
-        "LOTS": stock.lots,
+        "ARTICLES": articles,
+        "LOTS": lots,
     }
-
-
-def _write(connection: sqlite3.Connection, tables: Tables) -> None:
-    """Schema and rows in one transaction, left to the file's own journal."""
-    # nosemgrep: sql-is-never-put-together-as-text - a file of ours
-    connection.executescript("BEGIN;\n" + SCHEMA.read_text(encoding="utf-8"))
-    for table, rows in tables.items():
-        marks = ", ".join("?" * len(rows[0]))
-        # nosemgrep: sql-is-never-put-together-as-text - tables of ours
-        connection.executemany(
-            f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608 - our own table names
-            rows,
-        )
-    connection.execute("COMMIT")

@@ -144,10 +144,6 @@ class Item(NamedTuple):
     def net(self) -> int:
         return self.tenths * self.ware.cents // 10
 
-    @property
-    def tax(self) -> int:
-        return self.net * self.ware.rate // 100
-
 
 class Sale(NamedTuple):
     """What one invoice is about; sums in cents."""
@@ -160,7 +156,8 @@ class Sale(NamedTuple):
     @property
     def totals(self) -> tuple[int, int, int]:
         """Without the tax, the tax, and with it."""
-        net, tax = sum(item.net for item in self.items), sum(item.tax for item in self.items)
+        net = sum(item.net for item in self.items)
+        tax = sum(item.net * item.ware.rate // 100 for item in self.items)
         return net, tax, net + tax
 
 

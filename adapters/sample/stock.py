@@ -1,38 +1,32 @@
 """The shelves of the sample clinic: articles, their lots, and the thresholds for ordering anew."""
 
 from datetime import timedelta
-from typing import NamedTuple
 
 from adapters.sample.people import Person
 from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, money, numbered, quantity
 from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Level, Ware
 
 
-class Stock(NamedTuple):
-    """ARTICLES, LOTS, CHAMPS_SUPPL without its keys, and the wares that invoices are made of."""
+def make_stock(
+    rng: Chance, suppliers: list[Person]
+) -> tuple[list[Row], list[Row], list[Row], list[Ware]]:
+    """ARTICLES, LOTS, CHAMPS_SUPPL without its keys, and the wares that invoices are made of.
 
-    articles: list[Row]
-    lots: list[Row]
-    extras: list[Row]
-    wares: list[Ware]
-
-
-def make_stock(rng: Chance, suppliers: list[Person]) -> Stock:
-    """All articles with a level each, shuffled so that nothing can be told from an id."""
+    Articles have a level each, and are shuffled so that nothing can be told from an id.
+    """
     goods, retired = (
-        [(item, n, _ware(item, n)) for item in items for n in range(len(item.variants))]
+        [(item, _ware(item, n)) for item in items for n in range(len(item.variants))]
         for items in (GOODS, RETIRED_GOODS)
     )
     pairs = list(zip(goods + retired, _levels(rng, len(goods)) + LEVELS["retired"], strict=True))
     rng.shuffle(pairs)
-    stock = Stock([], [], [], [ware for *_, ware in goods])
-    lots: list[Row] = []
-    for number, ((item, _, ware), (tenths, threshold)) in enumerate(pairs, 1):
-        stock.articles.append(_article(rng, number, item, ware, suppliers))
+    articles, lots, extras = list[Row](), list[Row](), list[Row]()
+    for number, ((item, ware), (tenths, threshold)) in enumerate(pairs, 1):
+        articles.append(_article(rng, number, item, ware, suppliers))
         lots += [(number, *lot) for lot in _lots(rng, tenths)]
         if threshold is not None:
-            stock.extras.append(("ARTICLES", number, "SEUIL", "N", str(threshold)))
-    return stock._replace(lots=numbered(lots))
+            extras.append(("ARTICLES", number, "SEUIL", "N", str(threshold)))
+    return articles, numbered(lots), extras, [ware for _, ware in goods]
 
 
 def _levels(rng: Chance, count: int) -> list[Level]:
