@@ -71,9 +71,8 @@ def make_tables(today: date, seed: int) -> Mapping[str, Sequence[Row]]:
     roster = make_roster(stream("hours"), persons)
     bookings = Desk(stream("diary"), herd, lingering(persons)).bookings(roster)
     consults = make_consults(stream("consults"), bookings, roster, herd)
-    articles, lots, thresholds, wares = make_stock(
-        stream("stock"), of_kind(persons, "F", active=True)
-    )
+    suppliers = of_kind(persons, "F", active=True)
+    articles, lots, thresholds, wares = make_stock(stream("stock"), suppliers)
     sales = make_sales(stream("sales"), clients, wares, herd, bookings, consults)
     return {
         "PERSONNES": persons,
