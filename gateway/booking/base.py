@@ -24,11 +24,6 @@ LEFT = {"state": "unknown", "owner": None}
 _CLOSED = {"owner": None, "draft": None, "outcome": None}
 # Why a booking that was made is not told of.
 ANOTHERS = "another booking was given the same appointment"
-# What is kept of a draft: neither its reference, which the row has, nor what it may name.
-_KEPT = (
-    *("client_id", "patient_id", "vet_id", "scheduled_at"),
-    *("appointment_type_id", "reason", "is_urgent", "now"),
-)
 _drafts = msgspec.json.Decoder(Draft)
 # What became of a row: the values to write, or None where it is to go.
 Outcome = Mapping[str, Any] | None
@@ -100,10 +95,7 @@ class LostClaim(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """A row as it was read; `mine` where this call has just claimed it, `fresh` by writing it.
-
-    Its `id` is None where nobody knows whether it was written.
-    """
+    """A row as it was read; its `id` is None where nobody knows whether it was written."""
 
     id: int | None = None
     key_id: str
@@ -123,8 +115,6 @@ class LedgerRow:
     claim: str
     sender: str | None = None
     sent_at: datetime | None = None
-    mine: bool = False
-    fresh: bool = False
 
     @classmethod
     def intended(cls, request: BookingRequest, owner: str, claim: str) -> Self:
@@ -140,7 +130,7 @@ class LedgerRow:
             vet_id=draft.vet_id,
             starts_at=draft.scheduled_at,
             ends_at=draft.scheduled_at + request.lasts,
-            draft=msgspec.json.encode({name: getattr(draft, name) for name in _KEPT}),
+            draft=msgspec.json.encode(replace(draft, only={})),  # not what it may name
             owner=owner,
             claim=claim,
         )

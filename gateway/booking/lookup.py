@@ -32,26 +32,6 @@ MOST = 10_000
 SLACK = timedelta(hours=1, minutes=5)
 
 
-async def look(
-    rows: LedgerRows, adapter: Adapter, draft: Draft, row: LedgerRow, *, told: bool
-) -> Record | None:
-    """What the attempt left behind, and the row now holds; None where it left nothing so far.
-
-    An appointment that another row holds is somebody else's. OutcomeUnknown where the practice
-    system can't be asked; StoreError; LostClaim.
-    """
-    try:
-        found = await adapter.find_appointments(draft, row.created_at - SLACK)
-    except AdapterError as error:
-        raise OutcomeUnknown("the practice system can't be asked") from error
-    except Exception as error:
-        raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
-    for record in found:
-        if await rows.write(row, done(record, told=told)):
-            return record
-    return None
-
-
 class _FirstSeen(Struct):
     boot: str
     since: dict[str, float]
@@ -137,6 +117,25 @@ class UnknownBookings:
         if seconds > 0:
             raise Unavailable(ceil(seconds))
 
+    async def find(
+        self, row: LedgerRow, adapter: Adapter, draft: Draft, *, told: bool = True
+    ) -> Record | None:
+        """What the attempt left behind, and the row now holds; None where it left nothing so far.
+
+        An appointment that another row holds is somebody else's. OutcomeUnknown where the practice
+        system can't be asked; StoreError; LostClaim.
+        """
+        try:
+            found = await adapter.find_appointments(draft, row.created_at - SLACK)
+        except AdapterError as error:
+            raise OutcomeUnknown("the practice system can't be asked") from error
+        except Exception as error:
+            raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
+        for record in found:
+            if await self._rows.write(row, done(record, told=told)):
+                return record
+        return None
+
     async def look(self, row: LedgerRow, adapter: Adapter) -> float:
         """Settle the row where that is possible now; the seconds until it can be settled.
 
@@ -147,7 +146,7 @@ class UnknownBookings:
         if draft is None:  # only people can look it up; the reconciler tells them
             return AGAIN
         try:
-            found = await look(self._rows, adapter, draft, row, told=False)
+            found = await self.find(row, adapter, draft, told=False)
             if found is not None:
                 self._events.report("booking_made", appointment=str(found.get("id")))
                 return 0.0

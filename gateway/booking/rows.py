@@ -1,13 +1,13 @@
 """The rows of the ledger: what is read and written of them, each in one bounded transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import CursorResult, and_, delete, exists, func, insert, or_, select, text, update
+from sqlalchemy import Row, Select, and_, delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -24,7 +24,7 @@ from gateway.booking.base import (
     Outcome,
     digest_of,
 )
-from gateway.store.base import BoundedStore, Store
+from gateway.store.base import BoundedStore, Store, changed
 from gateway.store.tables import adding, bookings, resolved_bookings
 
 KEPT = timedelta(hours=24)
@@ -38,14 +38,11 @@ _TURN = text(
 )
 _row = bookings.c
 _IS_BETWEEN, _IS_SETTLED = _row.state.in_(BETWEEN), _row.state.in_(SETTLED)
+_IS_UNKNOWN = _row.state == "unknown"
 # The rows that a request without an Idempotency-Key may find: undecided, or made and never told.
 _UNTOLD = _row.idempotency_digest.is_(None) & or_(
     _IS_BETWEEN,
     and_(_row.state == "done", _row.outcome == FOUND, _row.record.is_not(None)),
-)
-_KEPT_WHEN_GONE = (
-    *("key_id", "idempotency_digest", "fingerprint", "created_at", "reference"),
-    *("vet_id", "starts_at", "ends_at", "draft", "sent_at"),
 )
 
 
@@ -71,8 +68,8 @@ class LedgerRows:
 
     async def read(self, row: LedgerRow) -> LedgerRow | None:
         """The same as it is now; None where it is gone."""
-        found = await self._read(_row.id == row.id, _row.reference == row.reference)
-        return found[0] if found else None
+        same = _row.id == row.id, _row.reference == row.reference
+        return next(iter(await self._read(*same)), None)
 
     async def between(self, owner: str | None = None) -> Sequence[LedgerRow]:
         """All that is under way or not known, or what one process is at work on; oldest first."""
@@ -80,38 +77,38 @@ class LedgerRows:
 
     async def in_doubt(self, row: LedgerRow) -> Sequence[LedgerRow]:
         """The others that nobody works on and nobody knows of, for its vet at its time."""
-        is_left = and_(_row.state == "unknown", _row.owner.is_(None))
+        is_left = _IS_UNKNOWN & _row.owner.is_(None)
         return await self._read(_overlaps(row), is_left, _row.id != row.id)
 
     async def made(self, key_id: str, allowance: Allowance) -> int:
         """How many bookings a key has certainly made of its allowance."""
-        return int((await self._select(_made(key_id, allowance)))[0][0])
+        return int((await self._store.rows(_made(key_id, allowance)))[0][0])
 
     async def has_untold(self, key_id: str) -> bool:
         """Whether a request without an Idempotency-Key may find a booking nobody was told of."""
-        untold = exists().where(_row.key_id == key_id, _UNTOLD)
-        return bool((await self._select(select(untold)))[0][0])
+        untold = select(_row.id).where(_row.key_id == key_id, _UNTOLD).limit(1)
+        return bool(await self._store.rows(untold))
 
     async def unknown(self) -> Sequence[tuple[str, datetime, datetime]]:
         """Vet, start and end of all that may or may not have been booked."""
         columns = select(_row.vet_id, _row.starts_at, _row.ends_at)
-        return [(*found,) for found in await self._select(columns.where(_row.state == "unknown"))]
+        return [(*found,) for found in await self._store.rows(columns.where(_IS_UNKNOWN))]
 
     async def oldest_unknown(self, most: int) -> Sequence[LedgerRow]:
         """Those that may or may not have been booked; one with an owner is being looked up."""
-        is_unknown = _row.state == "unknown"
-        return await self._store.glance(lambda connection: _rows(connection, is_unknown, most=most))
+        return await self._read(_IS_UNKNOWN, most=most)
 
     async def latest_resolved(self, since: datetime, most: int) -> Sequence[Any]:
         """How those ended that did since then: rows of the table of these, the latest first."""
         at = resolved_bookings.c.resolved_at
         wanted = select(resolved_bookings).where(at >= since)
-        return await self._select(wanted.order_by(at.desc()).limit(most))
+        return await self._store.rows(wanted.order_by(at.desc()).limit(most))
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
         """How many rows are in each state, and since when the oldest is unknown."""
         columns = select(_row.state, func.count(), func.min(_row.created_at))
-        found = {state: told for state, *told in await self._select(columns.group_by(_row.state))}
+        rows = await self._store.rows(columns.group_by(_row.state))
+        found = {state: told for state, *told in rows}
         counts = {state: found.get(state, (0,))[0] for state in STATES}
         return counts, found.get("unknown", (0, None))[1]
 
@@ -125,20 +122,17 @@ class LedgerRows:
         use up the caller's allowance. None where another call with the same Idempotency-Key was
         quicker. LimitExceeded where the allowance is used up.
         """
-        columns = {name: value for name, value in asdict(row).items() if name in _row}
-        del columns["id"]
 
         async def inserted(connection: AsyncConnection) -> LedgerRow:
             await _take_turn(connection, row.vet_id)
             undecided = await _check_allowance(connection, request)
             if undecided is not None:
                 return undecided
-            for other in await _rows(connection, _overlaps(row)):
+            for other in _told(await connection.execute(_wanted(_overlaps(row)))):
                 if waits or other.state == "unknown" or other.is_like(request):
                     return other
-            result = await connection.execute(insert(bookings).values(columns))
-            row_id = result.inserted_primary_key[0]  # type: ignore[index]  # one row
-            return replace(row, id=row_id, mine=True, fresh=True)
+            result = await connection.execute(insert(bookings).values(_columns(row)))
+            return replace(row, id=result.inserted_primary_key[0])  # type: ignore[index]  # one row
 
         try:
             return await self._store.transact(inserted)
@@ -149,8 +143,8 @@ class LedgerRows:
         """The row, if it is still as it was read: from now on it is the owner's, and not known."""
         values = {"owner": owner, "claim": claim, "state": "unknown"}
         change = update(bookings).where(_is_as_read(row)).values(values)
-        is_taken = await self._store.transact(lambda connection: _is_changed(connection, change))
-        return replace(row, **values, mine=True) if is_taken else None  # type: ignore[arg-type]
+        is_taken = await self._store.transact(lambda connection: changed(connection, change))
+        return replace(row, **values) if is_taken else None  # type: ignore[arg-type]
 
     async def restore(self, row: LedgerRow, outcome: Mapping[str, Any]) -> bool:
         """Write what came of a row that is gone; False where its appointment is another row's.
@@ -158,15 +152,14 @@ class LedgerRows:
         LostClaim where its key has another row by now. Its claim is a new one, and its sender
         nobody: since when the old one is not known says nothing about it.
         """
-        values = {name: getattr(row, name) for name in _KEPT_WHEN_GONE}
-        values |= {"claim": token_hex(16), "sender": token_hex(16)}
+        values = _columns(row) | {"claim": token_hex(16), "sender": token_hex(16), **outcome}
         made = outcome.get("appointment_id")
 
         async def restored(connection: AsyncConnection) -> bool:
             await _take_turn(connection, row.vet_id)
             if await _is_held(connection, made):
                 return False
-            await connection.execute(insert(bookings).values(values | dict(outcome)))
+            await connection.execute(insert(bookings).values(values))
             # whoever let it go may have said that it was not made
             if made is None:
                 told = resolved_bookings.c.reference == row.reference
@@ -195,7 +188,7 @@ class LedgerRows:
                 await _take_turn(connection, row.vet_id)
                 if await _is_held(connection, outcome["appointment_id"], but=row.id):
                     return False
-            if not await _is_changed(connection, change):
+            if not await changed(connection, change):
                 raise LostClaim
             if row.state == "unknown" and (outcome is None or outcome["state"] in SETTLED):
                 await _note(connection, row, outcome)
@@ -206,23 +199,22 @@ class LedgerRows:
     async def tell(self, row: LedgerRow) -> bool:
         """Whether it is this call that tells of a booking that was found."""
         this = and_(_row.id == row.id, _row.outcome == FOUND)
-        return await self._change(update(bookings).where(this).values(outcome=None))
+        return await self._store.change(update(bookings).where(this).values(outcome=None)) == 1
 
     async def mark_untold(self, key_id: str, appointment_id: str) -> None:
         """A booking without an Idempotency-Key that was not told after all: as if it was found."""
         made = and_(_row.key_id == key_id, _row.appointment_id == appointment_id)
         this = made & _row.idempotency_digest.is_(None) & (_row.state == "done")
-        await self._change(update(bookings).where(this).values(outcome=FOUND))
+        await self._store.change(update(bookings).where(this).values(outcome=FOUND))
 
     async def abandon(self, row: LedgerRow) -> None:
         """What becomes of a row that nobody works on: what was intended goes, all else is unknown.
 
         Nothing where it has changed since it was read.
         """
-        same = _is_as_read(row)
         is_intended = row.state == "intended"
         change = delete(bookings) if is_intended else update(bookings).values(LEFT)
-        await self._change(change.where(same))
+        await self._store.change(change.where(_is_as_read(row)))
 
     async def purge(self, now: datetime) -> None:
         """Forget what is older than a day.
@@ -244,24 +236,21 @@ class LedgerRows:
 
         await self._store.run(purged)
 
-    async def _change(self, change: Any) -> bool:
-        return await self._store.run(lambda connection: _is_changed(connection, change))
-
-    async def _select(self, wanted: Any) -> Sequence[Any]:
-        async def read(connection: AsyncConnection) -> Sequence[Any]:
-            return (await connection.execute(wanted)).all()
-
-        return await self._store.glance(read)
-
-    async def _read(self, *which: Any) -> Sequence[LedgerRow]:
-        return await self._store.glance(lambda connection: _rows(connection, *which))
+    async def _read(self, *which: Any, most: int | None = None) -> Sequence[LedgerRow]:
+        return _told(await self._store.rows(_wanted(*which).limit(most)))
 
 
-async def _rows(
-    connection: AsyncConnection, *which: Any, most: int | None = None
-) -> Sequence[LedgerRow]:
-    wanted = select(bookings).where(*which).order_by(_row.id).limit(most)
-    return [LedgerRow(**row) for row in (await connection.execute(wanted)).mappings()]
+def _wanted(*which: Any) -> Select[Any]:
+    return select(bookings).where(*which).order_by(_row.id)
+
+
+def _told(found: Iterable[Row[Any]]) -> Sequence[LedgerRow]:
+    return [LedgerRow(**row._asdict()) for row in found]
+
+
+def _columns(row: LedgerRow) -> dict[str, Any]:
+    """What is written of it; its id is the database's."""
+    return {name: value for name, value in asdict(row).items() if name != "id"}
 
 
 def _is_claimed(row: LedgerRow) -> Any:
@@ -317,18 +306,13 @@ async def _check_allowance(
         return None
     await _take_turn(connection, key_id, first=TURNS)
     # before those made: one that is settled between the two statements counts in both, not in none
-    undecided = await _rows(connection, _of_day(key_id, allowance), _IS_BETWEEN)
+    of_day = _wanted(_of_day(key_id, allowance), _IS_BETWEEN)
+    undecided = _told(await connection.execute(of_day))
     made = int((await connection.execute(_made(key_id, allowance))).scalar_one())
     allowance.check(made, request.now())
     if made + len(undecided) < allowance.most:
         return None
     return min(undecided, key=lambda row: row.state == "unknown")
-
-
-async def _is_changed(connection: AsyncConnection, change: Any) -> bool:
-    """Whether there was a row to change."""
-    result: CursorResult[Any] = await connection.execute(change)
-    return result.rowcount == 1
 
 
 async def _is_held(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from sqlalchemy import CursorResult, delete, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from gateway.background import Periodic
 from gateway.store.base import Store, StoreError
@@ -84,14 +84,12 @@ class Owners:
 
     async def others(self) -> list[str]:
         """Who said that it lives, beside this one. StoreError."""
-        async with self._store.glance() as connection:
-            wanted = select(presence.c.id).where(presence.c.id != self.me)
-            return list((await connection.execute(wanted)).scalars())
+        wanted = select(presence.c.id).where(presence.c.id != self.me)
+        return [row.id for row in await self._store.rows(wanted)]
 
     async def forget(self, owner: str) -> None:
         """Leave nothing of one that is dead. StoreError."""
-        async with self._store.begin() as connection:
-            await connection.execute(delete(presence).where(presence.c.id == owner))
+        await self._store.change(delete(presence).where(presence.c.id == owner))
         with contextlib.suppress(OSError):
             self._lock_of(owner).unlink()
         self._seen.pop(owner, None)
@@ -111,9 +109,8 @@ class Owners:
         if seen is None or self._clock() - seen.looked >= LOOK:
             # until it has been read again nothing is known: the other could not write then, either
             self._seen.pop(owner, None)
-            async with self._store.glance() as connection:
-                wanted = select(presence.c.counter).where(presence.c.id == owner)
-                counter = (await connection.execute(wanted)).scalar_one_or_none()
+            wanted = select(presence.c.counter).where(presence.c.id == owner)
+            counter = next((row.counter for row in await self._store.rows(wanted)), None)
             now = since = self._clock()
             if seen is not None and seen.counter == counter and now - seen.looked <= GAP:
                 since = seen.since
@@ -121,14 +118,10 @@ class Owners:
         return seen.looked - seen.since >= SILENCE
 
     async def _beat(self) -> None:
-        this = update(presence).where(presence.c.id == self.me)
-        async with self._store.begin() as connection:
-            done: CursorResult[None] = await connection.execute(
-                this.values(counter=presence.c.counter + 1)
-            )
-            if not done.rowcount:
-                new = {"id": self.me, "host": platform.node(), "pid": os.getpid(), "counter": 0}
-                await connection.execute(insert(presence).values(new))
+        own = update(presence).where(presence.c.id == self.me)
+        if not await self._store.change(own.values(counter=presence.c.counter + 1)):
+            new = {"id": self.me, "host": platform.node(), "pid": os.getpid(), "counter": 0}
+            await self._store.change(insert(presence).values(new))
 
 
 def _locked(run: Path, name: str) -> int:

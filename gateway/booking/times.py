@@ -163,8 +163,8 @@ class StoredTimes:
         row = {"appointment_id": appointment, "starts_at": begins, "ends_at": ends}
 
         async def added(connection: AsyncConnection) -> None:
-            new = adding(connection, booked_times).on_conflict_do_nothing()
-            await connection.execute(new, row)
+            new = adding(connection, booked_times).values(row)
+            await connection.execute(new.on_conflict_do_nothing())
 
         try:
             await self._store.run(added)
@@ -175,8 +175,7 @@ class StoredTimes:
         """Those that are known."""
         wanted = select(booked_times).where(booked_times.c.appointment_id.in_(appointments))
         try:
-            async with self._store.begin() as connection:
-                rows = (await connection.execute(wanted)).all()
+            rows = await self._store.rows(wanted)
         except StoreError as error:
             raise BackendUnavailable(f"booked times cannot be looked up: {error}") from error
         return {row.appointment_id: (row.starts_at, row.ends_at) for row in rows}

@@ -73,24 +73,22 @@ class Store:
             return await work(connection)
 
     async def rows(self, statement: Any) -> Sequence[Any]:
-        """What one statement finds; else as `begin`."""
-        async with self.begin() as connection:
+        """What one statement that only reads finds, as cheap as can be; else as `begin`."""
+        async with self.glance() as connection:
             return (await connection.execute(statement)).all()
 
     async def change(self, statement: Any) -> int:
         """How many rows one statement changed or deleted; else as `begin`."""
         async with self.begin() as connection:
-            return (await connection.execute(statement)).rowcount
+            return await changed(connection, statement)
 
     def glance(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A connection for one statement that only reads, as cheap as can be; else as `begin`."""
+        """A connection for statements that only read, each by itself; else as `begin`."""
         return self.begin()
 
-    @asynccontextmanager
-    async def alone(self) -> AsyncIterator[AsyncConnection]:
+    def alone(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A transaction beside which no other process migrates."""
-        async with self.begin() as connection:
-            yield connection
+        raise NotImplementedError
 
     async def version(self) -> str | None:
         """The migration at which the tables are; None where there is no store yet."""
@@ -128,9 +126,8 @@ class Store:
 
     async def meta(self, name: str) -> str | None:
         """A thing that was set; None where it was not."""
-        async with self.begin() as connection:
-            found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
-            return found.scalar_one_or_none()
+        found = await self.rows(select(meta.c.value).where(meta.c.name == name))
+        return found[0].value if found else None
 
     async def set_meta(self, name: str, value: str, over: Any = None) -> str:
         """Set it, where it is not set or `over` holds of what it was; what it is then."""
@@ -199,14 +196,18 @@ class BoundedStore:
         async with self.taken():
             return await self._store.run(work)
 
-    async def glance(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """What work of one statement that only reads gives, in time."""
+    async def rows(self, statement: Any) -> Sequence[Any]:
+        """What one statement that only reads finds, in time."""
 
-        async def looked() -> T:
-            async with self.taken(), self._store.glance() as connection:
-                return await work(connection)
+        async def found() -> Sequence[Any]:
+            async with self.taken():
+                return await self._store.rows(statement)
 
-        return await in_time(looked())
+        return await in_time(found())
+
+    async def change(self, statement: Any) -> int:
+        """How many rows one statement changed or deleted, in time."""
+        return await self.run(lambda connection: changed(connection, statement))
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
@@ -244,6 +245,11 @@ async def in_time(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
     if not done:
         raise StoreError("the store does not answer in time")
     return task.result()
+
+
+async def changed(connection: AsyncConnection, statement: Any) -> int:
+    """How many rows the statement changed or deleted."""
+    return (await connection.execute(statement)).rowcount
 
 
 def _version(connection: Connection) -> str | None:
