@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, false, insert, inspect, select
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gateway.events import Sayable
@@ -170,8 +170,14 @@ class Store:
             raise
 
     def explain(self, error: Exception) -> StoreError:
-        """What went wrong, in a sentence."""
-        return StoreError(f"{self.place} can't be used ({type(error).__name__})")
+        """What went wrong, in a sentence; a driver's own words may quote what was to be stored."""
+        found = error.orig if isinstance(error, DBAPIError) else error
+        told = (found and self.remedy(found)) or f"can't be used ({type(found).__name__})"
+        return StoreError(f"{self.place} {told}")
+
+    def remedy(self, error: BaseException) -> str:
+        """What is the matter, and what to do; empty where the error does not tell."""
+        return ""
 
 
 class BoundedStore:
@@ -212,7 +218,13 @@ class BoundedStore:
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
         """A place among the few."""
-        self._check()
+        now = self._clock()
+        oldest = min(self._since.values(), default=now)
+        if now - oldest >= PATIENCE:
+            next_at = max(self._next_at, oldest + PATIENCE + REST)
+            if now < next_at:
+                raise StoreError("the store has not answered in time", next_at - now)
+            self._next_at = now + REST
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._places.acquire()
@@ -225,16 +237,6 @@ class BoundedStore:
         finally:
             del self._since[me]
             self._places.release()
-
-    def _check(self) -> None:
-        now = self._clock()
-        oldest = min(self._since.values(), default=now)
-        if now - oldest < PATIENCE:
-            return
-        next_at = max(self._next_at, oldest + PATIENCE + REST)
-        if now < next_at:
-            raise StoreError("the store has not answered in time", next_at - now)
-        self._next_at = now + REST
 
 
 async def in_time(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:

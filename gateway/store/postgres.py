@@ -64,7 +64,8 @@ class PostgresStore(Store):
         host, port = address.host or "127.0.0.1", address.port or 5432
         place = f"postgresql://{host}:{port}/{address.database or ''}"
         self._dsn = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        super().__init__(self._engine(STATEMENT, pool_size=CONNECTIONS, max_overflow=0), place)
+        pool = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": FREE}
+        super().__init__(self._engine(STATEMENT, **pool, pool_use_lifo=True), place)
 
     def _engine(self, statement: float, **pool: Any) -> AsyncEngine:
         async def connect(*_: Any, **__: Any) -> Any:
@@ -76,8 +77,6 @@ class PostgresStore(Store):
                 server_settings=_SETTINGS | limits,
             )
 
-        if "poolclass" not in pool:
-            pool |= {"pool_timeout": FREE, "pool_use_lifo": True}
         engine = create_async_engine(
             "postgresql+asyncpg://", connect_args={"async_creator_fn": connect}, **pool
         )
@@ -109,21 +108,20 @@ class PostgresStore(Store):
     async def alone(self) -> AsyncIterator[AsyncConnection]:
         """As every store; who comes later waits for the one that migrates."""
         patient = self._engine(PATIENCE, poolclass=NullPool)
-        try:
-            async with self._explained(), patient.begin() as connection:
-                await self._lock(connection)
-                yield connection
-        finally:
-            await patient.dispose()
-
-    async def _lock(self, connection: AsyncConnection) -> None:
         # asked for again and again: a wait within the server would look like one that hangs
         taken = select(func.pg_try_advisory_xact_lock(MIGRATING))
         deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not (await connection.execute(taken)).scalar_one():
-            if asyncio.get_running_loop().time() > deadline:
-                raise StoreError(f"another gateway has been changing the tables of {self.place}")
-            await asyncio.sleep(LOOK_AGAIN)
+        try:
+            async with self._explained(), patient.begin() as connection:
+                while not (await connection.execute(taken)).scalar_one():
+                    if asyncio.get_running_loop().time() > deadline:
+                        raise StoreError(
+                            f"another gateway has been changing the tables of {self.place}"
+                        )
+                    await asyncio.sleep(LOOK_AGAIN)
+                yield connection
+        finally:
+            await patient.dispose()
 
     async def ping(self) -> None:
         """StoreError where the store cannot be read, or takes no writes."""
@@ -131,24 +129,13 @@ class PostgresStore(Store):
         async with self.glance() as connection:
             await connection.execute(select(meta.c.name).limit(1))
             if (await connection.execute(select(read_only))).scalar_one() == "on":
-                raise self._store_error("25006")
+                raise StoreError(f"{self.place} {_REMEDIES['25006']}")
 
-    def explain(self, error: Exception) -> StoreError:
-        """PostgreSQL's own codes of errors tell the remedy; its words may quote what was stored."""
-        if isinstance(error, PoolTimeout):
-            return StoreError(f"{self.place} is busy: all connections to it are in use")
-        code = _code(error)
-        if code:
-            return self._store_error(code)
-        found = error.orig if isinstance(error, DBAPIError) else error
-        for kind, sentence in _UNREACHABLE:
-            if isinstance(found, kind):
-                return StoreError(f"{self.place} {sentence}")
-        return StoreError(f"{self.place} can't be used ({type(found).__name__})")
-
-    def _store_error(self, code: str) -> StoreError:
-        sentence = _REMEDIES.get(code) or _REMEDIES.get(code[:2]) or f"can't be used ({code})"
-        return StoreError(f"{self.place} {sentence}")
+    def remedy(self, error: BaseException) -> str:
+        """PostgreSQL's own codes of errors tell it."""
+        if code := _code(error):
+            return _REMEDIES.get(code) or _REMEDIES.get(code[:2]) or f"can't be used ({code})"
+        return next((told for kind, told in _UNREACHABLE if isinstance(error, kind)), "")
 
 
 _REMEDIES = {
@@ -168,6 +155,7 @@ _REMEDIES = {
 }
 # the more particular first: of these kinds some are some of the others
 _UNREACHABLE: tuple[tuple[type[BaseException], str], ...] = (
+    (PoolTimeout, "is busy: all connections to it are in use"),
     (TimeoutError, "did not answer in time"),
     (socket.gaierror, "can't be found: its host has no address"),
     (ConnectionRefusedError, "refuses connections: does PostgreSQL run there, and listen?"),

@@ -13,11 +13,11 @@ from shutil import disk_usage
 from typing import Any
 
 import aiosqlite
-from sqlalchemy import event, select
+from sqlalchemy import select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from gateway.identity import reason_of
 from gateway.store.base import Store, StoreError
 from gateway.store.tables import meta
 
@@ -56,11 +56,33 @@ def existing(path: Path) -> str:
 
 
 class _SyncConnection(sqlite3.Connection):
-    """A connection that rolls back when it is closed.
+    """A connection that is set up when it is opened, and rolls back when it is closed.
 
     SQLite keeps a transaction open until its last statement is freed. After a cancellation the
     traceback may hold that statement: until it is collected, no other connection can write.
     """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        try:
+            for pragma in _PRAGMAS:
+                self._set(pragma)
+        except sqlite3.Error:
+            self.close()
+            raise
+
+    def _set(self, pragma: str) -> None:
+        """Waiting where others begin a new file too: SQLite does not for its first log."""
+        deadline = time.monotonic() + WAIT_MS / 1000
+        while True:
+            try:
+                self.execute(pragma).close()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() >= deadline:
+                    raise
+                time.sleep(PAUSE)
+            else:
+                return
 
     def close(self) -> None:
         """Roll back what is not committed, and close; a second close does nothing."""
@@ -97,7 +119,6 @@ class SqliteStore(Store):
         # an address of parts: nothing in a path is taken for a mark of the address
         address = URL.create("sqlite+aiosqlite", database=str(path))
         super().__init__(create_async_engine(address, async_creator=self._open), str(path))
-        event.listen(self.engine.sync_engine, "connect", _prepare)
         # which file the open connections have: a name may lead to another one later
         self._file: tuple[int, int] | None = None
 
@@ -171,9 +192,9 @@ class SqliteStore(Store):
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
             raise StoreError(
-                f"{self.place} cannot be looked at: {reason}; run this as the gateway's own user"
+                f"{self.place} cannot be looked at: {reason_of(error)}; run this as the gateway's"
+                " own user"
             ) from error
         return await super().version() if has_bytes else None
 
@@ -192,23 +213,24 @@ class SqliteStore(Store):
             yield connection
 
     async def _open(self) -> aiosqlite.Connection:
-        address = existing(Path(self.place))
-        # the driver's thread outlives a file that cannot be opened: so that is tried before it
-        await asyncio.to_thread(lambda: sqlite3.connect(address, uri=True).close())
-        connect = partial(sqlite3.connect, address, uri=True, factory=_SyncConnection)
-        return await _AsyncConnection(connect, ROWS_AT_ONCE)
+        place = existing(Path(self.place))
+        connect = partial(sqlite3.connect, place, uri=True, factory=_SyncConnection)
+        connection = _AsyncConnection(connect, ROWS_AT_ONCE)
+        try:
+            return await connection
+        except Exception:  # its thread is not to outlive a file that cannot be opened
+            await connection.close()
+            raise
 
-    def explain(self, error: Exception) -> StoreError:
-        """SQLite's own names of errors tell the remedy."""
-        orig = error.orig if isinstance(error, DBAPIError) else error
-        name = getattr(orig, "sqlite_errorname", "") or ""
+    def remedy(self, error: BaseException) -> str:
+        """SQLite's own names of errors tell it."""
+        name = getattr(error, "sqlite_errorname", "") or ""
         for prefix, sentence in _REMEDIES.items():
             if name.startswith(prefix):
-                return StoreError(f"{self.place} {sentence}")
+                return sentence
         if not Path(self.place).parent.is_dir():
-            return StoreError(f"{self.place} can't be made: its folder does not exist")
-        # the driver's own words may quote what was to be stored
-        return StoreError(f"{self.place} can't be used ({name or type(orig).__name__})")
+            return "can't be made: its folder does not exist"
+        return name and f"can't be used ({name})"
 
 
 _REMEDIES = {
@@ -244,29 +266,3 @@ def _copy(source: Path, target: Path) -> None:
         closing(sqlite3.connect(existing(target), uri=True)) as copy,
     ):
         live.backup(copy)
-
-
-def _prepare(connection: Any, _: object) -> None:
-    try:
-        for pragma in _PRAGMAS:
-            _set(connection, pragma)
-    except sqlite3.Error:
-        connection.close()
-        raise
-
-
-def _set(connection: Any, pragma: str) -> None:
-    """Waiting where others begin a new file too: for its first write-ahead log SQLite does not."""
-    deadline = time.monotonic() + WAIT_MS / 1000
-    while True:
-        cursor = connection.cursor()
-        try:
-            cursor.execute(pragma)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() >= deadline:
-                raise
-        else:
-            return
-        finally:
-            cursor.close()
-        connection.run_async(lambda _: asyncio.sleep(PAUSE))

@@ -1,6 +1,7 @@
 """The tables of the gateway's own database. Times are ISO 8601 texts in UTC, of one length."""
 
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -76,16 +77,12 @@ def make(connection: Connection) -> None:
     connection.execute(insert(revisions), [{"name": name, "value": 0} for name in FOLLOWED])
 
 
-def _key(kind: Any, *names: str) -> list[Column[Any]]:
-    return [Column(name, kind, primary_key=True, autoincrement=False) for name in names]
+def _optional(kind: Any, *names: str, **options: Any) -> list[Column[Any]]:
+    return [Column(name, kind, **options) for name in names]
 
 
-def _required(kind: Any, *names: str, **options: Any) -> list[Column[Any]]:
-    return [Column(name, kind, nullable=False, **options) for name in names]
-
-
-def _optional(kind: Any, *names: str) -> list[Column[Any]]:
-    return [Column(name, kind) for name in names]
+_required = partial(_optional, nullable=False)
+_key = partial(_optional, primary_key=True, autoincrement=False)
 
 
 def _numbered() -> Column[int]:
