@@ -81,8 +81,8 @@ def read_secret(settings: Settings) -> bytes:
         mode = path.stat().st_mode
         text = path.read_text("ascii")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no ASCII text"
-        raise StartRefused(f"the sealing secret {path} cannot be read: {reason.lower()}") from error
+        reason = identity.reason_of(error)
+        raise StartRefused(f"the sealing secret {path} cannot be read: {reason}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise StartRefused(f"the sealing secret {path} is open to others: chmod 600 {path}")
     try:
@@ -102,7 +102,7 @@ def make_file(settings: Settings, state: str | None) -> None:
         with suppress(FileExistsError):
             identity.write_new(path, text)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = identity.reason_of(error)
         raise StartRefused(f"the sealing secret {path} cannot be written: {reason}") from error
 
 

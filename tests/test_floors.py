@@ -142,7 +142,12 @@ ROOMS_OF = {
     "redis": ("gateway.limits.redis", "adapters.wrappers.redis"),
     "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),
     "cryptography": ("gateway.pipeline.cursor", "adapters.wrappers.redis"),
-    "pydantic": ("gateway.settings", "gateway.cli.description", "adapters"),
+    "pydantic": (
+        "gateway.settings",
+        "gateway.state.backup",
+        "gateway.cli.description",
+        "adapters",
+    ),
 }
 MODULES = sorted([*ROOT.glob("gateway/**/*.py"), *ROOT.glob("adapters/**/*.py")])
 

@@ -182,8 +182,7 @@ def read_secrets(path: Path) -> tuple[AuditSecret, ...]:
         mode = path.stat().st_mode
         lines = content_of(path.read_text("ascii")).split()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no ASCII text"
-        raise StartRefused(f"the audit's key {path} cannot be read: {reason.lower()}") from error
+        raise StartRefused(f"the audit's key {path} cannot be read: {reason_of(error)}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise StartRefused(f"the audit's key {path} is open to others: chmod 600 {path}")
     try:

@@ -22,8 +22,14 @@ from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import has_fingerprint, read_secret
 from gateway.settings import Settings, StartRefused, configuration_file, load_settings
 from gateway.state import open_own_store, opened
-from gateway.state.backup import StateCheck, back_up, dump_told, verify_backup
-from gateway.state.manifest import Manifest, read
+from gateway.state.backup import (
+    Manifest,
+    StateCheck,
+    back_up,
+    dump_told,
+    read_manifest,
+    verify_backup,
+)
 from gateway.state.parts import StateParts, checked_parts
 from gateway.state.restore import (
     deeds_since,
@@ -72,7 +78,7 @@ def check(run: Run, folder: Path | None) -> None:
     A gateway may run meanwhile. Nothing is written.
     """
     if folder is not None:
-        manifest = read(folder)
+        manifest = read_manifest(folder)
         verified = verify_backup(folder, manifest)
         data, lines = _described(folder, manifest)
         data["problems"] = verified.problems
@@ -173,7 +179,7 @@ def restore_state(run: Run, folder: Path) -> None:
     are put back too, into the folder of --config. If a restore was interrupted, run the command
     again.
     """
-    manifest = read(folder)
+    manifest = read_manifest(folder)
     verified = verify_backup(folder, manifest)
     if verified.problems:
         _end_if_wrong(verified)
@@ -193,7 +199,7 @@ def restore_state(run: Run, folder: Path) -> None:
     missing = [
         f"{kept.original} is missing: copy it from {folder / kept.file}"
         for kept in (left_out(manifest, place) if place else ())
-        if not Path(kept.original).exists()
+        if not kept.original.exists()
     ]
     notes = [*missing, *notes]
     data, lines = _described(folder, manifest)

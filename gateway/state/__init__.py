@@ -16,7 +16,7 @@ from gateway.identity import META, new_identity, reason_of, write_identity
 from gateway.keys.store import KeyStore
 from gateway.sealing import is_own_secret, make_file
 from gateway.settings import Settings, StartRefused
-from gateway.state.parts import checked_parts
+from gateway.state.parts import StateParts, checked_parts
 from gateway.store import Store, open_store
 from gateway.store.base import HEAD
 
@@ -135,11 +135,7 @@ async def begin_state(settings: Settings, store: Store) -> None:
 
     StartRefused where its parts do not belong together, or one is gone; StoreError.
     """
-    parts = await checked_parts(settings, store)
-    make_folder(settings.state)
-    await store.migrate()
-    if parts.version != HEAD:
-        parts = await checked_parts(settings, store)
+    parts = await _migrated(settings, store, make=True)
     identity = await store.set_meta_once(META, parts.identity or new_identity())
     for part in parts.files:
         # one of before states had identities gets that of its state
@@ -150,15 +146,26 @@ async def begin_state(settings: Settings, store: Store) -> None:
         try:
             write_identity(Path(part.place), identity)
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no ASCII text"
-            raise StartRefused(f"{part} cannot be written: {reason.lower()}") from error
+            raise StartRefused(f"{part} cannot be written: {reason_of(error)}") from error
     if not parts.has_ids:
         make_file(settings, identity)
 
 
+async def _migrated(settings: Settings, store: Store, *, make: bool) -> StateParts:
+    """The checked parts, with tables of this version where there are any, or they may be made."""
+    parts = await checked_parts(settings, store)
+    if make:
+        make_folder(settings.state)
+    if make or parts.version is not None:
+        await store.migrate(make=make)
+        if parts.version != HEAD:
+            parts = await checked_parts(settings, store)
+    return parts
+
+
 async def open_state(settings: Settings, store: Store) -> None:
     """For everybody else: nothing is made. Else as `begin_state`."""
-    if not await _is_begun(settings, store):
+    if (await _migrated(settings, store, make=False)).version is None:
         raise StartRefused(
             f"there is no store at {store.place} yet: `clinic-gateway serve` makes it, and so does"
             " `clinic-gateway keys create`; or name another configuration with --config"
@@ -182,17 +189,8 @@ async def opened(settings: Settings, *, may_begin: bool = False) -> AsyncIterato
 async def opened_if_begun(settings: Settings) -> AsyncIterator[Store | None]:
     """The same; None where no state has begun here. StartRefused, StoreError."""
     async with aclosing(open_own_store(settings)) as store:
-        yield store if await _is_begun(settings, store) else None
-
-
-async def _is_begun(settings: Settings, store: Store) -> bool:
-    parts = await checked_parts(settings, store)
-    if parts.version is None:
-        return False
-    await store.migrate(make=False)
-    if parts.version != HEAD:
-        await checked_parts(settings, store)
-    return True
+        parts = await _migrated(settings, store, make=False)
+        yield None if parts.version is None else store
 
 
 def check_clock(now: Callable[[], datetime]) -> None:

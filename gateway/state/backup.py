@@ -1,47 +1,145 @@
 """Makes a backup of a state, beside a gateway that may run, and verifies one.
 
-The store is copied first, then the files: so these know no less than it does.
+The store is copied first, then the files: so these know no less than it does. The manifest is
+written last, so that half a backup has none. A copy is whole or not there, on disk, and for one
+account alone; nothing is overwritten.
 """
 
 import asyncio
+import json
+import os
 import pwd
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import file_digest
 from os.path import realpath
 from pathlib import Path
+from typing import Self
+
+from pydantic import AwareDatetime, BaseModel, model_validator
 
 from gateway import __version__
-from gateway.audit.chains import PLACE, Chains, Known, audit_folder, day_files, place_of
+from gateway.audit.chains import (
+    PLACE,
+    Chains,
+    Known,
+    audit_folder,
+    day_files,
+    place_of,
+    sync_folder,
+)
 from gateway.audit.entries import key_file, read_secrets
 from gateway.audit.verification import ChainVerdict, chains_in, elsewhere, verify
-from gateway.identity import META, identity_of, reason_of
+from gateway.identity import (
+    META,
+    Account,
+    content_of,
+    identity_of,
+    reason_of,
+    write_new,
+    write_pieces,
+)
 from gateway.policy.cases.run import cases_beside
 from gateway.sealing import META as FINGERPRINT
-from gateway.sealing import secret_file
+from gateway.sealing import has_fingerprint, secret_file
 from gateway.settings import Settings, StartRefused, shipped_policy
+from gateway.settings.kinds import read_sealing_secret
 from gateway.state import open_own_store
-from gateway.state.manifest import (
-    AUDIT,
-    CONFIGURATION,
-    KEY,
-    SEALING,
-    STORE,
-    BackupFile,
-    Manifest,
-    backup_file,
-    copy_file,
-    is_secret,
-    new_folder,
-    write,
-)
 from gateway.state.parts import checked_parts
 from gateway.store import Store, open_store
 from gateway.store.base import HEAD
 
+FILE = "manifest.json"
+FORMAT = 1
 STORE_FILE = "gateway.db"
+# What a file of a backup is.
+STORE, SEALING, CONFIGURATION = "store", "sealing", "configuration"
+KEY, AUDIT = "audit key", "audit"
+
+
+class BackupFile(BaseModel, frozen=True, strict=True):
+    """A file of a backup: where it lies in there, and whence it came and goes back to."""
+
+    kind: str
+    file: Path
+    original: Path
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, kind: str, folder: Path, name: str | Path, original: Path) -> Self:
+        """One that is in that folder, as it is. OSError."""
+        with (folder / name).open("rb") as stream:
+            digest, size = file_digest(stream, "sha256").hexdigest(), stream.tell()
+        # a setting such as ../state leaves dots in the path
+        place = Path(os.path.abspath(original))  # noqa: PTH100 - links stay as they are named
+        return cls(kind=kind, file=Path(name), original=place, size=size, sha256=digest)
+
+    @model_validator(mode="after")
+    def _leads_nowhere_else(self) -> Self:
+        is_inside = not self.file.is_absolute() and self.original.is_absolute()
+        if not is_inside or ".." in (*self.file.parts, *self.original.parts):
+            raise ValueError(f"{self.file} or {self.original} leads out")
+        return self
+
+
+class Manifest(BaseModel, frozen=True, strict=True, ser_json_bytes="hex", val_json_bytes="hex"):
+    """`store` is the store's place, `owner` the name of the account whose the state is.
+
+    `migration` is that of the store, `sealing` the fingerprint of the sealing secret, empty before
+    one was used; `chains` are the audit's chains of this folder with their heads.
+    """
+
+    identity: str
+    made_at: AwareDatetime
+    version: str = __version__
+    store: str
+    migration: str
+    sealing: str
+    owner: str
+    chains: Sequence[Known]
+    files: Sequence[BackupFile]
+    format: int = FORMAT
+
+    @property
+    def has_store(self) -> bool:
+        """Whether the store itself is in the backup; that of PostgreSQL is not."""
+        return any(self.of_kind(STORE))
+
+    @property
+    def configuration(self) -> Path | None:
+        """Where the configuration's own file was; None where there was none."""
+        own = (file for file in self.of_kind(CONFIGURATION) if file.file.name.startswith("1-"))
+        return next((file.original for file in own), None)
+
+    def of_kind(self, *kinds: str) -> Iterator[BackupFile]:
+        """The files of these kinds, in the order of the kinds."""
+        yield from (file for kind in kinds for file in self.files if file.kind == kind)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a backup; StartRefused where there is none, or one that makes no sense."""
+    path = folder / FILE
+    odd = f"{path} is not as it was written: use another backup"
+    try:
+        text = path.read_text("utf-8")
+        if json.loads(text)["format"] != FORMAT:
+            raise StartRefused(f"{path} is of another version of the gateway: use that version")
+        found = Manifest.model_validate_json(text)
+        if any(chain.begun.tzinfo is None for chain in found.chains):
+            raise StartRefused(odd)
+    except FileNotFoundError as error:
+        raise StartRefused(
+            f"{folder} is no whole backup: it has no {FILE}, which is written last; name another"
+        ) from error
+    except OSError as error:
+        raise StartRefused(f"{path} cannot be read: {reason_of(error)}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise StartRefused(odd) from error
+    return found
 
 
 async def back_up(settings: Settings, config: Path | None, folder: Path, now: datetime) -> Manifest:
@@ -76,7 +174,6 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
         manifest = Manifest(
             identity=parts.store.identity,
             made_at=now,
-            version=__version__,
             store=store.place,
             migration=parts.version,
             sealing=await store.meta(FINGERPRINT) or "",
@@ -84,7 +181,7 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
             chains=chains,
             files=files,
         )
-    write(folder, manifest)
+    write_new(folder / FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
 
 
@@ -107,8 +204,8 @@ async def _copied(
     wanted = {*before, *(chain.id for chain in chains)}
 
     def files() -> list[BackupFile]:
-        place = Path(store.place).absolute()
-        stored = [backup_file(STORE, folder, copy, place)] if has_copy else []
+        place = Path(store.place)
+        stored = [BackupFile.of(STORE, folder, STORE_FILE, place)] if has_copy else []
         return [*stored, *_files(settings, named, folder, wanted)]
 
     return chains, await asyncio.to_thread(files)
@@ -124,15 +221,13 @@ def _files(
     for day in day_files(audit):
         # of another chain a process has begun just now: the copied store does not know it
         if day.chain in wanted:
-            target = folder / AUDIT / day.path.name
             try:
-                copy_file(day.path, target, lines=True)
+                yield _copy(AUDIT, folder, f"{AUDIT}/{day.path.name}", day.path, lines=True)
             except FileNotFoundError as error:
                 raise StartRefused(
                     f"{day.path} was old and has just been dropped: back up again, into another"
                     " folder"
                 ) from error
-            yield backup_file(AUDIT, folder, target, day.path)
     single = [
         (AUDIT, f"{AUDIT}/{PLACE}", audit / PLACE),
         (KEY, "audit.key", key_file(settings)),
@@ -142,8 +237,12 @@ def _files(
         single.append((CONFIGURATION, f"{CONFIGURATION}/{number}-{path and path.name}", path))
     for kind, name, path in single:
         if path is not None and path.is_file():
-            copy_file(path, folder / name)
-            yield backup_file(kind, folder, folder / name, path)
+            yield _copy(kind, folder, name, path)
+
+
+def _copy(kind: str, folder: Path, name: str, source: Path, *, lines: bool = False) -> BackupFile:
+    copy_file(source, folder / name, lines=lines)
+    return BackupFile.of(kind, folder, name, source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,12 +277,10 @@ def _changed_files(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"{path} is a link, and no file of a backup"
             continue
         try:
-            found = backup_file(file.kind, folder, path, Path(file.original))
+            if BackupFile.of(file.kind, folder, file.file, file.original) != file:
+                yield f"{path} is not as it was when the backup was made"
         except OSError as error:
             yield f"{path} cannot be read: {reason_of(error)}"
-            continue
-        if (found.size, found.sha256) != (file.size, file.sha256):
-            yield f"{path} is not as it was when the backup was made"
 
 
 def _foreign_files(folder: Path, manifest: Manifest) -> Iterator[str]:
@@ -238,3 +335,55 @@ def dump_told(manifest: Manifest) -> str:
         f"the dump must have the identity {manifest.identity} and the migration"
         f" {manifest.migration}"
     )
+
+
+def is_secret(path: Path, fingerprint: str) -> bool | None:
+    """Whether the file holds the sealing secret of that fingerprint; None where it holds none."""
+    try:
+        secret = read_sealing_secret(content_of(path.read_text("ascii")))
+    except (OSError, ValueError):
+        return None
+    return not fingerprint or has_fingerprint(secret, fingerprint)
+
+
+def new_folder(folder: Path) -> None:
+    """A folder of its owner's alone; StartRefused where there is something in it already."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise StartRefused(f"{folder} is not empty: name a new folder, nothing is overwritten")
+        folder.chmod(0o700)
+    except OSError as error:
+        raise StartRefused(f"the folder {folder} cannot be made: {reason_of(error)}") from error
+
+
+def copy_file(
+    source: Path, target: Path, account: Account | None = None, *, lines: bool = False
+) -> None:
+    """A copy, owned by that account where it is given. OSError, which names what failed.
+
+    With `lines` it has whole lines alone: somebody may be writing the last one.
+    """
+    pieces = _pieces(source)
+    write_pieces(target, _whole_lines(pieces) if lines else pieces, account)
+    sync_folder(target.parent)
+
+
+def _pieces(source: Path) -> Iterator[bytes]:
+    """What it holds. OSError, which names it."""
+    try:
+        with source.open("rb") as given:
+            while piece := given.read(1 << 20):
+                yield piece
+    except OSError as error:
+        error.filename = str(source)
+        raise
+
+
+def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        lines, end, tail = piece.rpartition(b"\n")
+        if end:
+            yield rest + lines + end
+        rest = tail if end else rest + tail

@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
-from operator import itemgetter
 from pathlib import Path
 
 import msgspec
 
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
 from gateway.audit.chains import (
-    PLACE,
     Chains,
     DayFile,
     Known,
@@ -32,33 +30,30 @@ from gateway.audit.chains import (
 from gateway.audit.entries import DEED, DeedLine, key_file, read_line, read_secrets
 from gateway.audit.verification import BrokenChain, Walk
 from gateway.contract.fields import write_instant
-from gateway.identity import META
+from gateway.identity import META, UNDER_WAY, Account
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused
 from gateway.state import LOCK, make_folder, open_own_store, sole_use
-from gateway.state.backup import dump_told
-from gateway.state.manifest import (
+from gateway.state.backup import (
     AUDIT,
     CONFIGURATION,
     KEY,
     SEALING,
     STORE,
-    Account,
     BackupFile,
     Manifest,
     copy_file,
+    dump_told,
     is_secret,
-    tidy,
 )
 from gateway.state.parts import StatePart, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
 
-# The order in which no half of the parts is a whole state: the key without the folder's name, the
-# store without its secret, and all without the store are refused by every start.
-_ORDER = (KEY, AUDIT, PLACE, SEALING, STORE)
-
-
+# The order in which no half of the parts is a whole state: the key without the folder's name, which
+# is the last file of the audit, the store without its secret, and all without the store are refused
+# by every start.
+_ORDER = (KEY, AUDIT, SEALING, STORE)
 # Where the store goes, None where it is there, and is kept; and the last days that a store that is
 # kept has dropped of its audit, by chain.
 _Destination = tuple[Path | None, Mapping[str, date]]
@@ -66,18 +61,16 @@ _Destination = tuple[Path | None, Mapping[str, date]]
 
 def _targets(
     settings: Settings, manifest: Manifest, place: Path | None, dropped: Mapping[str, date]
-) -> list[tuple[BackupFile, Path]]:
+) -> Iterator[tuple[BackupFile, Path]]:
     """Each file of the backup and where it goes, in order; none for a day that was dropped."""
     places = {KEY: key_file(settings), SEALING: secret_file(settings), STORE: place}
-    found = []
     for file in manifest.of_kind(*_ORDER):
-        name = Path(file.file).name
+        name = file.file.name
         day, chain, *_ = [*name.split("."), ""]
         target = places.get(file.kind, audit_folder(settings) / name)
         is_dropped = chain in dropped and day <= dropped[chain].isoformat()
         if target is not None and not is_dropped:
-            found.append((_ORDER.index(PLACE if name == PLACE else file.kind), file, target))
-    return [(file, target) for _, file, target in sorted(found, key=itemgetter(0))]
+            yield file, target
 
 
 def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> list[Path]:
@@ -92,7 +85,7 @@ def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> lis
             if not target.parent.exists():
                 target.parent.mkdir(mode=0o700, parents=True)
                 _give(target.parent, _account(target.parent, manifest.owner))
-            tidy(target.parent)
+            _tidy(target.parent)
             copy_file(folder / file.file, target, _account(target.parent, manifest.owner))
             restored.append(target)
     return restored
@@ -106,7 +99,7 @@ def left_out(manifest: Manifest, config: Path) -> Iterator[BackupFile]:
 def _configuration(manifest: Manifest, config: Path) -> Iterator[tuple[BackupFile, Path | None]]:
     own = manifest.configuration
     for file in manifest.of_kind(CONFIGURATION):
-        original = Path(file.original)
+        original = file.original
         if original == own:
             yield file, config
         elif own is not None and original.is_relative_to(own.parent):
@@ -132,7 +125,7 @@ async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[
             _give(path, account)
         restored = []
         for file, target in _targets(settings, manifest, place, dropped):
-            tidy(target.parent)
+            _tidy(target.parent)
             if not target.exists():
                 copy_file(folder / file.file, target, account)
                 restored.append(target)
@@ -214,6 +207,12 @@ def _account(folder: Path, name: str) -> Account | None:
 def _give(path: Path, account: Account | None) -> None:
     if account is not None and path.exists():
         os.chown(path, *account, follow_symlinks=False)
+
+
+def _tidy(folder: Path) -> None:
+    """What a copy left that was cut off goes. OSError."""
+    for path in folder.glob(f"*{UNDER_WAY}"):
+        path.unlink(missing_ok=True)
 
 
 class _NumberedDeed(DeedLine, tag=DEED, tag_field="kind", rename="camel", kw_only=True):
