@@ -23,7 +23,7 @@ from gateway.backend import (
 )
 from gateway.booking.ledger import Ledger
 from gateway.booking.reconcile import LedgerStatus, Reconciler, Watch
-from gateway.booking.takeover import Owners
+from gateway.booking.takeover import RUN, Owners
 from gateway.booking.times import FreeTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
@@ -38,7 +38,6 @@ from gateway.policy.running.follower import Follower, take
 from gateway.policy.running.keeper import CURRENT, Keeper
 from gateway.policy.running.versions import RAN, Presence, Versions
 from gateway.settings import Settings, StartRefused
-from gateway.state import RUN
 from gateway.store import Store, StoreError
 from gateway.web.documents import NAMES
 

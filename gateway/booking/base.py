@@ -88,9 +88,7 @@ class LostClaim(Exception):
     `outcome` is what its first claim knows to have happened: None where it has sent nothing.
     """
 
-    def __init__(self, outcome: Outcome = None) -> None:
-        super().__init__()
-        self.outcome = outcome
+    outcome: Outcome = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ from gateway.booking.base import (
     done,
     refused,
 )
-from gateway.booking.lookup import UnknownBookings
+from gateway.booking.reconcile import UnknownBookings
 from gateway.booking.rows import KEPT, LedgerRows
 from gateway.booking.takeover import Owners
 from gateway.contract.errors import GatewayError, KeyReused, Unavailable
@@ -334,7 +334,8 @@ class Ledger:
         try:
             return await self._rows.write(row, outcome)
         except LostClaim as lost:
-            raise LostClaim(knows) from lost
+            lost.outcome = knows
+            raise
         except StoreError as error:
             self._keep(row, outcome)
             self._events.report("outcome_waits", error)

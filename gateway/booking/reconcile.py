@@ -1,25 +1,42 @@
-"""Reconciles the ledger with the practice system: what nobody works on any more, and nobody knows.
+"""Reconciles the ledger with the practice system: bookings of unknown outcome are looked up.
 
 Rows of dead processes are taken from them; what may have been booked is looked up, at once and then
 less and less often, until it is found, or so late that nothing can come of it any more.
+
+Since when one is seen that nobody works on is counted by the machine's steady clock, which is the
+same in all of its processes and which nobody sets: a wall clock that jumps would free a time while
+its booking may still come, and so would two machines whose clocks differ.
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from datetime import datetime, timedelta
+from math import ceil
 from pathlib import Path
 
+from msgspec import DecodeError, Struct, json
 from sqlalchemy import select
 
-from adapters.base import WATCHED_AT_ONCE, Adapter, AdapterError
+from adapters.base import (
+    WATCHED_AT_ONCE,
+    Adapter,
+    AdapterError,
+    BackendUnavailable,
+    Draft,
+    OutcomeUnknown,
+    Record,
+    Watched,
+)
 from gateway.background import Periodic, ended
-from gateway.booking.base import STATES, LedgerRow
-from gateway.booking.lookup import UnknownBookings
+from gateway.booking.base import STATES, LedgerRow, LostClaim, done
 from gateway.booking.rows import LedgerRows
-from gateway.booking.takeover import Owners
+from gateway.booking.takeover import Owners, boot
+from gateway.contract.errors import Unavailable
 from gateway.events import Events
+from gateway.identity import replace_text
 from gateway.store.base import Store, StoreError, in_time
 from gateway.store.tables import bookings
 
@@ -27,13 +44,160 @@ from gateway.store.tables import bookings
 EVERY = 0.5
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
 AT_ONCE = 4
+# Seconds after which it is worth asking again where the practice system cannot be asked now.
+AGAIN = 5.0
+# So many attempts are remembered; of those seen longest ago the counting begins anew.
+MOST = 10_000
+# A clock that was set back or forth by an hour hides no booking that was made in between.
+SLACK = timedelta(hours=1, minutes=5)
 # Seconds between two looks at what became of coming bookings, and how many of them are looked at.
 WATCH_EVERY, MOST_WATCHED = 60.0, 5_000
 # Seconds between two counts of the rows, and that one may take.
 COUNT_EVERY, COUNT_PATIENCE = 5.0, 1.0
 
 
-class Reconciler:
+class _FirstSeen(Struct):
+    boot: str
+    since: dict[str, float]
+
+
+class UnknownBookings:
+    """Looks rows up in the practice system, and writes and tells what came of them.
+
+    Until when an attempt that nobody works on any more may still be made counts from when it was
+    first seen left behind: when it was sent only another clock says. `lands` is the seconds of the
+    longest attempt. `me` is this process where it asks the adapter through which it books, else "".
+    `file` is where the process that reconciles the ledger keeps since when it has seen them.
+    """
+
+    def __init__(
+        self,
+        rows: LedgerRows,
+        events: Events,
+        lands: float,
+        clock: Callable[[], float],
+        file: Path | None = None,
+        me: str = "",
+    ) -> None:
+        self._rows = rows
+        self._events = events
+        self._lands = lands
+        self._clock = clock
+        self._file = file
+        self._me = me
+        self._since: dict[str, float] = {}
+        self._looks: dict[str, asyncio.Task[float]] = {}
+
+    def left(self, adapter: Adapter, row: LedgerRow) -> float:
+        """Seconds in which it may still be made, where a look-up finds nothing; 0 for none.
+
+        An adapter knows this of its own calls, and of another process's where it locks.
+        """
+        if adapter.excludes or row.sender == self._me:
+            return 0.0
+        now = self._clock()
+        if row.sending not in self._since:
+            self._since[row.sending] = self._seen_before(now).get(row.sending, now)
+            if len(self._since) > MOST:
+                del self._since[next(iter(self._since))]
+        return max(0.0, self._since[row.sending] + self._lands + adapter.settle - now)
+
+    async def count_only(self, sendings: AbstractSet[str]) -> None:
+        """Count for just these, from now or from earlier, and write that for other processes.
+
+        Who only looks for one, and finds nothing, does not make it younger. StoreError.
+        """
+        if self._since.keys() == sendings:
+            return
+        now = self._clock()
+        known = self._seen_before(now) | self._since
+        self._since = {sending: known.get(sending, now) for sending in sendings}
+        if self._file is not None:
+            kept = json.encode(_FirstSeen(boot(), self._since)).decode()
+            await in_time(asyncio.to_thread(_replace, self._file, kept))
+
+    def _seen_before(self, now: float) -> dict[str, float]:
+        """What was sent -> the second at which an earlier process saw first that it is not known.
+
+        What is of another boot, cannot be read or was not written counts for nothing.
+        """
+        try:
+            kept = json.decode(self._file.read_bytes() if self._file else b"", type=_FirstSeen)
+        except (OSError, DecodeError):
+            return {}
+        is_of_now = kept.boot == boot()
+        return {sent: since for sent, since in kept.since.items() if is_of_now and since <= now}
+
+    async def settle(self, row: LedgerRow, adapter: Adapter) -> None:
+        """As `look`, once for all who meet the row at the same time; return once it is settled.
+
+        Unavailable, with the seconds until it can be settled, where that is not yet possible.
+        """
+        looking = self._looks.get(row.sending)
+        if looking is None:
+            looking = self._looks[row.sending] = asyncio.create_task(self.look(row, adapter))
+            looking.add_done_callback(lambda _: self._looks.pop(row.sending))
+        seconds = await asyncio.shield(looking)
+        if seconds > 0:
+            raise Unavailable(ceil(seconds))
+
+    async def find(
+        self, row: LedgerRow, adapter: Adapter, draft: Draft, *, told: bool = True
+    ) -> Record | None:
+        """What the attempt left behind, and the row now holds; None where it left nothing so far.
+
+        An appointment that another row holds is somebody else's. OutcomeUnknown where the practice
+        system can't be asked; StoreError; LostClaim.
+        """
+        try:
+            found = await adapter.find_appointments(draft, row.created_at - SLACK)
+        except AdapterError as error:
+            raise OutcomeUnknown("the practice system can't be asked") from error
+        except Exception as error:
+            raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
+        for record in found:
+            if await self._rows.write(row, done(record, told=told)):
+                return record
+        return None
+
+    async def look(self, row: LedgerRow, adapter: Adapter) -> float:
+        """Settle the row where that is possible now; the seconds until it can be settled.
+
+        They are 0 once it is settled, or another process has taken it.
+        """
+        left = self.left(adapter, row)  # before it is asked: the answer may be older
+        draft = row.read_draft()
+        if draft is None:  # only people can look it up; the reconciler tells them
+            return AGAIN
+        try:
+            found = await self.find(row, adapter, draft, told=False)
+            if found is not None:
+                self._events.report("booking_made", appointment=str(found.get("id")))
+                return 0.0
+            if left == 0:
+                await self._rows.write(row, None)
+                self._events.report("booking_not_made", reference=row.reference)
+        except LostClaim:
+            return 0.0
+        except OutcomeUnknown as error:
+            cause = error.__cause__
+            pause = cause.retry_after if isinstance(cause, BackendUnavailable) else 0.0
+            return max(left, pause or AGAIN)
+        except StoreError as error:
+            return max(left, error.retry_after or AGAIN)
+        return left
+
+
+def _replace(file: Path, text: str) -> None:
+    """Where it cannot be written nothing is left that is old."""
+    try:
+        replace_text(file, text)
+    except OSError:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+class Reconciler(Periodic):
     """One for all processes of a node; several do no harm.
 
     `lands` is how many seconds after it was left an attempt can still be at work, and be booked;
@@ -62,25 +226,22 @@ class Reconciler:
         self._looks: dict[str, asyncio.Task[None]] = {}
         self._illegible: set[str] = set()
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._rounds = Periodic(EVERY, self.round, name="reconcile the ledger")
+        # what fails of a round the store's own probe tells
+        super().__init__(EVERY, self.round, name="reconcile the ledger")
 
     async def begin(self, patience: float = 5.0) -> None:
         """Before anything is served: as far as one look at each booking gets in that time."""
-        with contextlib.suppress(StoreError, TimeoutError):
+        with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(patience):
                 if await self.round():
                     await self.round()
                 if self._looks:
                     await asyncio.wait(list(self._looks.values()))
 
-    def start(self) -> None:
-        """Go on in the background, until `aclose`; what fails the store's own probe tells."""
-        self._rounds.start()
-
     async def aclose(self) -> None:
         """Stop; what is being looked up stays unknown."""
-        await self._rounds.aclose()
-        with contextlib.suppress(Exception):  # what they met was told
+        await super().aclose()
+        with suppress(Exception):  # what they met was told
             await ended(*self._looks.values())
 
     async def round(self) -> bool:
@@ -99,7 +260,7 @@ class Reconciler:
             if row.owner is None and due <= now and sending not in self._looks:
                 self._looks[sending] = asyncio.create_task(self._look(row, pause))
         if has_taken:
-            self._rounds.soon()
+            self.soon()
         return has_taken
 
     async def _bury(self, rows: Sequence[LedgerRow]) -> bool:
@@ -134,9 +295,8 @@ class Reconciler:
 class Watch(Periodic):
     """Asks the adapter about the coming bookings, which the practice's desk may write over.
 
-    The desk takes no lock of ours, and nothing forbids it.
-
-    Each appointment is told of once, when it is first seen written over, or there and unreadable.
+    The desk takes no lock of ours, and nothing forbids it. Each appointment is told of once, when
+    it is first seen written over, or there and unreadable.
     """
 
     def __init__(
@@ -146,8 +306,7 @@ class Watch(Periodic):
         self._adapter = adapter
         self._events = events
         self._now = now
-        self._known: frozenset[str] = frozenset()
-        self._unread: frozenset[str] = frozenset()
+        self._last = Watched()
         super().__init__(
             WATCH_EVERY,
             self.look,
@@ -160,38 +319,39 @@ class Watch(Periodic):
     @property
     def overwritten(self) -> int:
         """How many coming bookings something else is written over, as of the last look."""
-        return len(self._known)
+        return len(self._last.overwritten)
 
     async def look(self) -> None:
         """Ask about every booking that is not over. StoreError."""
+        own = bookings.c
         wanted = (
-            select(bookings.c.appointment_id)
-            .where(bookings.c.state == "done", bookings.c.ends_at > self._now())
-            .order_by(bookings.c.ends_at)
+            select(own.appointment_id)
+            .where(own.state == "done", own.ends_at > self._now(), own.appointment_id.is_not(None))
+            .order_by(own.ends_at)
             .limit(MOST_WATCHED)
         )
-        async with self._store.begin() as connection:
-            found = (await connection.execute(wanted)).scalars()
-            coming = [each for each in found if each is not None]
-        seen: set[str] = set()
-        unread: set[str] = set()
+        coming = [row.appointment_id for row in await self._store.rows(wanted)]
+        before, self._last = self._last, await self._watched(coming)
+        for appointment in sorted(self._last.overwritten - before.overwritten):
+            self._events.report("booking_overwritten", appointment=appointment)
+        for appointment in sorted(self._last.unreadable - before.unreadable):
+            self._events.report("booking_unreadable", appointment=appointment)
+
+    async def _watched(self, coming: Sequence[str]) -> Watched:
+        """What is known of all; of what cannot be read now, what was seen before stays known."""
+        overwritten, unreadable = set[str](), set[str]()
         for start in range(0, len(coming), WATCHED_AT_ONCE):
             some = coming[start : start + WATCHED_AT_ONCE]
             try:
                 watched = await self._adapter.find_overwritten(some)
-            except AdapterError as error:  # what is known of these stays known
+            except AdapterError as error:
                 self._events.report("bookings_unwatched", error)
-                seen.update(self._known.intersection(some))
-                unread.update(self._unread.intersection(some))
-                continue
-            # of what cannot be read now, what was seen before stays known too
-            seen.update(watched.overwritten, self._known.intersection(watched.unreadable))
-            unread.update(watched.unreadable)
-        for appointment in sorted(seen - self._known):
-            self._events.report("booking_overwritten", appointment=appointment)
-        for appointment in sorted(unread - self._unread):
-            self._events.report("booking_unreadable", appointment=appointment)
-        self._known, self._unread = frozenset(seen), frozenset(unread)
+                unreadable |= self._last.unreadable.intersection(some)
+                overwritten |= self._last.overwritten.intersection(some)
+            else:
+                unreadable |= watched.unreadable
+                overwritten |= watched.overwritten | (self._last.overwritten & watched.unreadable)
+        return Watched(overwritten=frozenset(overwritten), unreadable=frozenset(unreadable))
 
 
 class LedgerStatus:
@@ -212,7 +372,7 @@ class LedgerStatus:
         if time.monotonic() - self._looked < COUNT_EVERY:
             return
         self._looked = time.monotonic()
-        with contextlib.suppress(StoreError, TimeoutError):
+        with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(COUNT_PATIENCE):
                 self._counts, self._unknown_since = await self._rows.states()
 

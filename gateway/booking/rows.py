@@ -325,11 +325,11 @@ async def _is_held(
 
 async def _note(connection: AsyncConnection, row: LedgerRow, outcome: Outcome) -> None:
     """How one of unknown outcome ended; where that was said before, this is the last word."""
-    at = datetime.now(UTC)
-    last: dict[str, Any] = {"resolved_at": at, "appointment_id": None, "told": 0}
-    if outcome is not None:
-        told = int(outcome["outcome"] != FOUND)
-        last |= {"appointment_id": outcome.get("appointment_id"), "told": told}
+    last = {
+        "resolved_at": datetime.now(UTC),
+        "appointment_id": outcome and outcome.get("appointment_id"),
+        "told": int(outcome is not None and outcome["outcome"] != FOUND),
+    }
     kept = ("reference", "key_id", "vet_id", "starts_at", "created_at")
     new = last | {name: getattr(row, name) for name in kept}
     statement = adding(connection, resolved_bookings).values(new)

@@ -22,6 +22,7 @@ from gateway.background import Periodic
 from gateway.store.base import Store, StoreError
 from gateway.store.tables import presence
 
+# What the processes of a gateway need as long as they run is in there, in the state folder.
 RUN = "run"
 # Seconds between two moves of the own counter, and after one that failed.
 BEAT, BEAT_AGAIN = 3.0, 1.0

@@ -11,6 +11,7 @@ from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager,
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from gateway.booking.takeover import RUN
 from gateway.contract.fields import write_instant
 from gateway.identity import META, new_identity, reason_of, write_identity
 from gateway.keys.store import KeyStore
@@ -21,8 +22,6 @@ from gateway.store import Store, open_store
 from gateway.store.base import HEAD
 
 LOCK = "gateway.lock"
-# What the processes of a gateway need as long as they run.
-RUN = "run"
 ELSEWHERE = "end it, or give this one a state of its own"
 # This program is not older, and nobody runs it that much later.
 FIRST, LAST = datetime(2026, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -82,28 +81,25 @@ def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE
     lock is a file of somebody else's, such as root's who has served here once.
     """
     path = folder / LOCK
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        if isinstance(error, PermissionError) and os.access(folder, os.W_OK, effective_ids=True):
-            raise StartRefused(
-                f"{path} is not this user's, so that nobody can tell whether {who} serves from"
-                f" {folder}: give all files there to the gateway's user (chown), or run this as it",
-                "state",
-            ) from error
-        yield
-        return
-    try:
+    with ExitStack() as stack:
         try:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            stack.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             text = f"{who} serves from the state folder {folder}: {remedy}"
             raise StartRefused(text, "state") from error
+        except PermissionError as error:
+            if os.access(folder, os.W_OK, effective_ids=True):
+                raise StartRefused(
+                    f"{path} is not this user's, so that nobody can tell whether {who} serves from"
+                    f" {folder}: give all files there to the gateway's user (chown), or run this as"
+                    " it",
+                    "state",
+                ) from error
         except OSError:
             pass
         yield
-    finally:
-        os.close(lock)
 
 
 def open_to_others(folder: Path) -> bool:

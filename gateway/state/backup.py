@@ -11,7 +11,7 @@ import os
 import pwd
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import aclosing, closing, suppress
+from contextlib import aclosing, closing, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import file_digest
@@ -95,7 +95,7 @@ class Manifest(BaseModel, frozen=True, strict=True, ser_json_bytes="hex", val_js
 
     identity: str
     made_at: AwareDatetime
-    version: str = __version__
+    version: str
     store: str
     migration: str
     sealing: str
@@ -174,6 +174,7 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
         manifest = Manifest(
             identity=parts.store.identity,
             made_at=now,
+            version=__version__,
             store=store.place,
             migration=parts.version,
             sealing=await store.meta(FINGERPRINT) or "",
@@ -192,23 +193,16 @@ async def _copied(
     before = await asyncio.to_thread(chains_in, audit_folder(settings))
     copy = folder / STORE_FILE
     has_copy = await store.copy_to(copy)
-    copied = open_store(copy) if has_copy else store
-    try:
+    async with aclosing(open_store(copy)) if has_copy else nullcontext(store) as copied:
         chains = await Chains(copied).known()
-    finally:
-        if has_copy:
-            await copied.aclose()
     if not has_copy:  # the store of several nodes: those of this folder
         others = elsewhere(chains, place_of(audit_folder(settings)) or "", shared=True)
         chains = [chain for chain in chains if chain not in others]
     wanted = {*before, *(chain.id for chain in chains)}
-
-    def files() -> list[BackupFile]:
-        place = Path(store.place)
-        stored = [BackupFile.of(STORE, folder, STORE_FILE, place)] if has_copy else []
-        return [*stored, *_files(settings, named, folder, wanted)]
-
-    return chains, await asyncio.to_thread(files)
+    files = await asyncio.to_thread(lambda: [*_files(settings, named, folder, wanted)])
+    if has_copy:
+        files.insert(0, BackupFile.of(STORE, folder, STORE_FILE, Path(store.place)))
+    return chains, files
 
 
 def _files(

@@ -30,7 +30,7 @@ from gateway.audit.chains import (
 from gateway.audit.entries import DEED, DeedLine, key_file, read_line, read_secrets
 from gateway.audit.verification import BrokenChain, Walk
 from gateway.contract.fields import write_instant
-from gateway.identity import META, UNDER_WAY, Account
+from gateway.identity import UNDER_WAY, Account
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused
 from gateway.state import LOCK, make_folder, open_own_store, sole_use
@@ -46,7 +46,7 @@ from gateway.state.backup import (
     dump_told,
     is_secret,
 )
-from gateway.state.parts import StatePart, find_parts
+from gateway.state.parts import StateParts, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
 
@@ -97,15 +97,13 @@ def left_out(manifest: Manifest, config: Path) -> Iterator[BackupFile]:
 
 
 def _configuration(manifest: Manifest, config: Path) -> Iterator[tuple[BackupFile, Path | None]]:
-    own = manifest.configuration
+    own = manifest.configuration or Path()  # nothing is near that one
     for file in manifest.of_kind(CONFIGURATION):
-        original = file.original
-        if original == own:
+        if file.original == own:
             yield file, config
-        elif own is not None and original.is_relative_to(own.parent):
-            yield file, config.parent / original.relative_to(own.parent)
         else:
-            yield file, None
+            is_near = file.original.is_relative_to(own.parent)
+            yield file, config.parent / file.original.relative_to(own.parent) if is_near else None
 
 
 async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[Path]:
@@ -158,7 +156,7 @@ async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> 
             " them away, nothing is overwritten"
         )
     if not manifest.has_store:
-        await _check_dump(parts.store, store, manifest)
+        _check_dump(parts, manifest)
         return None, {}
     if parts.version is not None and parts.store.identity is not None:
         known = await Chains(store).known() if parts.version == HEAD else []
@@ -178,12 +176,12 @@ async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> 
     return place, {}
 
 
-async def _check_dump(part: StatePart, store: Store, manifest: Manifest) -> None:
+def _check_dump(parts: StateParts, manifest: Manifest) -> None:
     """Its server's dump has been put back, and it is the right one."""
-    version, problem = await store.version() or "", ""
+    part, version, problem = parts.store, parts.version or "", ""
     if not part.is_there:
         problem = "not there: first"
-    elif part.identity != manifest.identity or await store.meta(META) is None:
+    elif part.identity != manifest.identity:
         problem = f"of the state {part.identity}, not of the backup's:"
     elif version < manifest.migration:
         problem = f"at migration {version}:"

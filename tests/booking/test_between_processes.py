@@ -13,8 +13,7 @@ from sqlalchemy import select, update
 
 from adapters.base import Adapter, BackendUnavailable, OutcomeUnknown, Record, SlotTaken
 from gateway.booking.base import LEFT, Booked, BookingRefused, LedgerRow, Outcome
-from gateway.booking.lookup import UnknownBookings
-from gateway.booking.reconcile import LedgerStatus
+from gateway.booking.reconcile import LedgerStatus, UnknownBookings
 from gateway.booking.rows import LedgerRows
 from gateway.contract.errors import Unavailable
 from gateway.store.tables import bookings

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import update
 
 from adapters.base import BackendUnavailable, OutcomeUnknown
-from gateway.booking import lookup, reconcile
+from gateway.booking import reconcile
 from gateway.booking.base import LEFT, Booked
 from gateway.booking.reconcile import Reconciler
 from gateway.booking.rows import LedgerRows
@@ -117,7 +117,7 @@ async def test_a_process_that_is_started_again_counts_on(
             await reconciler.begin()
         assert await kept(world) == ["unknown"]
     with monkeypatch.context() as context:
-        context.setattr(lookup, "boot", lambda: "another")
+        context.setattr(reconcile, "boot", lambda: "another")
         async with reconciled(world, **more, clock=lambda: 40) as reconciler:
             await reconciler.begin()
     assert await kept(world) == ["unknown"], "another boot's clock says nothing"
@@ -172,7 +172,7 @@ async def test_what_could_not_be_kept_leaves_nothing_old(
     async with reconciled(world, lands=15, file=file, clock=lambda: 0) as reconciler:
         await reconciler.begin()
         assert file.exists()
-        monkeypatch.setattr(lookup, "replace_text", fail)
+        monkeypatch.setattr(reconcile, "replace_text", fail)
         [row] = await LedgerRows(world.store).between()
         await LedgerRows(world.store).write(row, None)
         await reconciler.begin()
