@@ -18,7 +18,7 @@ from gateway.audit.questions import Days, IndexState, Occurrences, brought_up, h
 from gateway.audit.questions import deeds as deeds_of
 from gateway.audit.search import EntryFilter, newest_entries
 from gateway.audit.verification import RUNS
-from gateway.cli.keys import one_named
+from gateway.cli.keys import key_named
 from gateway.cli.options import (
     ONE_LINE,
     RESOURCE,
@@ -198,19 +198,19 @@ async def _key_named(store: Store, wanted: str, state: IndexState) -> tuple[str,
 
     A key that is gone has no name, and is known by what it did.
     """
-    listing = await KeyStore(store).list()
-    keys = [key for key, _ in listing.keys]
+    kept = KeyStore(store)
+    listing = await kept.list()
     if wanted in listing.odd:
         return wanted, None, ODD
-    if all(key.id != wanted for key in keys) and await has_called(store, wanted):
+    if all(key.id != wanted for key, _ in listing.keys) and await has_called(store, wanted):
         return wanted, None, GONE
-    if all(wanted not in (key.id, key.name) for key in keys):
+    if all(wanted not in (key.id, key.name) for key, _ in listing.keys):
         text = (
             f"no key has the id or the name {wanted}, and the audit knows no such id:"
             " clinic-gateway keys list shows them"
         )
         fail_unknown(state, text)
-    found = one_named(keys, wanted)
+    found, _ = await key_named(kept, wanted)
     return found.id, found.name, found.name
 
 

@@ -1,27 +1,36 @@
 """`clinic-gateway keys`: make, show, change, rotate and revoke the partners' keys."""
 
 import asyncio
+import re
 import sys
-from collections.abc import AsyncIterator, Sequence
+from calendar import monthrange
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gateway.cli.key_options import (
-    read_overlap,
-    settings_named,
-    settings_of_a_key,
-    write_overlap,
+from gateway.cli.options import (
+    LEVEL,
+    ONE_LINE,
+    CommandGroup,
+    CommandT,
+    TextValue,
+    config_option,
+    one_of,
+    scopes_option,
+    shared_options,
+    typed,
 )
-from gateway.cli.options import CommandGroup, TextValue, config_option, shared_options, typed
 from gateway.cli.output import fail, legible, plain, say, say_json
 from gateway.cli.run import Run, now
-from gateway.contract.fields import write_instant
+from gateway.contract.access import Permission
+from gateway.contract.fields import read_instant, write_instant
 from gateway.inquiries.keys import changes_told, settings_told
-from gateway.keys.key import Key, new_key
+from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, new_key, read_network
 
 if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
     from gateway.keys.store import KeyAndSecrets, KeyStore
@@ -30,7 +39,15 @@ if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a
 SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
 # In a terminal.
 ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31")
+NO_KEYS = "no keys are known here: name the gateway's configuration with --config"
 key_argument = click.argument("wanted", metavar="KEY")
+# A text that begins with a day.
+_day = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})").match
+_overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_NUMBER = click.IntRange(1, 1_000_000_000)
+# What is left of a setting that its flag takes away, by its field.
+_NOTHING: dict[str, Any] = {"scopes": {}, "networks": (), "bookings_per_day": None}
 
 
 @click.group(cls=CommandGroup)
@@ -39,13 +56,140 @@ def keys() -> None:
     """Make, show, change, rotate and revoke the partners' keys."""
 
 
+def _read_overlap(text: str) -> timedelta:
+    """A duration such as 24h; ValueError for any other text."""
+    found = _overlap(text)
+    if found is None:
+        raise ValueError("write a number and s, m, h or d, such as 24h")
+    overlap = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+    if overlap > timedelta(days=90):
+        raise ValueError("an overlap is at most 90 days")
+    return overlap
+
+
+def _write_overlap(overlap: timedelta) -> str:
+    """The duration in the largest unit that it is whole in."""
+    seconds = int(overlap.total_seconds())
+    return next(f"{seconds // unit}{word}" for word, unit in _SECONDS.items() if not seconds % unit)
+
+
+def _read_end(remedy: str, text: str) -> datetime | str:
+    """A date-time with its offset that is still to come; `never` and "" as they are."""
+    if text in ("", "never"):
+        return text
+    if found := _day(text):
+        year, month, day = map(int, found.groups())
+        if not 1 <= month <= 12:
+            raise ValueError(f"there is no month {found[2]}")
+        if not 1 <= day <= monthrange(year or 1, month)[1]:
+            raise ValueError(f"there is no day {found[3]} in {found[1]}-{found[2]}")
+    try:
+        moment = read_instant(text)
+    except ValueError:
+        raise ValueError("write it with its offset, such as 2027-01-31T00:00:00Z") from None
+    if moment <= now():
+        raise ValueError(f"that time is past{remedy}")
+    return moment
+
+
+def _read_name(text: str) -> str:
+    if not text.strip() or len(text) > 200:
+        raise ValueError("write 1 to 200 characters")
+    return str(ONE_LINE.read(text)).strip()
+
+
+def _few_networks(_: click.Context, __: click.Parameter, networks: tuple[str, ...]) -> Any:
+    """The networks, each once; wrong use for more than a key takes."""
+    found = tuple(dict.fromkeys(networks))
+    if len(found) > MOST_NETWORKS:
+        raise click.BadParameter(f"name at most {MOST_NETWORKS} networks")
+    return found
+
+
+def _settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
+    """The options that `create` and `update` share, in the words of one of them."""
+
+    def words(of_create: str, of_update: str) -> str:
+        return of_create if new else of_update
+
+    option = click.option
+    read_end = partial(_read_end, words("", "; to end a key, revoke it"))
+    options = (
+        option("--contact", type=ONE_LINE, help="Whom to call about this key."),
+        option(
+            "--expires", "expires_at", type=TextValue("DATE-TIME", read_end),
+            help="When it ends, such as 2027-01-31T00:00:00Z"
+            f"{words('', '; `never` takes it away')}.",
+        ),
+        option(
+            "--limit", type=_NUMBER,
+            help=f"Requests an hour{words(f'; {DEFAULT_LIMIT} where it is not given', '')}.",
+        ),
+        option(
+            "--bookings-per-day", type=_NUMBER,
+            help="Bookings a day, by the clinic's calendar"
+            f"{words('; any number where it is not given', '')}.",
+        ),
+        option(
+            "--network", "networks", type=TextValue("NETWORK", read_network), multiple=True,
+            callback=_few_networks,
+            help=words(
+                "A network that it may be used from, such as 192.0.2.0/24; repeatable; any where"
+                " none is given.",
+                "All networks that it may be used from, from now on; repeatable.",
+            ),
+        ),
+        scopes_option(
+            words("Level of a resource", "All its levels of resources from now on")
+            + ", each named once; repeatable."
+        ),
+        option("--level", type=LEVEL, required=new, help="BASIC, STANDARD or FULL."),
+        option(
+            "--permission", "permissions", type=one_of("PERMISSION", Permission, Permission),
+            multiple=True, required=new,
+            help=f"{words('What it may call', 'All that it may call from now on')}; repeatable:"
+            f" {', '.join(Permission)}.",
+        ),
+        option(
+            "--name", type=TextValue("TEXT", _read_name), required=new,
+            help=words("Who gets it.", "Who has it."),
+        ),
+    )  # fmt: skip
+
+    def with_options(command: CommandT) -> CommandT:
+        for add in options:
+            command = add(command)
+        return command
+
+    return with_options
+
+
+def _settings_named(options: dict[str, Any]) -> dict[str, Any]:
+    """The settings that the options name, by the fields of a key; wrong use of contradictions."""
+    # an option that is repeated and was not given is empty
+    named = {field: value for field, value in options.items() if value not in (None, False, (), {})}
+    if "permissions" in named:
+        named["permissions"] = frozenset(named["permissions"])
+    if named.get("expires_at") in ("", "never"):
+        named["expires_at"] = None
+    for field, nothing in _NOTHING.items():
+        if not named.pop(f"no_{field}", False):
+            continue
+        if field in named:
+            option = field.replace("_", "-")
+            text = f"--no-{option} and --{option.removesuffix('s')} contradict each other"
+            raise click.UsageError(f"{text}: name one of them")
+        named[field] = nothing
+    return named
+
+
 @keys.command()
-@settings_of_a_key(new=True)
+@_settings_of_a_key(new=True)
 @shared_options
 async def create(run: Run, **options: Any) -> None:
     """Make a key, and show its secret this once."""
     at = now()
-    key = new_key(**settings_named(options), now=at)
+    key = new_key(**_settings_named(options), now=at)
     async with _opened(run, may_begin=True) as (store, kept):
         # read before the key is made: where it cannot be read, no new secret is lost
         latest = await kept.key_time(at)
@@ -82,14 +226,13 @@ async def show(run: Run, wanted: str) -> None:
     KEY is its id, or its name where no other key has that.
     """
     async with _opened(run) as (_, kept):
-        key, hints = await kept.show(await _id_of(kept, wanted))
-        at = await kept.key_time(now())
+        (key, hints), at = await key_named(kept, wanted), await kept.key_time(now())
     _print_key(run, key, at, hints=hints)
 
 
 @keys.command("update")
 @key_argument
-@settings_of_a_key(new=False)
+@_settings_of_a_key(new=False)
 @click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
 @click.option("--no-bookings-per-day", is_flag=True, help="Let it book any number a day.")
 @click.option("--no-networks", is_flag=True, help="Let it be used from anywhere.")
@@ -99,25 +242,23 @@ async def update_key(run: Run, wanted: str, **options: Any) -> None:
 
     KEY is its id, or its name where no other key has that.
     """
-    changes = settings_named(options)
+    changes = _settings_named(options)
     if not changes:
         raise click.UsageError("nothing to change: name at least one setting")
     async with _opened(run) as (store, kept):
         # all that is told afterwards: where it cannot be read, nothing is changed
-        before, _ = await kept.show(await _id_of(kept, wanted))
-        await kept.key_time(now())
+        (before, _), at = await key_named(kept, wanted), await kept.key_time(now())
         news = changes_told(before, replace(before, **changes))
         async with run.deed(store, "key changed", before.id, **{"name": before.name, **news}):
             await kept.update(before.id, **changes)
         key, hints = await kept.show(before.id)
-        at = await kept.key_time(now())
     _print_key(run, key, at, hints=hints)
 
 
 @keys.command()
 @key_argument
 @click.option(
-    "--overlap", type=TextValue("DURATION", read_overlap), default="24h", show_default=True,
+    "--overlap", type=TextValue("DURATION", _read_overlap), default="24h", show_default=True,
     help="How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
 )  # fmt: skip
 @shared_options
@@ -129,9 +270,8 @@ async def rotate(run: Run, wanted: str, overlap: timedelta) -> None:
     at = now()
     async with _opened(run) as (store, kept):
         # both are read before: where one cannot be read, no new secret is lost
-        key = await kept.get(await _id_of(kept, wanted))
-        latest = await kept.key_time(at)
-        told = {"name": key.name, "overlap": write_overlap(overlap)}
+        (key, _), latest = await key_named(kept, wanted), await kept.key_time(at)
+        told = {"name": key.name, "overlap": _write_overlap(overlap)}
         async with run.deed(store, "key rotated", key.id, **told):
             made = await kept.rotate(key.id, overlap, at)
     _print_key(run, made.key, latest, secret=made.secret, hints=made.secrets)
@@ -153,7 +293,7 @@ def revoke(run: Run, wanted: str, yes: bool) -> None:
 
     async def found() -> "KeyAndSecrets":
         async with _opened(run) as (_, kept):
-            return await kept.show(await _id_of(kept, wanted))
+            return await key_named(kept, wanted)
 
     async def revoked() -> "KeyAndSecrets":
         async with _opened(run) as (store, kept):
@@ -221,20 +361,17 @@ def _odd(key_id: str) -> str:
     )
 
 
-async def _id_of(kept: "KeyStore", wanted: str) -> str:
-    """The id of the key with that id or name; else the end of the command, with nothing done."""
-    listing = await kept.list()
-    is_odd = wanted in listing.odd
-    return wanted if is_odd else one_named([key for key, _ in listing.keys], wanted).id
-
-
-def one_named(among: Sequence[Key], name: str) -> Key:
+async def key_named(kept: "KeyStore", name: str) -> "KeyAndSecrets":
     """The key with that id, or the only one with that name; else the end of the command."""
-    found = [key for key in among if key.id == name] or [key for key in among if key.name == name]
+    listing = await kept.list()
+    if name in listing.odd:
+        fail(_odd(name))
+    found = [known for known in listing.keys if known[0].id == name]
+    found = found or [known for known in listing.keys if known[0].name == name]
     if not found:
         fail(f"no key has the id or the name {name}; `clinic-gateway keys list` shows them")
     if len(found) > 1:
-        ids = ", ".join(key.id for key in found)
+        ids = ", ".join(key.id for key, _ in found)
         fail(f"{len(found)} keys have the name {name}; name one by its id: {ids}")
     return found[0]
 

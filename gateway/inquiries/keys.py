@@ -13,7 +13,7 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import Resource, write_instant
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
-from gateway.keys.key import Key
+from gateway.keys.key import Key, new_key
 from gateway.keys.store import KeyStore, KnownSecret
 from gateway.limits.base import Used
 from gateway.policy.masks import Mask
@@ -195,24 +195,9 @@ def changes_told(before: Key, after: Key) -> Mapping[str, Any]:
     return {name: value for name, value in settings_told(after).items() if value != old[name]}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Viewer:
-    """A level, with levels of their own for some resources, and the key that has them."""
-
-    level: AccessLevel
-    scopes: Mapping[str, AccessLevel]
-    key: Key | None = None
-
-    def level_for(self, resource: Resource) -> AccessLevel:
-        return self.scopes.get(resource.name, self.level)
-
-    def is_scoped(self, resource: Resource) -> bool:
-        """Returns whether a scope decides, and not the general level."""
-        return resource.name in self.scopes
-
-
-def viewer_of(key: Key) -> Viewer:
-    return Viewer(level=key.level, scopes=key.scopes, key=key)
+def imagined(level: AccessLevel, scopes: Mapping[str, AccessLevel], now: datetime) -> Key:
+    """Returns a key that nobody has, without a name: it may call all, and sees by these levels."""
+    return new_key(name="", permissions=Permission, level=level, scopes=scopes, now=now)
 
 
 def permissions_of(resource: str) -> frozenset[Permission]:

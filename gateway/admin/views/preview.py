@@ -22,7 +22,7 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.contract.resources import GOVERNED
-from gateway.inquiries.keys import Listed, Viewer, Which, lacking, viewer_of
+from gateway.inquiries.keys import Listed, Which, imagined, lacking
 from gateway.inquiries.policies import deciding_lines
 from gateway.inquiries.practice import first
 from gateway.keys.key import Key
@@ -68,9 +68,10 @@ async def _page(
     given = visit.form or visit.request.query
     level, resource = str(given.get("level", "")), _RESOURCES.get(given.get("resource", ""))
     scopes = {name: str(given.get(f"scope.{name}", "")) for name in _RESOURCES}
-    chosen = Viewer(
-        level=AccessLevel(level) if level in set(LEVELS) else AccessLevel.BASIC,
-        scopes={name: AccessLevel(scope) for name, scope in scopes.items() if scope in set(LEVELS)},
+    chosen = imagined(
+        AccessLevel(level) if level in set(LEVELS) else AccessLevel.BASIC,
+        {name: AccessLevel(scope) for name, scope in scopes.items() if scope in set(LEVELS)},
+        visit.now,
     )
     asked = str(given.get("key", "")).strip()[:LONGEST]
     # of a secret only how it begins is looked for and shown, so that no page repeats it
@@ -79,7 +80,7 @@ async def _page(
     keys = await _meant(visit, text) if text else []
     result = offered = None
     if len(keys) == 1 or not asked:
-        viewer = viewer_of(keys[0]) if keys else chosen
+        viewer = keys[0] if keys else chosen
         # else the first kind of record that the key may read, where that is anything
         readable = (each for each in GOVERNED if keys and not lacking(each, keys[0]))
         shown = resource or next(readable, _RESOURCES["clients"])
@@ -133,22 +134,22 @@ async def _found(visit: Visit, text: str) -> list[Listed]:
 
 
 async def _result(
-    visit: Visit, viewer: Viewer, resource: Resource, record: Record | None, record_id: str
+    visit: Visit, viewer: Key, resource: Resource, record: Record | None, record_id: str
 ) -> dict[str, Any]:
-    """Returns the answer to one key or level, and each field with the line that decides.
+    """Returns the answer to one key, and each field with the line that decides.
 
-    By the policy that runs. `seen` is None where the practice system gives the record without a
-    usable id; `place` is the file of the policy while it holds that very text, else the hash.
+    By the policy that runs. `key` is None where the viewer is imagined, `seen` where the practice
+    system gives the record without a usable id; `place` is the file of the policy while it holds
+    that very text, else the hash.
     """
     standing, troubles, seen = visit.panel.standing(), list[Trouble](), None
     policy, version = standing.policy, standing.policy.version
-    level, rules = viewer.level_for(resource), policy.rules[resource.name]
+    level, rules = viewer.level_for(resource.name), policy.rules[resource.name]
     with suppress(NoUsableId):
         seen = preview(policy, resource, level, record or specimen(resource), troubles.append)
     of_records, *of_fields = reasons(resource, rules, level, deciding_lines(version.content))
-    lacks = lacking(resource, viewer.key) if viewer.key else []
-    at = await visit.panel.keys.key_time(visit.now)
-    ended = viewer.key is not None and not viewer.key.active(at)
+    lacks = lacking(resource, viewer)
+    ended = not viewer.active(await visit.panel.keys.key_time(visit.now))
     status, body = _answer(seen, is_lacking=bool(lacks), is_ended=ended)
     operation = next(
         each
@@ -159,6 +160,7 @@ async def _result(
     is_file = version.hash == standing.file_hash
     return {
         "viewer": viewer,
+        "key": viewer if viewer.name else None,
         "resource": resource,
         "level": level,
         "record_id": record_id,

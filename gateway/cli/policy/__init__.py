@@ -15,7 +15,7 @@ COMMANDS = {
     "schema": "gateway.cli.policy.check:schema",
     "show": "gateway.cli.policy.show:show",
     "status": "gateway.cli.policy.status:status",
-    "test": "gateway.cli.policy.cases:run_cases",
+    "test": "gateway.cli.policy.check:run_cases",
 }
 
 

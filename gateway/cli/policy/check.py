@@ -1,21 +1,48 @@
-"""`clinic-gateway policy check` and `policy schema`: whether a policy file is sound."""
+"""`clinic-gateway policy check`, `test` and `schema`: whether a file is sound, and its cases."""
 
+import textwrap
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import click
 
+from adapters.documents.problems import DocumentErrors, Problem
 from gateway.cli.options import shared_options
 from gateway.cli.output import fail, say, say_json
-from gateway.cli.policy.cases import try_again
-from gateway.cli.policy.diff import outlook_lines, waits_for_approval
-from gateway.cli.policy.reports import as_data, as_sarif, print_problems
-from gateway.cli.policy.subject import chosen, file_argument
-from gateway.cli.run import Run
-from gateway.policy.cases.run import FAILED, summary, verify
+from gateway.cli.policy.reports import (
+    as_data,
+    as_sarif,
+    chosen,
+    file_argument,
+    loaded,
+    print_problems,
+    refuse,
+)
+from gateway.cli.run import Run, now
+from gateway.inquiries.policies import RUNNING, outlook, policy_named, waiting
+from gateway.policy.cases.file import read_cases
+from gateway.policy.cases.run import FAILED, cases_beside, coverage, summary, verify
+from gateway.policy.cases.run import run as tried
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checks import Checked, check_policy, notes_of
 from gateway.policy.reading.schema import policy_schema
+from gateway.policy.running.versions import Versions
+from gateway.policy.telling.wording import PolicyChange
+from gateway.settings import StartRefused
+from gateway.state import opened_if_begun
+from gateway.store import StoreError
+
+WIDTH = 80
+# What keeps a configuration from telling which policy runs: a file can be looked at without one.
+_UNTOLD = (DocumentErrors, StartRefused, StoreError)
+_ANYWHERE = (
+    "What it shows less than the policy that runs takes effect at once; what it shows more waits"
+    " until its cases pass.",
+    "A gateway on which no policy has run so far does not start with it.",
+)
 
 
 @click.command()
@@ -92,13 +119,38 @@ async def _say_what_comes(run: Run, checked: Checked, policy: Policy, file: Path
         has_failed = any(problem.code == FAILED for problem in checked.errors)
         does = "lists them" if has_failed else "says why"
         failing = f"{summary(checked.errors)}; `{try_again(file)}` {does}"
-        say(f"{policy.file}: in order, but {failing}", *await outlook_lines(run, policy))
+        say(f"{policy.file}: in order, but {failing}", *await _outlook_lines(run, policy))
         return
     fields = sum(len(rules.fields) for rules in policy.rules.values())
     found = f"{len(policy.rules)} resources, {fields} fields, hash {policy.short_hash}"
     say(f"{policy.file}: in order; {found}")
-    if await waits_for_approval(run, policy):
-        say("It waits for an approval: `clinic-gateway policy status` says more.")
+    with suppress(*_UNTOLD):
+        async with opened_if_begun(run.settings) as store:
+            if store and policy.hash in waiting(await Versions(store).running(now())):
+                say("It waits for an approval: `clinic-gateway policy status` says more.")
+
+
+async def _outlook_lines(run: Run, policy: Policy) -> Sequence[str]:
+    """What the configured gateway would do with a policy whose cases fail; else what any would."""
+    try:
+        async with opened_if_begun(run.settings) as store:
+            last = await policy_named(RUNNING, store)
+    except _UNTOLD:
+        return _ANYWHERE
+    if last.hash == policy.hash:
+        return ["It is the policy that runs: mend its cases, so that a later change need not wait."]
+
+    def listed(changes: Sequence[PolicyChange]) -> Sequence[str]:
+        return [f"  {change.sentence}" for change in changes] or ["  nothing"]
+
+    at_once, waits = outlook(last.rules, policy.rules)
+    approved = " and somebody approves it" if run.settings.policy_widening == "approve" else ""
+    return [
+        f"Compared with the policy that ran last ({last.hash[:12]}), takes effect at once:",
+        *listed(at_once),
+        f"Waits until its cases pass{approved}:",
+        *listed(waits),
+    ]
 
 
 @click.command()
@@ -110,3 +162,83 @@ def schema(run: Run) -> None:
     policies.schema.json beside it.
     """
     say_json(policy_schema(), indent=2)
+
+
+@click.command("test")
+@file_argument
+@click.option(
+    "--cases",
+    "cases_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The cases; those beside the policy where it is left out (policies.test.yaml).",
+)
+@click.option(
+    "--min-coverage",
+    "least",
+    type=click.FloatRange(0, 100),
+    default=0,
+    metavar="PERCENT",
+    help="Fail where the cases cover less of the matrix than this.",
+)
+@shared_options
+def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float) -> None:
+    """Try the cases of a policy, and say what none of them looks at.
+
+    FILE is the configured policy where it is left out. A case gives a key and a record, and says
+    what the key must see of it. Covered is a field at a level when a case at that level has a
+    record with a value there.
+    """
+    policy = loaded(run, file)
+    place = cases_file or cases_beside(Path(policy.file))
+    try:
+        cases = read_cases(place)
+    except DocumentErrors as error:
+        if place.exists() or place.is_symlink():
+            refuse(run, error)
+        text = "there are no cases here: write them into this file, or name another with --cases"
+        refuse(run, DocumentErrors([Problem(str(place), 0, 0, text)]))
+    outcomes, found = tried(policy, cases), coverage(policy, cases)
+    failed = [outcome for outcome in outcomes if outcome.differences]
+    passed, enough = len(outcomes) - len(failed), found.is_at_least(least)
+    covered = f"({len(found.covered)} of {len(found.cells)} cells)"
+    lines = [
+        *(str(outcome.problem()) for outcome in failed),
+        f"{place}: {passed} of {len(outcomes)} cases passed, {found.percent:g} % covered {covered}",
+    ]
+    uncovered: dict[str, dict[str, list[str]]] = {}
+    for (resource, level), names in found.uncovered().items():
+        uncovered.setdefault(resource, {})[level.value] = names
+        every = len(names) == found.count(resource, level)
+        gap = f"all {len(names)}" if every else ", ".join(names)
+        text = f"  not covered: {resource} {level}: {gap}"
+        lines += textwrap.wrap(text, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)
+    if not enough:
+        lines.append(f"too little: at least {least:g} % must be covered")
+    failures = [
+        {
+            "line": outcome.case.line,
+            "column": outcome.case.column,
+            "name": outcome.case.name,
+            "differences": list(outcome.differences),
+        }
+        for outcome in failed
+    ]
+    counts = {
+        "percent": found.percent,
+        "covered": len(found.covered),
+        "cells": len(found.cells),
+        "uncovered": uncovered,
+    }
+    about = {"file": policy.file, "hash": policy.hash, "cases": str(place)}
+    numbers = {"passed": passed, "failed": len(failed)}
+    ok = enough and not failed
+    run.say({"ok": ok} | about | numbers | {"failures": failures, "coverage": counts}, lines)
+    if not ok:
+        raise click.exceptions.Exit(1)
+
+
+def try_again(file: Path | None) -> str:
+    """The command that tries the cases of a file, or of the configured policy."""
+    command = "clinic-gateway policy test"
+    return f"{command} {quote(str(file))}" if file else command

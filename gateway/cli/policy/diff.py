@@ -1,18 +1,14 @@
-"""`clinic-gateway policy diff`: what a change of the policy means, for whom, and how often.
+"""`clinic-gateway policy diff`: what a change of the policy means, for whom, and how often."""
 
-`policy check` asks it what a gateway would do with a policy whose cases fail.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from adapters.documents.problems import DocumentErrors
 from gateway.cli.options import shared_options
 from gateway.cli.output import counted, fail
-from gateway.cli.policy.cases import try_again
+from gateway.cli.policy.check import try_again
 from gateway.cli.run import Run, now
 from gateway.inquiries.policies import (
     DAYS,
@@ -21,28 +17,17 @@ from gateway.inquiries.policies import (
     Touched,
     compared,
     is_kept,
-    outlook,
     policy_named,
-    waiting,
 )
 from gateway.policy.cases.run import summary, verify
-from gateway.policy.policy import Policy
 from gateway.policy.reading.document import load_policy
-from gateway.policy.running.versions import Versions
-from gateway.policy.telling.wording import Effect, PolicyChange
-from gateway.settings import StartRefused
+from gateway.policy.telling.wording import Effect
 from gateway.state import opened_if_begun
-from gateway.store import StoreError
 
 NAMED = 3  # keys that a sentence names
 # What keys do with a change, and what the change does.
 _VERBS = {Effect.GAIN: "gain", Effect.LOSS: "lose", Effect.OTHER: "see"}
 _SHOWS = {Effect.GAIN: "shows more", Effect.LOSS: "shows less", Effect.OTHER: "shows otherwise"}
-_ANYWHERE = (
-    "What it shows less than the policy that runs takes effect at once; what it shows more waits"
-    " until its cases pass.",
-    "A gateway on which no policy has run so far does not start with it.",
-)
 
 
 @click.command()
@@ -136,36 +121,3 @@ def _data(found: Comparison) -> dict[str, Any]:
             for touched in found.touched
         ],
     }
-
-
-async def outlook_lines(run: Run, policy: Policy) -> Sequence[str]:
-    """What the configured gateway would do with a policy whose cases fail; else what any would."""
-    try:
-        async with opened_if_begun(run.settings) as store:
-            last = await policy_named(RUNNING, store)
-    except (DocumentErrors, StartRefused, StoreError):
-        return _ANYWHERE
-    if last.hash == policy.hash:
-        return ["It is the policy that runs: mend its cases, so that a later change need not wait."]
-
-    def listed(changes: Sequence[PolicyChange]) -> Sequence[str]:
-        return [f"  {change.sentence}" for change in changes] or ["  nothing"]
-
-    at_once, waits = outlook(last.rules, policy.rules)
-    approved = " and somebody approves it" if run.settings.policy_widening == "approve" else ""
-    return [
-        f"Compared with the policy that ran last ({last.hash[:12]}), takes effect at once:",
-        *listed(at_once),
-        f"Waits until its cases pass{approved}:",
-        *listed(waits),
-    ]
-
-
-async def waits_for_approval(run: Run, policy: Policy) -> bool:
-    """Whether a gateway that runs on the configured store holds it back until somebody approves."""
-    try:
-        async with opened_if_begun(run.settings) as store:
-            running = await Versions(store).running(now()) if store else ()
-            return policy.hash in waiting(running)
-    except (DocumentErrors, StartRefused, StoreError):
-        return False

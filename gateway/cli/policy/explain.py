@@ -11,9 +11,9 @@ from gateway.audit.chains import audit_folder
 from gateway.audit.entries import BEGUN
 from gateway.audit.search import EntryFilter, newest_entries
 from gateway.cli.audit import reading
+from gateway.cli.keys import NO_KEYS, key_named
 from gateway.cli.options import ONE_LINE, one_of, shared_options
 from gateway.cli.output import counted, fail
-from gateway.cli.policy.subject import key_of
 from gateway.cli.run import Run
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
@@ -87,10 +87,8 @@ async def explain(
 
 
 async def _of_key(run: Run, key_id: str, operation: Operation, policy: str) -> Explanation:
-    async with opened_if_begun(run.settings) as store:
-        if store is None:
-            fail("no keys are known here: name the gateway's configuration with --config")
-        key = await key_of(store, key_id)
+    async with run.store(NO_KEYS) as store:
+        key, _ = await key_named(KeyStore(store), key_id)
         try:
             named = await policy_named(policy, store)
         except StartRefused:

@@ -1,6 +1,7 @@
-"""What `policy check` says of a file: for people, as JSON, and as SARIF 2.1.0 for code hosts.
+"""The policy file that a command is about, and what is said of one that is checked.
 
-Columns count letters from 1; an end is the column behind the last letter.
+That is said for people, as JSON, and as SARIF 2.1.0 for code hosts. Columns count letters from 1;
+an end is the column behind the last letter.
 """
 
 import re
@@ -8,20 +9,25 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
+from os.path import realpath
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote
 
+import click
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 import gateway
-from adapters.documents.problems import Check, Problem, Severity
-from gateway.cli.output import counted, legible
+from adapters.documents.problems import Check, DocumentErrors, Problem, Severity
+from gateway.cli.output import counted, fail, legible, say, say_json
+from gateway.cli.run import Run
 from gateway.inquiries.policies import lines_of
 from gateway.policy.cases.file import LARGEST  # more than a policy may have
+from gateway.policy.policy import Policy
 from gateway.policy.reading.checks import CHECKS, Checked
+from gateway.policy.reading.document import load_policy
 
 WIDEST = 100
 SCHEMA = (
@@ -35,8 +41,44 @@ _COLOURS = {
 _ENDS = {"[": "]", "{": "}"}
 # What is wrong with another file, such as the configuration.
 _OTHER: Check[Any] = Check("", "not in order", "")
+_OWN_NAME = "policies.yaml"
+file_argument = click.argument(
+    "file", required=False, type=click.Path(dir_okay=False, path_type=Path)
+)
 _quoted = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""").match
 _word = re.compile(r"(?:[^,\[\]{}#:]|:(?=\S)|(?<!\s)#|\[\]\.?|\([^)]*\))+").match
+
+
+def loaded(run: Run, file: Path | None) -> Policy:
+    """The policy, or its problems and the end of the command."""
+    path = chosen(run, file)
+    try:
+        return load_policy(path, lambda trouble: None)
+    except DocumentErrors as error:
+        refuse(run, error)
+
+
+def chosen(run: Run, file: Path | None) -> Path:
+    """The file that is named, or the policy in force; the end where the configuration is wrong."""
+    if file is not None:
+        return file
+    try:
+        used = run.settings.policy
+    except DocumentErrors as error:
+        refuse(run, error)
+    here = Path.cwd() / _OWN_NAME
+    if here.exists() and realpath(here) != realpath(used):
+        other = f"{_OWN_NAME} in this folder is another file"
+        say(f"note: this is about {used}, which is in use; {other}", err=True)
+    return used
+
+
+def refuse(run: Run, error: DocumentErrors) -> NoReturn:
+    """Says what is wrong with a file, and ends the command."""
+    if run.as_json:
+        checked = Checked(file=error.problems[0].file, errors=error.problems)
+        say_json(as_data(checked), indent=2)
+    fail(str(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """`clinic-gateway policy show` and `preview`: what each level sees; a record as a key sees it."""
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from adapters.base import Trouble
+from adapters.base import NotFound, Query, Record, Report, Trouble
+from gateway.cli.keys import NO_KEYS, key_named
 from gateway.cli.options import (
     LEVEL,
     RESOURCE,
@@ -19,13 +21,15 @@ from gateway.cli.options import (
     shared_options,
 )
 from gateway.cli.output import fail, legible, print_table, say, say_json
-from gateway.cli.policy.subject import file_argument, key_of, loaded, record_named
+from gateway.cli.policy.reports import file_argument, loaded
 from gateway.cli.run import Run, now
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.resources import GOVERNED
-from gateway.inquiries.keys import Viewer, lacking, viewer_of
+from gateway.inquiries.keys import imagined, lacking
 from gateway.inquiries.policies import is_kept, policy_named
+from gateway.keys.key import Key
+from gateway.keys.store import KeyStore
 from gateway.policy.masks import Mask
 from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight, Version, compile_policy
 from gateway.policy.redactor import NoUsableId
@@ -58,7 +62,7 @@ async def show(run: Run, file: Path | None, form: str | None) -> None:
     """
     if run.as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} are two formats; keep one of them")
-    run = Run(run.config, as_json=run.as_json or form == "json")
+    run = replace(run, as_json=run.as_json or form == "json")
     if file is not None and is_kept(str(file)):
         async with opened_if_begun(run.settings) as store:
             kept = await policy_named(str(file), store)
@@ -162,23 +166,38 @@ async def preview_record(
     if (key_name is None) == (level is None):
         raise click.UsageError("name a key with --key, or a level with --level")
     if level is not None:
-        viewer = Viewer(level=level, scopes=scopes)
+        key = imagined(level, scopes, now())
     elif scopes:
         raise click.UsageError("a key has its own scopes; --scope goes with --level")
     else:
-        async with opened_if_begun(run.own_settings) as store:
-            viewer = viewer_of(await key_of(store, key_name or ""))
+        async with run.store(NO_KEYS) as store:
+            key, _ = await key_named(KeyStore(store), key_name or "")
     policy = loaded(run, file)
     troubles: list[Trouble] = []
     record = specimen(resource)
     if record_id:
-        record = await record_named(run, resource, record_id, troubles.append)
+        record = await _record_named(run, resource, record_id, troubles.append)
     try:
-        seen = preview(policy, resource, viewer.level_for(resource), record, troubles.append)
+        seen = preview(policy, resource, key.level_for(resource.name), record, troubles.append)
     except NoUsableId:
         fail("the practice system gives this record without a usable id; no partner is shown it")
-    notes = [*_about_key(resource, viewer), *dict.fromkeys(map(_in_words, troubles))]
-    _print_preview(run, policy, resource, viewer, record_id, seen, notes)
+    notes = [*_about_key(resource, key), *dict.fromkeys(map(_in_words, troubles))]
+    _print_preview(run, policy, resource, key, record_id, seen, notes)
+
+
+async def _record_named(run: Run, resource: Resource, record_id: str, report: Report) -> Record:
+    """The whole record of the practice system; else the end of the command.
+
+    `report` hears of each of its values that partners cannot be shown.
+    """
+    from gateway.cli.backend import practice_system
+
+    try:
+        async with practice_system(run.settings, report) as adapter:
+            return await adapter.read_one(Query(resource=resource.name, now=now(), id=record_id))
+    except NotFound:
+        listing = f"`clinic-gateway sample {resource.name}` lists some"
+        fail(f"{resource.name} has no record {record_id}; {listing}")
 
 
 def _in_words(trouble: Trouble) -> str:
@@ -187,11 +206,11 @@ def _in_words(trouble: Trouble) -> str:
     return f"{trouble.resource}.{trouble.field} is {trouble.kind}: partners are shown no value"
 
 
-def _about_key(resource: Resource, viewer: Viewer) -> Iterator[str]:
+def _about_key(resource: Resource, key: Key) -> Iterator[str]:
     """Why the key may see nothing at all, whatever the policy says."""
-    if viewer.key and not viewer.key.active(now()):
+    if not key.active(now()):
         yield "this key is revoked or expired: it is shown nothing any more"
-    if viewer.key and (needed := lacking(resource, viewer.key)):
+    if needed := lacking(resource, key):
         yield f"this key lacks {' or '.join(needed)}: no call shows it {resource.name}"
 
 
@@ -199,20 +218,20 @@ def _print_preview(
     run: Run,
     policy: Policy,
     resource: Resource,
-    viewer: Viewer,
+    key: Key,
     record_id: str | None,
     seen: Preview,
-    notes: list[str],
+    notes: Sequence[str],
 ) -> None:
-    key, name, level = viewer.key, resource.name, viewer.level_for(resource)
-    decided = f"its scope {name}={level}" if viewer.is_scoped(resource) else f"its level {level}"
-    decided += " decides"
+    """Prints what is seen; a key without a name is an imagined one."""
+    name, level = resource.name, key.level_for(resource.name)
+    decided = f"its {f'scope {name}=' if name in key.scopes else 'level '}{level} decides"
     if run.as_json:
         data = {
             "file": policy.file,
             "hash": policy.hash,
             "resource": name,
-            "key": {"id": key.id, "name": key.name} if key else None,
+            "key": {"id": key.id, "name": key.name} if key.name else None,
             "level": level,
             "decided": decided,
             "id": record_id,
@@ -226,7 +245,7 @@ def _print_preview(
         say_json(data)
         return
     what = f"the record {record_id}" if record_id else "a made-up record"
-    who = f"the key {key.name} ({key.id})" if key else f"a key with the level {viewer.level}"
+    who = f"the key {key.name} ({key.id})" if key.name else f"a key with the level {key.level}"
     head = [f"{name}, {what}, as seen by {who}: {decided}", *notes]
     if seen.condition:
         verb = "exists" if seen.exists else "does not exist"
