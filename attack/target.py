@@ -18,7 +18,7 @@ from adapters.base import Query
 from adapters.sample import MAPPING, create
 from gateway.app import build
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.settings import load_settings
 
 # Where those come from who are counted by no address, as if a proxy stood before them.
@@ -106,12 +106,12 @@ async def _begun(config: Path) -> tuple[str, str, str]:
         now = datetime.now(UTC)
         secrets = [
             await gateway.keys.add(
-                new_key(
+                Key(
                     name=name,
-                    permissions=list(Permission),
+                    permissions=frozenset(Permission),
                     level=AccessLevel.FULL,
                     limit=NO_LIMIT,
-                    now=now,
+                    created_at=now,
                 )
             )
             for name in ("honest", "stolen")

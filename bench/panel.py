@@ -29,7 +29,7 @@ from gateway.audit.chains import Chains, audit_folder, named_place
 from gateway.audit.entries import ANSWERED, REFUSED, Entry, key_file, secrets_at_start
 from gateway.audit.questions import brought_up
 from gateway.contract.access import LEVELS, Permission
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.keys.secret import digest, mint
 from gateway.observe.lines import texts
 from gateway.settings import Settings, load_settings
@@ -166,12 +166,12 @@ async def _fill(settings: Settings) -> tuple[str, str]:
 async def _add_keys(store: Store, now: datetime) -> list[str]:
     made_up, rows, held = Random(1), [], []  # noqa: S311 - a made-up clinic
     for number in range(KEYS):
-        key = new_key(
+        key = Key(
             name=f"Partner {number}",
             contact=f"somebody{number}@example.org",
-            permissions=list(Permission),
+            permissions=frozenset(Permission),
             level=made_up.choice(LEVELS),
-            now=now - timedelta(days=made_up.randrange(1, 700)),
+            created_at=now - timedelta(days=made_up.randrange(1, 700)),
         )
         secret = mint()
         rows.append(

@@ -12,7 +12,7 @@ from adapters.sample import MAPPING, create
 from bench.ready import ID
 from gateway.backend import open_backend
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.keys.secret import digest
 from gateway.keys.store import KeyStore
 from gateway.policy.policy import Policy
@@ -104,12 +104,12 @@ class World:
         """A key with every permission; for `many` a hundred thousand others beside it."""
         store = open_store(f"sqlite:///{self._folder}/state-{name}/gateway.db")
         await store.migrate()
-        key = new_key(
+        key = Key(
             name="bench",
-            permissions=list(Permission),
+            permissions=frozenset(Permission),
             level=AccessLevel.FULL,
             limit=NO_LIMIT,
-            now=datetime.now(UTC),
+            created_at=datetime.now(UTC),
         )
         self._secrets[name] = await KeyStore(store).add(key)
         if name == "many":

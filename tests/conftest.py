@@ -29,7 +29,7 @@ from adapters.base import NotFound, Query
 from adapters.sample import MAPPING
 from gateway.app import build, utc_now
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.serving import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
 from gateway.store import Store, open_store, postgres
@@ -240,16 +240,16 @@ class RunningGateway:
         permissions: Iterable[str] = ALL,
         level: str = "FULL",
         scopes: Mapping[str, str] | None = None,
-        limit: int | None = 100_000,
+        limit: int = 100_000,
         expires: str | None = None,
         **bounds: Any,
     ) -> Minted:
         """A new key, known at once."""
-        key = new_key(
+        key = Key(
             name="A test's partner",
-            permissions=map(Permission, permissions),
+            permissions=frozenset(map(Permission, permissions)),
             level=AccessLevel(level),
-            now=datetime.now(UTC),
+            created_at=datetime.now(UTC),
             scopes={name: AccessLevel(each) for name, each in (scopes or {}).items()},
             limit=limit,
             expires_at=None if expires is None else datetime.fromisoformat(expires),

@@ -16,6 +16,7 @@ from adapters.wrappers.guarded import Guarded
 from gateway.app import utc_now
 from gateway.backend import bare_adapter_of, remembered, wrapped
 from gateway.contract.operations import OPERATIONS
+from gateway.keys.key import DEFAULT_LIMIT
 from gateway.settings import CacheSettings, Settings
 from tests.conftest import Begin, Start
 from tests.partner import Partner
@@ -200,7 +201,7 @@ async def test_the_clock_of_free_times_is_that_of_the_call(
     gateway = await start_gateway(
         now=lambda: utc_now() + ahead[0], cache=remembering(list_available_slots=5)
     )
-    partner = await Partner(gateway, session, None).with_key(limit=None)
+    partner = await Partner(gateway, session, None).with_key(limit=DEFAULT_LIMIT)
     draft = await partner.draft()
     query = {"vetId": draft["vetId"], "date": partner.local_day(draft["scheduledAt"])}
     first = (await partner.get(SLOTS, **query)).data

@@ -21,7 +21,7 @@ from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import CLIENT, GOVERNED, RESOURCES
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.limits.base import MemoryLimiter
 from gateway.policy.reading.document import load_policy
 from gateway.settings import shipped_policy
@@ -139,8 +139,12 @@ async def test_two_clinics_that_differ_in_hidden_fields_give_the_same_bytes(
     ours = await start_gateway("ours", now=lambda: present)
     theirs = await start_gateway("theirs", now=lambda: present)
     change(theirs, HIDDEN[level])
-    key = new_key(
-        name="A partner", permissions=Permission, level=level, now=datetime.now(UTC), limit=1_000
+    key = Key(
+        name="A partner",
+        permissions=frozenset(Permission),
+        level=level,
+        created_at=datetime.now(UTC),
+        limit=1_000,
     )
     answers = []
     draft: dict[str, object] = {}

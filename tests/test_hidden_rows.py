@@ -20,7 +20,7 @@ from adapters.sample import MAPPING
 from gateway.app import build
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import CLIENT, PATIENT
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.limits.base import MemoryLimiter
 from gateway.settings import load_settings
 from tests.conftest import Begin, RunningGateway, Start
@@ -143,11 +143,11 @@ async def test_two_clinics_that_differ_in_hidden_records_give_the_same_bytes(
         client = (await all_of(whole, "clients"))[0]["id"]
         paths += [f"/invoices/client/{client}?limit=1", f"/invoices/client/{client}?status=DRAFT"]
     answers = []
-    key = new_key(
+    key = Key(
         name="A partner",
-        permissions=Permission,
+        permissions=frozenset(Permission),
         level=AccessLevel.FULL,
-        now=datetime.now(UTC),
+        created_at=datetime.now(UTC),
         limit=1_000,
     )
     for gateway in (ours, theirs):

@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.keys.key import DEFAULT_LIMIT
 from tests.partner import Answer, Partner
 from tests.policy.test_policy import DECISION
 
@@ -339,7 +340,7 @@ async def test_authentication_2_the_form_of_a_key(partner: Partner) -> None:
 
 
 async def test_authentication_4_the_default_limit_is_a_thousand(partner: Partner) -> None:
-    plain = await partner.with_key(limit=None)
+    plain = await partner.with_key(limit=DEFAULT_LIMIT)
     answer = await plain.get("/appointments/types")
     assert answer.headers["X-RateLimit-Limit"] == "1000"
 

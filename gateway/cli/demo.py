@@ -25,7 +25,7 @@ from gateway.cli.serve import serve_until_stopped
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
 from gateway.inquiries.keys import settings_told
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.policy.cases.run import cases_beside
 from gateway.serving import Gateway
 from gateway.settings import StartRefused, load_settings, shipped_policy
@@ -185,7 +185,7 @@ async def _fresh_secrets(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:
             async with deed("key rotated", key.id, name=name, overlap="24h"):
                 secret = (await gateway.keys.rotate(key.id, OVERLAP, now())).secret
         else:
-            key = new_key(name=name, permissions=Permission, level=level, now=now())
+            key = Key(name=name, permissions=frozenset(Permission), level=level, created_at=now())
             async with deed("key made", key.id, **settings_told(key)):
                 secret = await gateway.keys.add(key)
         secrets[level.value] = secret

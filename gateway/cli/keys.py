@@ -30,7 +30,7 @@ from gateway.cli.run import Run, now
 from gateway.contract.access import Permission
 from gateway.contract.fields import read_instant, write_instant
 from gateway.inquiries.keys import changes_told, settings_told
-from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, new_key, read_network
+from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, read_network
 
 if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
     from gateway.keys.store import KeyAndSecrets, KeyStore
@@ -189,7 +189,7 @@ def _settings_named(options: dict[str, Any]) -> dict[str, Any]:
 async def create(run: Run, **options: Any) -> None:
     """Make a key, and show its secret this once."""
     at = now()
-    key = new_key(**_settings_named(options), now=at)
+    key = Key(**_settings_named(options), created_at=at)
     async with _opened(run, may_begin=True) as (store, kept):
         # read before the key is made: where it cannot be read, no new secret is lost
         latest = await kept.key_time(at)

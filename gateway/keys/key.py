@@ -1,6 +1,6 @@
 """A key: what the clinic decided about one partner. The secret is not part of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,22 +36,22 @@ def read_network(text: str) -> str:
     return str(network if network.num_addresses > 1 else network.network_address)
 
 
-class Networks:
-    """Some networks; whether an address is within one is worked out once, and then remembered."""
+def within_some(networks: Iterable[str]) -> Callable[[str], bool]:
+    """What tells whether an address is in one of them: worked out once, and then remembered."""
+    known = [ip_network(network) for network in networks]
 
-    def __init__(self, networks: Iterable[str] = ()) -> None:
-        self._networks = [ip_network(network) for network in networks]
-        self.admit = lru_cache(REMEMBERED)(self._is_within)
-
-    def _is_within(self, address: str) -> bool:
-        """Whether a caller's address is within one of them; what is no address never is."""
+    @lru_cache(REMEMBERED)
+    def is_within(address: str) -> bool:
         with suppress(ValueError):
             found = ip_address(address.partition("%")[0])
             if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
                 found = found.ipv4_mapped
             # an address of the other family is in no network
-            return any(found in network for network in self._networks)
+            return any(found in network for network in known)
+        # what is no address never is
         return False
+
+    return is_within
 
 
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -60,14 +60,14 @@ Count = Annotated[int, Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One stored key; `scopes` override the level per resource name, times are in UTC.
+    """One key; `scopes` override the level per resource name, times are in UTC.
 
     `networks` are all that it may be used from, as `read_network` writes them, and `within` tells
     whether an address is in one; where there are none it may be used from anywhere. Without
     `bookings_per_day` their number is not bounded.
     """
 
-    id: str
+    id: str = field(default_factory=lambda: str(uuid4()))
     name: str
     permissions: frozenset[Permission]
     level: AccessLevel
@@ -80,10 +80,12 @@ class Key:
     revoked_at: Moment | None = None
     bookings_per_day: Count | None = None
     networks: tuple[str, ...] = ()
-    within: Networks | None = field(default=None, init=False, repr=False, compare=False)
+    within: Callable[[str], bool] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
-        within = Networks(self.networks) if self.networks else None
+        within = within_some(self.networks) if self.networks else None
         object.__setattr__(self, "within", within)
 
     def level_for(self, resource: str) -> AccessLevel:
@@ -95,32 +97,3 @@ class Key:
         if self.revoked_at is not None:
             return False
         return self.expires_at is None or now < self.expires_at
-
-
-def new_key(  # noqa: PLR0913 - a key has that many settings
-    *,
-    name: str,
-    permissions: Iterable[Permission],
-    level: AccessLevel,
-    now: datetime,
-    contact: str | None = None,
-    scopes: Mapping[str, AccessLevel] | None = None,
-    limit: int | None = None,
-    expires_at: datetime | None = None,
-    bookings_per_day: int | None = None,
-    networks: Iterable[str] = (),
-) -> Key:
-    """A key that is not stored yet, with an id of its own."""
-    return Key(
-        id=str(uuid4()),
-        name=name,
-        contact=contact,
-        permissions=frozenset(permissions),
-        level=level,
-        scopes=dict(scopes or {}),
-        expires_at=expires_at,
-        created_at=now,
-        bookings_per_day=bookings_per_day,
-        networks=tuple(networks),
-        limit=DEFAULT_LIMIT if limit is None else limit,
-    )

@@ -48,18 +48,11 @@ class KeysUnreadable(Exception):
     `retry_after` are the seconds until it is read again.
     """
 
-    def __init__(self, retry_after: float) -> None:
-        super().__init__(retry_after)
-        self.retry_after = retry_after
+    retry_after = POLL
 
 
 class KeysBehind(Exception):
     """It has been long since the keys were read, as after a pause of the process: catch up."""
-
-
-def utc_now() -> datetime:
-    """This machine's time."""
-    return datetime.now(UTC)
 
 
 @dataclass(eq=False)
@@ -123,7 +116,7 @@ class KeyRing:
     store: KeyStore
     events: Events
     clock: Callable[[], float] = time.monotonic
-    now: Callable[[], datetime] = utc_now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def __post_init__(self) -> None:
         events = self.events
@@ -163,12 +156,12 @@ class KeyRing:
             if not settled:
                 raise KeysBehind
             if age > KNOWN_FOR:
-                raise KeysUnreadable(POLL)
+                raise KeysUnreadable
         key, end = self._entries.get(digest, _NOBODY)
         # one way for all: the time does not tell which they are
         is_good = self._latest.at(now) < end
         if age > UNKNOWN_FOR and not is_good:
-            raise KeysUnreadable(POLL)
+            raise KeysUnreadable
         return key if is_good else None
 
     def owner_of(self, digest: bytes) -> str:

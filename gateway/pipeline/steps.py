@@ -48,7 +48,7 @@ def authenticate(
         raise errors.Unavailable(error.retry_after) from None
     asked = NOBODY if key is None else key
     within = asked.within
-    is_elsewhere = within is not None and not within.admit(address)
+    is_elsewhere = within is not None and not within(address)
     if key is None or is_elsewhere:
         raise errors.KeyInvalid(asked.id)
     keys.touch(key.id, now)

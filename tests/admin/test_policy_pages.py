@@ -20,7 +20,7 @@ from gateway.administrators.log import Deed, DeedLog
 from gateway.cli.policy import policy as command
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.policy.masks import KINDS, Mask
 from gateway.policy.running import follower
 from gateway.policy.running.versions import Event, Versions
@@ -92,7 +92,7 @@ async def manager(held: Held, session: aiohttp.ClientSession) -> Manager:
 
 async def a_key(held: Held, name: str, level: AccessLevel) -> str:
     read = [Permission.CLIENT_READ]
-    key = new_key(name=name, permissions=read, level=level, now=datetime.now(UTC))
+    key = Key(name=name, permissions=frozenset(read), level=level, created_at=datetime.now(UTC))
     await held.running.gateway.keys.add(key)
     return key.id
 

@@ -15,7 +15,7 @@ from gateway.administrators.administrator import Role
 from gateway.administrators.log import Deed, DeedLog
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.resources import GOVERNED
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from tests.admin.manager import Manager, Page, manager_of
 from tests.conftest import RunningGateway, Start
 from tests.policies import TEXT
@@ -42,11 +42,11 @@ async def manager(running: RunningGateway, session: aiohttp.ClientSession) -> Ma
 
 async def a_key(running: RunningGateway, name: str = "Insurer X") -> tuple[str, str]:
     """A key's id and secret: it reads clients and patients at BASIC, stock at FULL."""
-    key = new_key(
+    key = Key(
         name=name,
-        permissions=[Permission.CLIENT_READ, Permission.PATIENT_READ],
+        permissions=frozenset([Permission.CLIENT_READ, Permission.PATIENT_READ]),
         level=AccessLevel.BASIC,
-        now=datetime.now(UTC),
+        created_at=datetime.now(UTC),
         scopes={"stock": AccessLevel.FULL},
     )
     secret = await running.gateway.keys.add(key)

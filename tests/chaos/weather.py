@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.settings import load_settings
 from gateway.state import open_own_store
@@ -114,11 +114,11 @@ async def prepared(ground: Ground, folder: Path) -> list[str]:
     await own.migrate()
     secrets = []
     for number in range(KEYS):
-        key = new_key(
+        key = Key(
             name=f"partner {number}",
-            permissions=[Permission("APPOINTMENT_CREATE")],
+            permissions=frozenset([Permission("APPOINTMENT_CREATE")]),
             level=AccessLevel("FULL"),
-            now=datetime.now(UTC),
+            created_at=datetime.now(UTC),
             limit=1_000_000,
         )
         secrets.append(await KeyStore(own).add(key))

@@ -22,7 +22,7 @@ from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.policy.masks import Mask, fitting, read_mask
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import parse_policy
@@ -161,8 +161,12 @@ def test_every_key_gets_what_the_model_says(
 ) -> None:
     told, content, drawn = made
     policy = parsed(content)
-    key = new_key(
-        name="A key", permissions=Permission, level=level, scopes=scopes, now=datetime.now(UTC)
+    key = Key(
+        name="A key",
+        permissions=frozenset(Permission),
+        level=level,
+        scopes=scopes,
+        created_at=datetime.now(UTC),
     )
     resource = data.draw(st.just(drawn) | st.sampled_from(GOVERNED))
     record = data.draw(records(resource.fields))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.key import Key, new_key
+from gateway.keys.key import Key
 from gateway.keys.ring import (
     ASK_EVERY,
     BEHIND_AFTER,
@@ -36,11 +36,11 @@ SECOND = timedelta(seconds=1)
 def a_key(**more: Any) -> Key:
     settings: dict[str, Any] = {
         "name": "Insurer X",
-        "permissions": [Permission.CLIENT_READ],
+        "permissions": frozenset({Permission.CLIENT_READ}),
         "level": AccessLevel.BASIC,
-        "now": NOW,
+        "created_at": NOW,
     }
-    return new_key(**settings | more)
+    return Key(**settings | more)
 
 
 def kept_in(folder: Path) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.errors import Crowded, NotFound
-from gateway.keys.key import Key, new_key
+from gateway.keys.key import Key
 from gateway.pipeline import shedder
 from gateway.pipeline.call import Call
 from gateway.pipeline.shedder import (
@@ -25,7 +25,12 @@ NO_UPLOAD: Any = None
 
 def key(name: str) -> Key:
     made = datetime(2026, 1, 1, tzinfo=UTC)
-    return new_key(name=name, permissions=[Permission.STOCK_READ], level=AccessLevel.FULL, now=made)
+    return Key(
+        name=name,
+        permissions=frozenset([Permission.STOCK_READ]),
+        level=AccessLevel.FULL,
+        created_at=made,
+    )
 
 
 ONE, OTHER, THIRD = map(key, ("one", "other", "third"))

@@ -15,7 +15,7 @@ import aiohttp
 
 from adapters.base import Query
 from gateway.contract.access import AccessLevel, Permission
-from gateway.keys.key import new_key
+from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.settings import load_settings
 from gateway.state import open_own_store
@@ -132,11 +132,11 @@ async def state_folders(practice: Practice, folder: Path) -> str:
     first = load_settings(folder / "one" / "gateway.yaml", {})
     store = open_own_store(first)
     await store.migrate()
-    key = new_key(
+    key = Key(
         name="races",
-        permissions=[Permission("APPOINTMENT_CREATE")],
+        permissions=frozenset([Permission("APPOINTMENT_CREATE")]),
         level=AccessLevel("FULL"),
-        now=datetime.now(UTC),
+        created_at=datetime.now(UTC),
         limit=1_000_000,
     )
     secret = await KeyStore(store).add(key)

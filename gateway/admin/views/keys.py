@@ -33,7 +33,7 @@ from gateway.inquiries.keys import (
     sights,
     states_of,
 )
-from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, new_key, read_network
+from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, read_network
 from gateway.keys.store import ChangedKey, KeyExists, KnownSecret, row_of
 from gateway.usage.store import CallSums, by_day
 
@@ -373,7 +373,7 @@ async def _make(visit: Visit) -> web.Response:
     settings = {} if visit.text("show") else await _settings(visit, form)
     if not settings:
         return _page(visit, form, key_id=key_id)
-    key = replace(new_key(now=visit.now, **settings), id=key_id)
+    key = Key(id=key_id, created_at=visit.now, **settings)
     try:
         async with visit.deed("key made", key.id, **settings_told(key)):
             secret = await visit.panel.keys.add(key)
@@ -407,7 +407,7 @@ async def _sees(visit: Visit) -> web.Response:
 
 
 def _will_see(visit: Visit, form: KeyForm) -> dict[str, Any]:
-    key = new_key(name="-", now=visit.now, **form.chosen())
+    key = Key(name="-", created_at=visit.now, **form.chosen())
     return _seen_by(visit, key) | {"title": "will_see"}
 
 
