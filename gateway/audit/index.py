@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import Table, case, delete, select, text, update
+from sqlalchemy import delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.chains import day_files
 from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store
+from gateway.store.sums import add_sums
 from gateway.store.tables import (
     adding,
     audit_calls,
@@ -38,8 +39,6 @@ CHUNK = 1 << 25
 # Sums after which they are added: others that write to the store wait as long, some 0.1 s. Each
 # time costs every page of the day, so fewer at once cost more in all.
 ROWS = 20_000
-# So many rows go to the driver at once.
-ROWS_AT_ONCE = 2_000
 # Seconds.
 DAY = 24 * 3600
 EPOCH = date(1970, 1, 1).toordinal()
@@ -240,9 +239,8 @@ class Index:
 
     async def progress(self) -> Mapping[str, IndexProgress]:
         """How far each chain is known, those of other folders too."""
-        async with self._store.begin() as connection:
-            rows = await connection.execute(select(audit_progress))
-            return {chain: IndexProgress(*rest) for chain, *rest in rows}
+        rows = await self._store.rows(select(audit_progress))
+        return {chain: IndexProgress(*rest) for chain, *rest in rows}
 
     async def _take(self, chain: str, at: IndexProgress, now: IndexProgress, new: Counted) -> bool:
         """Add it, all or nothing; False where the chain is not known as far as `at` any more."""
@@ -258,13 +256,13 @@ class Index:
             if not moved.rowcount:
                 return False
             views = await self._ids(connection, {kind.view for kind in kinds})
-            await _add(connection, audit_reads, await asyncio.to_thread(_reads, kinds, views))
+            await add_sums(connection, audit_reads, await asyncio.to_thread(_reads, kinds, views))
             calls = (
                 (each.day, views[each.view], each.outcome, each.reason, *_row(each.calls))
                 for each in kinds
             )
-            await _add(connection, audit_calls, sorted(calls))
-            await _add(connection, audit_days, _days(kinds, now.day))
+            await add_sums(connection, audit_calls, sorted(calls))
+            await add_sums(connection, audit_days, _days(kinds, now.day))
         self._views.update(views)
         return True
 
@@ -279,26 +277,6 @@ class Index:
             number = await connection.execute(select(audit_views.c.id).where(*same))
             found[view] = number.scalar_one()
         return found
-
-
-async def _add(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -> None:
-    """To what is there: how often, and the first and the last time.
-
-    In the order of the key: so two never wait for each other, and pages lie side by side.
-    """
-    statement = adding(connection, table)
-    new, old = statement.excluded, table.c
-    changes = {column.name: column + new[column.name] for column in old if not column.primary_key}
-    if "first" in old:
-        changes["first"] = case((new.first < old.first, new.first), else_=old.first)
-        changes["last"] = case((new.last > old.last, new.last), else_=old.last)
-    statement = statement.on_conflict_do_update(
-        index_elements=list(table.primary_key), set_=changes
-    )
-    words = str(statement.compile(dialect=connection.dialect))
-    for at in range(0, len(rows), ROWS_AT_ONCE):
-        # as tuples to the driver: to bind a row costs else ten times what the database needs for it
-        await connection.exec_driver_sql(words, rows[at : at + ROWS_AT_ONCE])
 
 
 def _row(span: DaySpan) -> Row:
@@ -329,9 +307,7 @@ async def forget(store: Store, before: date) -> None:
     old = select(audit_days.c.day).where(
         audit_days.c.day < last, audit_days.c.calls + audit_days.c.reads > 0
     )
-    async with store.begin() as connection:
-        days = (await connection.execute(old)).scalars().all()
-    for day in days:
+    for (day,) in await store.rows(old):
         async with store.begin() as connection:
             # its sums first: whoever adds to the day waits, and adds to what is left
             gone = update(audit_days).where(audit_days.c.day == day).values(calls=0, reads=0)

@@ -1,26 +1,36 @@
 """What the index answers: who was shown a record, what a key did, and what it lacks itself."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Select, Table, and_, exists, func, or_, select, true
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Select,
+    Table,
+    and_,
+    cast,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+)
 
 from gateway.audit.chains import Chains, DayFile, Known, day_files, place_of
 from gateway.audit.entries import ANSWERED, FAILED, UNKNOWN
-from gateway.audit.index import EPOCH, CallView, Index, IndexProgress, day_of, record_key
+from gateway.audit.index import DAY, EPOCH, CallView, Index, IndexProgress, day_of, record_key
 from gateway.audit.search import EntryFilter
 from gateway.audit.verification import elsewhere
 from gateway.store import Store
 from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_views
 
-# A statement takes some thousand values.
-DAYS_AT_ONCE = 1_000
 _SUMS = ((audit_days.c.calls, audit_calls), (audit_days.c.reads, audit_reads))
-_START = datetime(1970, 1, 1, tzinfo=UTC)
+_START, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=1)
 # Calls that were shown a record and that the index has not counted among its reads.
 _UNCOUNTED = (UNKNOWN, FAILED)
 
@@ -46,71 +56,54 @@ async def readers(
     store: Store, record: str, operations: Collection[str], days: Days
 ) -> dict[CallView, Occurrences]:
     """Who was shown a record by one of the operations. StoreError."""
-    wanted = audit_reads.c.record == record_key(record)
-    rows = await _rows(store, audit_reads, wanted, days)
-    return _merged((view, seen) for view, seen, _ in rows if view.operation in operations)
+    by = [audit_views.c[name] for name in CallView._fields]
+    wanted = (audit_reads.c.record == record_key(record), audit_views.c.operation.in_(operations))
+    found = await _occurrences(store, audit_reads, by, days, *wanted)
+    return {CallView(*view): seen for view, seen in found.items()}
 
 
-async def deeds(store: Store, key_id: str, days: Days) -> dict[tuple[str, str, str], Occurrences]:
+async def deeds(store: Store, key_id: str, days: Days) -> dict[tuple[Any, ...], Occurrences]:
     """(operation, outcome, reason) -> a key's calls. StoreError."""
-    rows = await _rows(store, audit_calls, audit_views.c.key_id == key_id, days)
-    return _merged(((view.operation, row.outcome, row.reason), seen) for view, seen, row in rows)
+    by = [audit_views.c.operation, audit_calls.c.outcome, audit_calls.c.reason]
+    return await _occurrences(store, audit_calls, by, days, audit_views.c.key_id == key_id)
 
 
-async def has_called(store: Store, key_id: str) -> bool:
-    """Whether any line of the audit has been of that key. StoreError."""
-    wanted = select(audit_views.c.id).where(audit_views.c.key_id == key_id).limit(1)
-    async with store.begin() as connection:
-        found = await connection.execute(wanted)
-        return bool(key_id) and found.first() is not None  # calls without a key have an empty one
-
-
-async def _rows(
-    store: Store, table: Table, wanted: Any, days: Days
-) -> Sequence[tuple[CallView, Occurrences, Any]]:
+async def _occurrences(
+    store: Store, table: Table, by: Sequence[Column[str]], days: Days, *wanted: Any
+) -> dict[tuple[Any, ...], Occurrences]:
+    """The sums of all days by some columns, in the order of the first time."""
     # each day by its number: so the index is sought once a day, and never read along
     some = select(audit_days.c.day)
     if days.since is not None:
         some = some.where(audit_days.c.day >= days.since.toordinal() - EPOCH)
     if days.until is not None:
         some = some.where(audit_days.c.day <= days.until.toordinal() - EPOCH)
-    views = [audit_views.c[name] for name in CallView._fields]
-    query = select(table, *views).join(audit_views, audit_views.c.id == table.c.view_id)
-    rows: list[Any] = []
-    async with store.begin() as connection:
-        known = (await connection.execute(some)).scalars().all()
-        for at in range(0, len(known), DAYS_AT_ONCE):
-            part = table.c.day.in_(known[at : at + DAYS_AT_ONCE])
-            rows += await connection.execute(query.where(part, wanted))
-
-    def moment(day: int, second: int) -> datetime:
-        return _START + timedelta(days=day, seconds=second)
-
-    return [
-        (
-            CallView(*row[-len(views) :]),
-            Occurrences(row.times, moment(row.day, row.first), moment(row.day, row.last)),
-            row,
-        )
-        for row in rows
-    ]
+    midnight = cast(table.c.day, BigInteger) * DAY
+    first = func.min(midnight + table.c.first)
+    query = (
+        select(func.sum(table.c.times), first, func.max(midnight + table.c.last), *by)
+        .join(audit_views, audit_views.c.id == table.c.view_id)
+        .where(table.c.day.in_(some), *wanted)
+        .group_by(*by)
+        .order_by(first, *by)
+    )
+    return {
+        tuple(what): Occurrences(times, _START + begin * _SECOND, _START + end * _SECOND)
+        for times, begin, end, *what in await store.rows(query)
+    }
 
 
-def _merged(found: Iterable[tuple[Any, Occurrences]]) -> dict[Any, Occurrences]:
-    """The same of several days, in the order of the first time."""
-    merged: dict[Any, Occurrences] = {}
-    for what, seen in sorted(found, key=lambda pair: pair[1].first):
-        one = merged.setdefault(what, Occurrences(0, seen.first, seen.last))
-        one.times += seen.times
-        one.last = max(one.last, seen.last)
-    return merged
+async def has_called(store: Store, key_id: str) -> bool:
+    """Whether any line of the audit has been of that key. StoreError."""
+    wanted = select(audit_views.c.id).where(audit_views.c.key_id == key_id).limit(1)
+    # calls without a key have an empty one
+    return bool(key_id) and bool(await store.rows(wanted))
 
 
 async def known_days(store: Store) -> list[date]:
     """The days that the index has anything of. StoreError."""
-    async with store.begin() as connection:
-        days = await connection.execute(select(audit_days.c.day).order_by(audit_days.c.day))
-        return [_date(day) for day in days.scalars()]
+    days = select(audit_days.c.day).order_by(audit_days.c.day)
+    return [_date(day) for (day,) in await store.rows(days)]
 
 
 async def days_with(store: Store, wanted: EntryFilter, days: Collection[date]) -> set[date]:
@@ -148,10 +141,8 @@ async def first_loss(
         and_(sums > 0, ~exists(_of_day(table, table.c.day, audit_days.c.day)))
         for sums, table in _SUMS
     ]
-    async with store.begin() as connection:
-        days = set((await connection.execute(select(audit_days.c.day))).scalars())
-        empty = await connection.execute(select(func.min(audit_days.c.day)).where(or_(*parts)))
-        lost = (once - days) | {day for day in empty.scalars() if day is not None}
+    days = dict(map(tuple, await store.rows(select(audit_days.c.day, or_(*parts)))))
+    lost = (once - days.keys()) | {day for day, is_empty in days.items() if is_empty}
     return _date(min(lost)) if lost else None
 
 
@@ -162,10 +153,8 @@ async def losses(store: Store) -> list[date]:
         number = day.toordinal() - EPOCH
         # in one statement: lines may be added meanwhile
         query = select(*(sums - _total(table, number) for sums, table in _SUMS))
-        async with store.begin() as connection:
-            rows = await connection.execute(query.where(audit_days.c.day == number))
-            if any(any(row) for row in rows):
-                found.append(day)
+        if any(map(any, await store.rows(query.where(audit_days.c.day == number)))):
+            found.append(day)
     return found
 
 

@@ -9,12 +9,11 @@ from sqlalchemy import delete, func, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.base import Store
-from gateway.store.tables import adding, usage, usage_days
+from gateway.store.sums import add_sums
+from gateway.store.tables import usage, usage_days
 
 KEPT = timedelta(days=35)
 DAY = 24 * 60  # minutes
-# So many rows go into one statement: making it ready holds up the event loop for as long.
-ROWS_AT_ONCE = 100
 STEP = 10  # minutes that are dropped in one transaction
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = timedelta(minutes=1)
@@ -81,20 +80,8 @@ async def add(store: Store, sums: Mapping[Slot, CallSums]) -> None:
 
     async def added(connection: AsyncConnection) -> None:
         for table, slots in ((usage, sums), (usage_days, days)):
-            statement = adding(connection, table)
-            # several gateways may write the same minute: each adds its own
-            both = {name: table.c[name] + statement.excluded[name] for name in COLUMNS}
-            own = list(table.primary_key)
-            statement = statement.on_conflict_do_update(index_elements=own, set_=both)
-            # in one order, whoever writes: two processes do not wait for each other's rows
-            names = [*table.primary_key.columns.keys(), *COLUMNS]
-            in_order = sorted(slots)
-            for start in range(0, len(in_order), ROWS_AT_ONCE):
-                rows = [
-                    dict(zip(names, (*slot, *_columns(slots[slot])), strict=True))
-                    for slot in in_order[start : start + ROWS_AT_ONCE]
-                ]
-                await connection.execute(statement, rows)
+            rows = sorted((*slot, *_columns(slots[slot])) for slot in slots)
+            await add_sums(connection, table, rows)
 
     await store.run(added)
 
@@ -132,9 +119,8 @@ async def answered(
     )
     if operations is not None:
         wanted = wanted.where(found.c.operation.in_(operations))
-    async with store.begin() as connection:
-        rows = await connection.execute(wanted)
-        return {(key_id, operation): calls for key_id, operation, calls in rows if calls}
+    rows = await store.rows(wanted)
+    return {(key_id, operation): calls for key_id, operation, calls in rows if calls}
 
 
 async def recent(store: Store, since: datetime) -> Mapping[str, CallSums]:
@@ -144,10 +130,8 @@ async def recent(store: Store, since: datetime) -> Mapping[str, CallSums]:
         .where(usage.c.minute >= minute_of(since))
         .group_by(usage.c.key_id)
     )
-    async with store.begin() as connection:
-        rows = await connection.execute(wanted)
-        # what a database adds up may come as another kind of number
-        return {key_id: CallSums(*map(int, sums)) for key_id, *sums in rows}
+    # what a database adds up may come as another kind of number
+    return {key_id: CallSums(*map(int, sums)) for key_id, *sums in await store.rows(wanted)}
 
 
 async def by_day(
@@ -160,9 +144,7 @@ async def by_day(
         .where(day >= minute_of(since) // DAY, usage_days.c.key_id == key_id)
         .order_by(day, usage_days.c.operation)
     )
-    async with store.begin() as connection:
-        rows = await connection.execute(wanted)
-        return {
-            (_START + timedelta(days=number), operation): CallSums(*calls)
-            for number, _, operation, *calls in rows
-        }
+    return {
+        (_START + timedelta(days=number), operation): CallSums(*calls)
+        for number, _, operation, *calls in await store.rows(wanted)
+    }

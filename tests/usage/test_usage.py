@@ -17,13 +17,12 @@ import gateway.usage as counting
 from gateway.background import RESTS
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import OPERATIONS
-from gateway.store import Store, open_store
+from gateway.store import Store, open_store, sums
 from gateway.store.sqlite import _PRAGMAS
 from gateway.store.tables import usage as usage_minutes
 from gateway.store.tables import usage_days
-from gateway.usage import DROP_EVERY, NOBODY, Usage, store
+from gateway.usage import DROP_EVERY, NOBODY, Usage
 from gateway.usage.store import (
-    ROWS_AT_ONCE,
     CallSums,
     Slot,
     add,
@@ -37,6 +36,7 @@ from tests.heard import Heard
 from tests.tables import descendants
 
 NOW = datetime(2026, 3, 4, 10, 20, 30, tzinfo=UTC)
+MANY = 2_000  # more than are written at once
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -320,13 +320,13 @@ async def test_two_gateways_that_write_the_same_minute_add_up(
     usages = [world.usage(), Usage(other_store, world.watcher, lambda: NOW, lambda: 0.0)]
     for _ in range(3):
         for usage in usages:
-            for number in range(2 * ROWS_AT_ONCE):
+            for number in range(MANY):
                 usage.count("k", f"operation {number}", 200, 0.0)
         await asyncio.gather(*(usage.turn() for usage in usages))
     await other_store.aclose()
     assert world.watcher.said == []
     found = await world.minutes()
-    assert len(found) == 2 * ROWS_AT_ONCE
+    assert len(found) == MANY
     assert set(map(repr, found.values())) == {repr(CallSums(answered=6))}
     days = await by_day(world.store, "k", NOW)
     assert set(map(repr, days.values())) == {repr(CallSums(answered=6))}
@@ -335,13 +335,13 @@ async def test_two_gateways_that_write_the_same_minute_add_up(
 async def test_a_write_is_whole_or_not_there(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = world.usage()
     usage.count("k", "get_client", 200, 0.0)
-    really = store.adding
+    really = sums.adding
 
     def wrong(connection: AsyncConnection, table: Table) -> Any:
         return None if table is usage_days else really(connection, table)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "adding", wrong)
+        patched.setattr(sums, "adding", wrong)
         await usage.turn()
     assert world.watcher.events == ["usage_unwritten"]
     assert await world.minutes() == {}
