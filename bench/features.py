@@ -48,7 +48,7 @@ def _without_access() -> None:
 
 def _without_metrics() -> None:
     metrics.Timings.note = _nothing  # type: ignore[method-assign]
-    metrics.ShownRecords.count = _nothing  # type: ignore[method-assign]
+    metrics.Metrics.shown = _nothing  # type: ignore[method-assign]
     process.Lag.start = _nothing  # type: ignore[method-assign]
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import textwrap
 from datetime import date
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.events import Alarm, event_table
-from gateway.observe.figures import FIGURES
+from gateway.observe.metric_table import FIGURES, Figure
 from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.policy.reading.checks import CHECKS as CODES
 from gateway.policy.reading.document import load_policy
@@ -176,7 +177,7 @@ def metrics() -> list[str]:
     rows = []
     for each in FIGURES:
         labels = " ".join(f"`{label}`" for label in each.labels)
-        cells = (f"`{each.name}`", each.kind, labels, MERGED[each.merge], each.help)
+        cells = (f"`{each.name}`", each.kind, labels, merged(each), each.help)
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -201,7 +202,19 @@ PARTS = {
 }
 
 
-MERGED = {"sum": "sum", "max": "largest", "min": "smallest", "each": "each"}
+MERGED = {add: "sum", max: "largest", min: "smallest"}
+
+
+def merged(figure: Figure) -> str:
+    """What a node with several processes tells of it."""
+    return "each" if "process" in figure.labels else MERGED[figure.merge]
+
+
+def samples(figure: Figure) -> frozenset[str]:
+    """The names under which a query finds it."""
+    if figure.kind != "histogram":
+        return frozenset({figure.name})
+    return frozenset(f"{figure.name}_{part}" for part in ("bucket", "count", "sum"))
 
 
 MASKED: dict[str, Any] = {

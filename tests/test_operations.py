@@ -17,13 +17,13 @@ from click.testing import CliRunner
 
 from gateway.cli import main
 from gateway.events import event_table
-from gateway.observe.figures import BY_NAME, FIGURES
+from gateway.observe.metric_table import BY_NAME, FIGURES
 from gateway.settings import GROUPS, Settings, load_settings, names
 from gateway.web.limiter import SPARE_FILES
 from tests.command import clinic_gateway
 from tests.conftest import Template
 from tests.observe.test_documented import rules
-from tests.tables import ROOT
+from tests.tables import ROOT, samples
 
 PAGE = "\n".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("operations", "panel"))
 README = (ROOT / "README.md").read_text()
@@ -86,8 +86,8 @@ def test_every_setting_variable_and_figure_that_is_named_is_there() -> None:
     variables = set(re.findall(r"\bGATEWAY_[A-Z_]+", PAGE))
     derived = {"GATEWAY_" + each.upper().replace(".", "_") for each in settings}
     assert variables - derived == {"GATEWAY_SERVICE_HOST", "GATEWAY_PORT"}
-    samples = {*BY_NAME, *(name for figure in FIGURES for name in figure.samples)}
-    assert set(re.findall(r"\bgateway_[a-z_]+", PAGE)) <= samples
+    told = {*BY_NAME, *(name for figure in FIGURES for name in samples(figure))}
+    assert set(re.findall(r"\bgateway_[a-z_]+", PAGE)) <= told
 
 
 def test_every_alarm_that_is_named_is_one() -> None:

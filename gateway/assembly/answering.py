@@ -118,7 +118,7 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
         "limiter": partial(probe_limiter, place_of(secret_text(kit.settings.limiter)), limiter),
         "loop": partial(probe_loop, lag, shedder.places),
     }
-    kit.metrics.shown_records.hidden = partial(hidden_fields, policy)
+    kit.metrics.hidden = partial(hidden_fields, policy)
     return Answering(
         public=_public_listener(kit, pipeline, documents, observers, listening),
         ring=ring,

@@ -27,8 +27,8 @@ from gateway.booking.takeover import RUN, Owners
 from gateway.booking.times import FreeTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
-from gateway.observe.lines import Lines
-from gateway.observe.logs import ACCESS, EventLog
+from gateway.observe.event_log import ACCESS, EventLog
+from gateway.observe.json_lines import Lines
 from gateway.observe.metrics import Metrics
 from gateway.observe.traces import Traces, open_traces
 from gateway.observe.troubles import BackendTroubles

@@ -16,7 +16,7 @@ from gateway.background import Periodic
 from gateway.contract.errors import Unavailable
 from gateway.events import Events
 from gateway.identity import reason_of
-from gateway.observe.lines import Outbox, is_in_place, texts
+from gateway.observe.json_lines import Outbox, is_in_place, texts
 
 # Seconds between two writes; a booking does not wait for the next.
 EVERY = 1.0

@@ -25,8 +25,8 @@ from gateway.audit.entries import (
 from gateway.background import Periodic
 from gateway.events import Events
 from gateway.identity import META, reason_of
-from gateway.observe.lines import Lines
-from gateway.observe.logs import Access
+from gateway.observe.event_log import Access
+from gateway.observe.json_lines import Lines
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
 

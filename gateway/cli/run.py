@@ -93,7 +93,7 @@ async def recording(settings: "Settings", store: "Store") -> AsyncIterator[Recor
     from gateway.audit.chains import audit_folder
     from gateway.audit.journal import open_chain
     from gateway.inquiries.deeds import Deeds, Unended
-    from gateway.observe.logs import EventLog
+    from gateway.observe.event_log import EventLog
     from gateway.state import hand_over
 
     folder = audit_folder(settings)

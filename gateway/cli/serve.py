@@ -31,7 +31,7 @@ from gateway.cli.options import said_plainly, with_run
 from gateway.cli.run import Run
 from gateway.events import Events
 from gateway.limits.shared import Counters
-from gateway.observe.logs import EventLog
+from gateway.observe.event_log import EventLog
 from gateway.policy.reading.document import load_policy
 from gateway.processes.child import Inherited
 from gateway.processes.reports import socket_in

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import add, sub
 from typing import TypeVar
 
-from gateway.observe.figures import CALLS
+from gateway.observe.metric_table import CALLS
 from gateway.observe.metrics import Labels, Snapshot
 
 HOUR = 3600.0

@@ -4,15 +4,14 @@ import math
 import os
 import resource
 import time
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from gateway.background import Periodic
-from gateway.observe.figures import LAGS
-from gateway.observe.metrics import Metrics, Series
+from gateway.observe.metric_table import LAGS
+from gateway.observe.metrics import Metrics, Timings
 
 EVERY = 0.1
 LOOK_BACK = 60.0
@@ -27,16 +26,13 @@ class Lag(Periodic):
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buckets = [0] * (len(LAGS) + 1)
-        self._seconds = 0.0
+        self._lags = Timings(LAGS)
         # (when, how late): of a minute, each later than all that follow it
         self._latest: deque[tuple[float, float]] = deque()
         self._listeners: list[Callable[[float], None]] = []
         self._due = 0.0
         super().__init__(EVERY, self._tick, name="watch the event loop", first=self._begin)
-        metrics.ask_histogram(
-            "gateway_loop_lag_seconds", lambda: [Series((), self._seconds, tuple(self._buckets))]
-        )
+        metrics.ask_series("gateway_loop_lag_seconds", self._lags.durations)
         metrics.ask("gateway_loop_lag_max_seconds", lambda: self.most(LOOK_BACK)[0])
 
     def on_lag(self, listener: Callable[[float], None]) -> None:
@@ -54,8 +50,7 @@ class Lag(Periodic):
     def note(self, late: float) -> None:
         """The loop came back that late."""
         now = self._clock()
-        self._seconds += late
-        self._buckets[bisect_left(LAGS, late)] += 1
+        self._lags.note(("late",), late)
         while self._latest and self._latest[-1][1] <= late:
             self._latest.pop()
         self._latest.append((now, late))
@@ -74,13 +69,13 @@ class Lag(Periodic):
 
 def watch_process(metrics: Metrics) -> None:
     """Tell it among the figures; looked up when they are read. Where /proc is none, not memory."""
-    began = started_at()
-    metrics.ask("process_start_time_seconds", lambda: began)
-    metrics.ask("process_max_fds", lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    began, own = started_at(), metrics.process
+    metrics.ask("process_start_time_seconds", lambda: began, own)
+    metrics.ask("process_max_fds", lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0], own)
     metrics.ask("process_cpu_seconds_total", lambda: sum(os.times()[:2]))
     if _OF_PROCESS.is_dir():
-        metrics.ask("process_resident_memory_bytes", resident)
-        metrics.ask("process_open_fds", _open_files)
+        metrics.ask("process_resident_memory_bytes", resident, own)
+        metrics.ask("process_open_fds", _open_files, own)
 
 
 def started_at() -> float:

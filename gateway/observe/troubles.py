@@ -6,7 +6,7 @@ from math import inf
 from types import CodeType
 
 from gateway.events import Events
-from gateway.observe.logs import SILENCE
+from gateway.observe.event_log import SILENCE
 from gateway.observe.metrics import Metrics
 
 # Kinds of failures that are told apart; there are far fewer.

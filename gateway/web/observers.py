@@ -20,7 +20,7 @@ from gateway.contract.errors import (
     LimitExceeded,
 )
 from gateway.events import Events
-from gateway.observe.logs import Access
+from gateway.observe.event_log import Access
 from gateway.observe.metrics import OTHER, Metrics
 from gateway.observe.troubles import CallFailures
 from gateway.pipeline.call import Call

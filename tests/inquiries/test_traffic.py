@@ -18,7 +18,7 @@ from gateway.inquiries.traffic import (
     slowest_first,
     total,
 )
-from gateway.observe.figures import CALLS
+from gateway.observe.metric_table import CALLS
 from gateway.observe.metrics import Series, Snapshot
 
 STATUSES = ("200", "201", "400", "401", "403", "404", "409", "429", "500", "503")

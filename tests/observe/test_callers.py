@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from gateway.observe import troubles
-from gateway.observe.logs import SILENCE
+from gateway.observe.event_log import SILENCE
 from gateway.observe.troubles import MOST_KINDS, CallFailures
 from tests.heard import Heard
 

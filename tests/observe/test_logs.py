@@ -11,7 +11,7 @@ import pytest
 
 from adapters.base import BackendNonsense
 from gateway.events import event_table
-from gateway.observe.logs import AGAIN, EventLog
+from gateway.observe.event_log import AGAIN, EventLog
 from gateway.observe.metrics import Metrics
 
 PHONE = {"kind": "unreadable", "resource": "clients", "field": "phone"}

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from gateway.observe.logs import EventLog
+from gateway.observe.event_log import EventLog
 from gateway.policy.policy import Version
 from gateway.policy.running.follower import ROOM, Handover, Taker, put, take
 from gateway.policy.running.versions import Presence, Versions

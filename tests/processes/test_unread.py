@@ -18,7 +18,7 @@ from tests.conftest import Template
 from tests.processes.gateways import copy_of, eventually, get
 
 # So few lines wait that some are lost long before a test's patience is at its end.
-FEW_WAIT = "from gateway.observe import logs; logs.MOST_WAITING = 50"
+FEW_WAIT = "from gateway.observe import event_log; event_log.MOST_WAITING = 50"
 MAIN = "from gateway.cli import main; main()"
 TIMES = 300
 """How often each process says of every task where it waits, some kilobytes; a pipe holds 64."""

@@ -19,7 +19,7 @@ from gateway.contract.errors import (
     NotFound,
 )
 from gateway.contract.resources import RESOURCES
-from gateway.observe.logs import EventLog
+from gateway.observe.event_log import EventLog
 from gateway.serving import Faults
 from gateway.web.observers import outcome
 from tests.conftest import Begin

@@ -19,7 +19,7 @@ from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.booking.base import STATES
 from gateway.keys.ring import KeyRing
-from gateway.observe.logs import Outlet
+from gateway.observe.event_log import Outlet
 from gateway.observe.metrics import Metrics
 from gateway.observe.process import Lag
 from gateway.purposes import Purpose

@@ -6,7 +6,7 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
-from gateway.observe.logs import Outlet
+from gateway.observe.event_log import Outlet
 from tests.conftest import RunningGateway, Start
 from tests.partner import Partner
 from tests.web.wire import head, say

@@ -13,7 +13,7 @@ from typing import Any
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.fields import write_instant
 from gateway.events import Events
-from gateway.observe.lines import printable
+from gateway.observe.json_lines import printable
 from gateway.policy.cases.run import summary
 from gateway.policy.policy import Policy, Version, no_wider
 from gateway.policy.running.file import Examined, Examiner, Snapshot, find

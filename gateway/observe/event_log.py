@@ -29,7 +29,7 @@ from msgspec import Struct
 from adapters.base import AdapterError
 from adapters.documents.problems import DocumentErrors
 from gateway.events import Sayable, event_table
-from gateway.observe.lines import printable
+from gateway.observe.json_lines import printable
 from gateway.observe.metrics import Metrics
 
 ACCESS = "access.jsonl"

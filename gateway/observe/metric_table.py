@@ -4,78 +4,58 @@ The documented list, the samples that are counted and the sums over several proc
 off this table.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
-from typing import Any
+from operator import add
+from typing import Literal
 
 CALLS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 LAGS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-
-
-class MetricKind(StrEnum):
-    """Prometheus' kinds."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-    INFO = "info"
-
-
-class Merge(StrEnum):
-    """What one node tells where several of its processes have a value.
-
-    `EACH` keeps them apart by the label `process`. Counters and histograms are always sums.
-    """
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
-    EACH = "each"
+# Prometheus' kinds; and what is taken of two processes' values that have the same labels.
+MetricKind = Literal["counter", "gauge", "histogram", "info"]
+Merge = Callable[[float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One metric. `name` is what a query says, without a histogram's `_bucket` and the like."""
+    """One metric. `name` is what a query says, without a histogram's `_bucket` and the like.
+
+    Counters and histograms are always sums.
+    """
 
     name: str
     kind: MetricKind
     help: str
-    own_labels: tuple[str, ...] = ()
-    merge: Merge = Merge.SUM
+    labels: tuple[str, ...] = ()
+    merge: Merge = add
     buckets: tuple[float, ...] = ()
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels that a sample has."""
-        return (*self.own_labels, *(("process",) if self.merge is Merge.EACH else ()))
-
-    @property
-    def samples(self) -> frozenset[str]:
-        """The names under which a query finds it."""
-        if self.kind is not MetricKind.HISTOGRAM:
-            return frozenset({self.name})
-        return frozenset(f"{self.name}_{part}" for part in ("bucket", "count", "sum"))
 
 
 def _figure(
-    kind: MetricKind, end: str, name: str, told: str, merge: Merge = Merge.SUM, **more: Any
+    kind: MetricKind,
+    end: str,
+    name: str,
+    told: str,
+    merge: Merge = add,
+    buckets: tuple[float, ...] = (),
 ) -> Figure:
     """Of a name with its labels, as queries write it: `name{label,label}`."""
     name, _, labels = name.rstrip("}").partition("{")
-    own_labels = tuple(labels.split(",")) if labels else ()
-    return Figure(f"gateway_{name}{end}", kind, told, own_labels, merge, **more)
+    several = tuple(labels.split(",")) if labels else ()
+    return Figure(f"gateway_{name}{end}", kind, told, several, merge, buckets)
 
 
-_counter = partial(_figure, MetricKind.COUNTER, "_total")
-_gauge = partial(_figure, MetricKind.GAUGE, "")
-_highest, _lowest = partial(_gauge, merge=Merge.MAX), partial(_gauge, merge=Merge.MIN)
-_histogram = partial(_figure, MetricKind.HISTOGRAM, "")
+_counter = partial(_figure, "counter", "_total")
+_gauge = partial(_figure, "gauge", "")
+_highest, _lowest = partial(_gauge, merge=max), partial(_gauge, merge=min)
+_histogram = partial(_figure, "histogram", "")
+_info = partial(_figure, "info", "_info", merge=max)
 
 
 def _of_process(name: str, told: str) -> Figure:
-    return Figure(f"process_{name}", MetricKind.GAUGE, told, merge=Merge.EACH)
+    """Each process tells its own; while one is replaced, two have the same name for a moment."""
+    return Figure(f"process_{name}", "gauge", told, ("process",), max)
 
 
 FIGURES = (
@@ -159,13 +139,7 @@ FIGURES = (
         "bookings_overwritten",
         "Coming bookings over which the practice's desk has written something else.",
     ),
-    Figure(
-        "gateway_policy_info",
-        MetricKind.INFO,
-        "The policy in force, and what lies in its file: always 1.",
-        ("hash", "file_hash"),
-        Merge.MAX,
-    ),
+    _info("policy{hash,file_hash}", "The policy in force, and what lies in its file: always 1."),
     _highest(
         "policy_loaded_timestamp_seconds",
         "When the policy in force began to be so, in seconds since 1970.",
@@ -206,9 +180,7 @@ FIGURES = (
     ),
     _highest("loop_lag_max_seconds", "The largest of these in the last minute."),
     _of_process("start_time_seconds", "When the process began, in seconds since 1970."),
-    Figure(
-        "process_cpu_seconds_total", MetricKind.COUNTER, "Seconds of CPU that were used, by all."
-    ),
+    Figure("process_cpu_seconds_total", "counter", "Seconds of CPU that were used, by all."),
     _of_process("resident_memory_bytes", "Memory that the process holds."),
     _of_process("open_fds", "Open files and sockets."),
     _of_process("max_fds", "How many may be open."),
