@@ -20,7 +20,7 @@ from gateway.contract.fields import Field
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.contract.window import BookingWindow
-from gateway.observe.troubles import BackendTroubles
+from gateway.observe.breaker import BackendTroubles
 from gateway.policy.policy import Policy
 from gateway.sealing import StoredIds, sealing_secret
 from gateway.settings import BackendSettings, Settings, StartRefused

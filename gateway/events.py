@@ -19,6 +19,7 @@ class EventKind(Struct, frozen=True, forbid_unknown_fields=True):
     once: bool = False
     sum: str = ""
     most: str = ""
+    unsaid: str = ""
     later: bool = False
     alarm: str = ""
 

@@ -27,11 +27,11 @@ from gateway.booking.takeover import RUN, Owners
 from gateway.booking.times import FreeTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
-from gateway.observe.event_log import ACCESS, EventLog
-from gateway.observe.json_lines import Lines
+from gateway.observe.access_log import ACCESS, AccessLog
+from gateway.observe.breaker import BackendTroubles
+from gateway.observe.event_log import EventLog
 from gateway.observe.metrics import Metrics
 from gateway.observe.traces import Traces, open_traces
-from gateway.observe.troubles import BackendTroubles
 from gateway.policy.policy import Policy
 from gateway.policy.running.file import Examined, Examiner, Snapshot
 from gateway.policy.running.follower import Follower, take
@@ -132,7 +132,7 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
     """The access log and the audit, with a chain of this process's own."""
     state = kit.settings.state
     try:
-        access = Lines(state / ACCESS, kit.events)
+        access = AccessLog(state / ACCESS, kit.events)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StartRefused(

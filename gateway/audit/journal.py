@@ -25,8 +25,7 @@ from gateway.audit.entries import (
 from gateway.background import Periodic
 from gateway.events import Events
 from gateway.identity import META, reason_of
-from gateway.observe.event_log import Access
-from gateway.observe.json_lines import Lines
+from gateway.observe.access_log import Access, AccessLog
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
 
@@ -116,7 +115,7 @@ class Journal:
     """What each call leaves; every verb is for the event loop's thread."""
 
     def __init__(
-        self, access: Lines, audit: Buffer, recorder: Recorder, now: Callable[[], datetime]
+        self, access: AccessLog, audit: Buffer, recorder: Recorder, now: Callable[[], datetime]
     ) -> None:
         self._access = access
         self._now = now

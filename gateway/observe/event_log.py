@@ -16,51 +16,30 @@ import threading
 import time
 import traceback
 import weakref
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import FrameType
 from typing import Any, TextIO
 
 import orjson
-from msgspec import Struct
 
 from adapters.base import AdapterError
 from adapters.documents.problems import DocumentErrors
-from gateway.events import Sayable, event_table
-from gateway.observe.json_lines import printable
+from gateway.events import EventKind, Sayable, event_table
+from gateway.observe.json_lines import printable, sane
 from gateway.observe.metrics import Metrics
 
-ACCESS = "access.jsonl"
 # So many lines wait, and are tried again after so many seconds.
 MOST_WAITING, AGAIN = 1_000, 0.2
 # Seconds between two lines of an event that is summed up.
 SILENCE = 60.0
-# So many details are known of all that is said once, and so many values of one that is summed up.
-MOST_REMEMBERED = 10_000
+# So many details are known of all that is said once, and so many values of one that is summed up;
+# and so many kinds of these are told apart, of which there are far fewer.
+MOST_REMEMBERED, MOST_KINDS = 10_000, 1_000
 # Characters of what an adapter says.
 LONGEST = 300
-
-
-class Access(Struct, rename="camel", gc=False, omit_defaults=True):
-    """Who called what and how long it took; `operation` is empty where the path is none.
-
-    `ms` is the whole call, `backend_ms` the part in which the practice system was asked,
-    `waited_ms` the part in which it waited for room to ask. `trace_id` is there where the call is
-    part of a trace.
-    """
-
-    time: datetime
-    request_id: str
-    key_id: str | None
-    operation: str
-    method: str
-    status: int
-    ms: float
-    backend_ms: float
-    waited_ms: float
-    trace_id: str | None = None
 
 
 # Takes as many of these bytes as there is room for, and says how many; BlockingIOError for none.
@@ -166,14 +145,6 @@ def _through(stream: TextIO) -> Write:
     return write
 
 
-@dataclass(slots=True)
-class _Sum:
-    """How often each value of a detail came since a line said so."""
-
-    since: float
-    times: Counter[str] = field(default_factory=Counter)
-
-
 class EventLog:
     """Says what happens as the table of events has it, and moves the figures that go with it."""
 
@@ -189,7 +160,9 @@ class EventLog:
         self._clock = clock
         self._began = clock()
         self._known: set[tuple[object, ...]] = set()
-        self._sums: dict[tuple[object, ...], _Sum] = {}
+        # event -> kind -> when a line said so, and how often each value of a detail came since
+        self._sums: dict[str, dict[tuple[object, ...], tuple[float, Counter[str]]]]
+        self._sums = defaultdict(dict)
         self._render = _readable if stream.isatty() else _json
         self._outlet = Outlet(
             stream, lambda lines: self._line("event_lines_lost", {"lines": lines})
@@ -201,26 +174,38 @@ class EventLog:
         if kind.counter and self._metrics is not None:
             labels = [label.format_map(details) for label in kind.labels.values()]
             self._metrics.add(kind.counter, details.get(kind.amount, 1), *labels)
-        if not kind.text:
-            return
+        if kind.text and self._is_due(event, error, details):
+            self._outlet.say(self._line(event, details, error))
+
+    def _is_due(self, event: str, error: BaseException | None, details: dict[str, Any]) -> bool:
+        """Whether a line is said now; what came without one since the last is added to its details.
+
+        Of very many kinds all are forgotten.
+        """
+        kind = self._kinds[event]
         value = details.pop(kind.sum or kind.most, "")
-        this = (event, *details.values())
+        this: tuple[object, ...] = (*details.values(),)
+        if kind.unsaid:
+            this = (*_raised(error), details.get(kind.unsaid))
         if kind.once:
-            if this in self._known:
-                return
-            if len(self._known) >= MOST_REMEMBERED:  # of very many all are forgotten
+            is_new = (event, *this) not in self._known
+            if is_new and len(self._known) >= MOST_REMEMBERED:
                 self._known.clear()
-            self._known.add(this)
-        if kind.sum or kind.most:  # once in a minute at most, how often each value came
-            now, began = self._clock(), self._began if kind.later else -math.inf
-            sums = self._sums.setdefault(this, _Sum(began))
-            # addresses are many: beyond so many they are counted together
-            sums.times[value if len(sums.times) < MOST_REMEMBERED else "others"] += 1
-            if now - sums.since < SILENCE:
-                return
-            self._sums[this] = _Sum(now)
-            details |= sums.times if kind.sum else _most(sums.times)
-        self._outlet.say(self._line(event, details, error))
+            self._known.add((event, *this))
+            return is_new
+        if not (kind.sum or kind.most or kind.unsaid):
+            return True
+        now, sums = self._clock(), self._sums[event]
+        if this not in sums and len(sums) >= MOST_KINDS:
+            sums.clear()
+        said, times = sums.setdefault(this, (self._began if kind.later else -math.inf, Counter()))
+        # addresses are many: beyond so many they are counted together
+        times[value if len(times) < MOST_REMEMBERED else "others"] += 1
+        if now - said < SILENCE:
+            return False
+        sums[this] = now, Counter()
+        details |= _told(kind, times)
+        return True
 
     def _line(self, event: str, details: dict[str, Any], error: BaseException | None = None) -> str:
         kind = self._kinds[event]
@@ -235,10 +220,22 @@ class EventLog:
         return self._render(head | details)
 
 
-def _most(times: Counter[str]) -> dict[str, Any]:
+def _told(kind: EventKind, times: Counter[str]) -> Mapping[str, Any]:
+    """What a line says of how often each value came, its own included."""
+    if kind.sum:
+        return times
+    if kind.unsaid:
+        return {"unsaid": times.total() - 1} if times.total() > 1 else {}
     [(first, of_these)] = times.most_common(1)
     found = {"times": times.total(), "addresses": len(times)}
     return found | {"most_from": first, "of_these": of_these}
+
+
+def _raised(error: BaseException | None) -> tuple[object, ...]:
+    """The class of an error, and the innermost place that it comes from."""
+    innermost: deque[tuple[FrameType, int]] = deque(maxlen=1)
+    innermost.extend(traceback.walk_tb(error.__traceback__ if error else None))
+    return type(error), *((frame.f_code, line) for frame, line in innermost)
 
 
 def said_of(error: BaseException) -> str:
@@ -259,10 +256,7 @@ def places(error: BaseException) -> list[str]:
 
 
 def _json(line: dict[str, Any]) -> str:
-    sane = {
-        name: printable(value) if isinstance(value, str) else value for name, value in line.items()
-    }
-    return orjson.dumps(sane, default=printable, option=orjson.OPT_UTC_Z).decode()
+    return orjson.dumps(sane(line), default=printable, option=orjson.OPT_UTC_Z).decode()
 
 
 def _readable(line: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from gateway.audit.chains import (
 from gateway.audit.entries import key_file
 from gateway.audit.verification import counted
 from gateway.identity import META, content_of, identity_of
-from gateway.observe.event_log import ACCESS
+from gateway.observe.access_log import ACCESS
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused

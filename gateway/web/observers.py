@@ -20,9 +20,8 @@ from gateway.contract.errors import (
     LimitExceeded,
 )
 from gateway.events import Events
-from gateway.observe.event_log import Access
+from gateway.observe.access_log import Access
 from gateway.observe.metrics import OTHER, Metrics
-from gateway.observe.troubles import CallFailures
 from gateway.pipeline.call import Call
 from gateway.usage import Usage
 from gateway.web.documents import ASSET
@@ -44,7 +43,6 @@ class Observers:
     owner_of: Callable[[Sequence[str]], str]
 
     def __post_init__(self) -> None:
-        self._failures = CallFailures(self.events)
         self._uncounted: list[tuple[Call, str, KeyMissing | KeyInvalid, float]] = []
 
     def note(
@@ -131,8 +129,12 @@ class Observers:
         elif isinstance(error, LimitExceeded):
             self.metrics.add("gateway_limit_denials_total")
         elif error.status >= 500 and not isinstance(error.__cause__, LeftAlone | None):
-            self._failures.note(
-                error.__cause__, answered=error.status, operation=operation, request=call.request_id
+            self.events.report(
+                "call_failed",
+                error.__cause__,
+                answered=error.status,
+                operation=operation,
+                request=call.request_id,
             )
 
     def unparsed(self, status: int, kind: str) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gateway.observe.access_log import MOST_WAITING, AccessLog
 from gateway.observe.event_log import EventLog
-from gateway.observe.json_lines import MOST_WAITING, TOGETHER, Lines
+from gateway.observe.json_lines import TOGETHER
 from gateway.observe.metrics import Metrics
 from tests.heard import Heard
 
@@ -19,7 +20,7 @@ class Line(msgspec.Struct):
 
 async def test_lines_are_whole_json_and_only_their_owner_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    lines = Lines(path, Heard())
+    lines = AccessLog(path, Heard())
     lines.add(Line("é\n"))
     lines.add(Line("\udcff", ["a\udcfe"]))
     assert path.read_bytes() == b""
@@ -35,7 +36,7 @@ async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_
 ) -> None:
     path, heard, unwritable = tmp_path / "a.jsonl", Heard(), Line("odd")
     unwritable.text = object()  # type: ignore[assignment]
-    lines = Lines(path, heard)
+    lines = AccessLog(path, heard)
     for number in range(2 * TOGETHER):
         lines.add(Line(str(number)) if number != 7 else unwritable)
     lines.close()
@@ -49,7 +50,7 @@ async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = Heard()
-    lines = Lines(tmp_path / "a.jsonl", heard)
+    lines = AccessLog(tmp_path / "a.jsonl", heard)
     write = os.write
 
     def full(file: int, data: bytes) -> int:
@@ -75,7 +76,7 @@ async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(
 async def test_what_waits_is_tried_again_without_another_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.observe.json_lines.EVERY", 0.001)
+    monkeypatch.setattr("gateway.observe.access_log.EVERY", 0.001)
     tries = 0
     written = asyncio.Event()
 
@@ -89,7 +90,7 @@ async def test_what_waits_is_tried_again_without_another_line(
 
     write = os.write
     monkeypatch.setattr(os, "write", full_at_first)
-    lines = Lines(tmp_path / "a.jsonl", Heard())
+    lines = AccessLog(tmp_path / "a.jsonl", Heard())
     lines.add(Line("kept"))
     async with asyncio.timeout(10):
         await written.wait()
@@ -101,7 +102,7 @@ async def test_lines_that_still_wait_at_the_end_are_lost_and_said_to_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = Heard()
-    lines = Lines(tmp_path / "a.jsonl", heard)
+    lines = AccessLog(tmp_path / "a.jsonl", heard)
     monkeypatch.setattr(os, "write", lambda file, data: 0)
     for number in range(3):
         lines.add(Line(str(number)))
@@ -115,7 +116,7 @@ async def test_lost_lines_are_counted_and_said_in_the_event_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream, metrics = io.StringIO(), Metrics([])
-    lines = Lines(tmp_path / "audit.jsonl", EventLog(stream, metrics))
+    lines = AccessLog(tmp_path / "audit.jsonl", EventLog(stream, metrics))
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, data: 0)
     for number in range(MOST_WAITING + 2):
@@ -135,7 +136,7 @@ async def test_lost_lines_are_counted_and_said_in_the_event_log(
 
 async def test_a_file_that_was_moved_away_is_begun_anew_and_no_line_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    lines = Lines(path, Heard())
+    lines = AccessLog(path, Heard())
     lines.add(Line("first"))
     lines.flush()
     path.rename(tmp_path / "a.jsonl.1")

@@ -1,0 +1,119 @@
+"""The access log: kept in memory for a moment, appended whole, never in the way of a call."""
+
+import asyncio
+import os
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from gateway.events import Events
+from gateway.observe.json_lines import Outbox, is_in_place
+
+ACCESS = "access.jsonl"
+EVERY = 0.2
+# So many lines wait while the disk is full; then the oldest go.
+MOST_WAITING = 10_000
+
+
+class Access(Struct, rename="camel", gc=False, omit_defaults=True):
+    """Who called what and how long it took; `operation` is empty where the path is none.
+
+    `ms` is the whole call, `backend_ms` the part in which the practice system was asked,
+    `waited_ms` the part in which it waited for room to ask. `trace_id` is there where the call is
+    part of a trace.
+    """
+
+    time: datetime
+    request_id: str
+    key_id: str | None
+    operation: str
+    method: str
+    status: int
+    ms: float
+    backend_ms: float
+    waited_ms: float
+    trace_id: str | None = None
+
+
+class AccessLog:
+    """Appends to one file; OSError where it cannot be opened. Later faults are reported."""
+
+    def __init__(self, path: Path, events: Events) -> None:
+        self._path = path
+        self._events = events
+        self._outbox = Outbox(events)
+        self._file = _open(path)
+        self._timer: asyncio.TimerHandle | None = None
+        self.broken = False
+
+    @property
+    def waiting(self) -> int:
+        """How many lines are not written yet."""
+        return len(self._outbox)
+
+    def add(self, line: Struct) -> None:
+        """One more line, written within 0.2 seconds."""
+        self._outbox.add(line)
+        if self._timer is None:
+            self._again()
+
+    def flush(self) -> None:
+        """Write what waits; where that fails it waits for the next time."""
+        self._stop_timer()
+        self._outbox.encode()
+        self._outbox.give_up(self.waiting - MOST_WAITING)
+        if not self.waiting:
+            return
+        try:
+            self._write(b"\n".join([*self._outbox.texts, b""]))
+        except OSError as error:
+            if not self.broken:
+                self._events.report("logs_unwritable", error)
+            self.broken = True
+            self._again()
+        else:
+            self._outbox.take()
+            self.broken = False
+            self._tell()
+
+    def close(self) -> None:
+        """Write the rest and let go of the file."""
+        self.flush()
+        self._stop_timer()
+        if self.waiting:
+            self._outbox.give_up(self.waiting)
+            self._tell()
+        os.close(self._file)
+
+    def _again(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tell(self) -> None:
+        if self._outbox.missing:
+            file, lines = self._path.name, self._outbox.missing
+            self._events.report("log_lines_lost", file=file, lines=lines)
+            self._outbox.missing = 0
+
+    def _write(self, data: bytes) -> None:
+        if not is_in_place(self._path, self._file):
+            moved, self._file = self._file, _open(self._path)
+            os.close(moved)
+        written = os.write(self._file, data)
+        if written != len(data):
+            # half a line would spoil the next one too; other processes write here as well
+            with suppress(OSError):
+                end = os.lseek(self._file, 0, os.SEEK_CUR)
+                if os.fstat(self._file).st_size == end:
+                    os.ftruncate(self._file, end - written)
+            raise OSError(f"{self._path.name} could not be written whole")
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
