@@ -28,7 +28,7 @@ from gateway.policy.running.file import find
 from gateway.policy.running.follower import Taker, take
 from gateway.policy.running.keeper import Keeper
 from gateway.policy.running.versions import Presence, Versions
-from gateway.processes.reports import Report, Reporter, Reports, Workers
+from gateway.processes.reports import Report, Reporter, Workers
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.state import (
@@ -190,12 +190,14 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
         kit, store, practice.adapter, await parts.open_owners(kit, store)
     )
     parts.keep_audit(kit, store)
-    workers, reports = await _heard_workers(kit, shared)
-    behind = partial(probes.policy_behind, lambda: keeper.status, reports, kit.now)
+    own = kit.metrics.snapshot
+    workers = kit.closing(Workers(shared.reports, shared.sums, own, settings.workers))
+    await workers.start()
+    behind = partial(probes.policy_behind, lambda: keeper.status, workers, kit.now)
     kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
     own_probes = {
         "store": partial(probes.probe_store, store),
-        "workers": partial(probes.probe_workers, workers, reports),
+        "workers": partial(probes.probe_workers, workers),
     }
     readiness = _readiness(kit, practice, keeper, own_probes, behind)
     watch_process(kit.metrics)
@@ -203,14 +205,14 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
 
     async def figures() -> bytes:
         await look()
-        told = await reports.ask()
+        told = await workers.ask()
         text = exposition(workers.snapshot(told))
         # before they are told: none falls below what anybody has seen
         await workers.keep(told)
         return text
 
     async def snapshot() -> Snapshot:
-        return workers.snapshot(await reports.ask())
+        return workers.snapshot(await workers.ask())
 
     panel = panel_listener(
         kit,
@@ -260,19 +262,6 @@ async def _begun_state(kit: Kit) -> Store:
     await begin_state(kit.settings, store)
     await check_not_behind(store, kit.now())
     return store
-
-
-async def _heard_workers(kit: Kit, shared: Shared) -> tuple[Workers, Reports]:
-    """The workers and what they tell; what they have counted is kept once more at the end."""
-    workers = Workers(kit.metrics.snapshot, kit.settings.workers, shared.sums)
-    reports = kit.closing(Reports(shared.reports, workers.ended))
-    await reports.start()
-
-    async def keep() -> None:
-        await workers.keep(await reports.ask())
-
-    kit.closers.push_async_callback(keep)
-    return workers, reports
 
 
 async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> Worker:

@@ -30,7 +30,7 @@ from gateway.pipeline.shedder import AdaptiveLimit, LoadShedder
 from gateway.pipeline.steps import hidden_fields, owner_of
 from gateway.policy.policy import Policy
 from gateway.policy.running.keeper import PolicyStatus
-from gateway.processes.reports import Reports, Workers
+from gateway.processes.reports import Workers
 from gateway.purposes import NotReady, Purpose
 from gateway.serving import PublicListener
 from gateway.settings import StartRefused
@@ -233,9 +233,9 @@ async def probe_ledger(store: Store, ledger: Ledger) -> Answer:
     return {"unwritten": ledger.waiting} if ledger.waiting else {}
 
 
-async def probe_workers(workers: Workers, reports: Reports) -> Answer:
+async def probe_workers(workers: Workers) -> Answer:
     """At least one worker can do its work."""
-    return workers.readiness(await reports.ask())
+    return workers.readiness(await workers.ask())
 
 
 async def probe_keys(ring: KeyRing) -> Answer:
@@ -287,7 +287,7 @@ async def probe_policy(
 
 
 def policy_behind(
-    status: Callable[[], PolicyStatus], reports: Reports, now: Callable[[], datetime]
+    status: Callable[[], PolicyStatus], workers: Workers, now: Callable[[], datetime]
 ) -> Sequence[Answer]:
     """The workers that serve by another policy than the one in force, and by which.
 
@@ -299,6 +299,6 @@ def policy_behind(
         return ()
     return [
         {"worker": report.worker, "pid": report.pid, "hash": report.policy[:12]}
-        for report in sorted(reports.last(), key=lambda report: report.worker)
+        for report in sorted(workers.last(), key=lambda report: report.worker)
         if report.policy != wanted.policy.hash
     ]

@@ -127,18 +127,28 @@ class _WorkerConnection:
         return False
 
 
-class Reports:
-    """The operations process's side: the workers that are there, and what each told last.
+class Workers:
+    """The operations process's side: the workers that are there, judged and added up.
 
-    `on_end` is called with the last report of one that is not there any more.
+    They are heard at `path`; `own` are the operations process's figures, and `file` has what was
+    counted before this process began.
     """
 
-    def __init__(self, path: Path, on_end: Callable[[Report], None]) -> None:
+    def __init__(self, path: Path, file: Path, own: Callable[[], Snapshot], wanted: int) -> None:
         self._path = path
-        self._on_end = on_end
+        self._file = file
+        self._own = own
+        self._wanted = wanted
         self._workers: list[_WorkerConnection] = []
         self._server: asyncio.Server | None = None
         self._asking = Periodic(ASK_EVERY, self.ask, name="ask the workers", first=self.ask)
+        try:
+            before = json.decode(file.read_bytes(), type=KeptFigures)
+        except (OSError, DecodeError):
+            before = KeptFigures()
+        self._ended: Snapshot = before.ended
+        self._gone: dict[int, Snapshot] = before.each
+        self._keeping: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Listen for the workers of this machine, and ask them now and then. StartRefused."""
@@ -159,10 +169,11 @@ class Reports:
         self._asking.start()
 
     async def aclose(self) -> None:
-        """Listen no more."""
-        await self._asking.aclose()
+        """Keep what was counted once more, and listen no more."""
         if self._server is not None:
+            await self.keep(await self.ask())
             self._server.close()
+        await self._asking.aclose()
         for worker in self._workers:
             worker.writer.close()
 
@@ -195,26 +206,7 @@ class Reports:
             writer.close()
             last = worker.last
             if last is not None and all(report.pid != last.pid for report in self.last()):
-                self._on_end(last)
-
-
-class Workers:
-    """Judges and adds up what the workers report; `own` are the operations process's figures.
-
-    `file` has what was counted before this process began.
-    """
-
-    def __init__(self, own: Callable[[], Snapshot], wanted: int, file: Path) -> None:
-        self._own = own
-        self._wanted = wanted
-        self._file = file
-        try:
-            before = json.decode(file.read_bytes(), type=KeptFigures)
-        except (OSError, DecodeError):
-            before = KeptFigures()
-        self._ended: Snapshot = before.ended
-        self._gone: dict[int, Snapshot] = before.each
-        self._keeping: asyncio.Task[None] | None = None
+                self.ended(last)
 
     def ended(self, report: Report) -> None:
         """A worker is gone, or comes again: what it counted counts, once."""

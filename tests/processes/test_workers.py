@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from gateway.observe.metrics import Series, Snapshot, exposition
+from gateway.observe.metrics import Series, exposition
 from gateway.processes import reports
 from gateway.processes.reports import Report, Workers
 from gateway.purposes import NotReady
@@ -30,12 +30,14 @@ def of_all(made: Workers, *living: Report, name: str = "gateway_limit_hits_total
     return float(told)
 
 
-def own(calls: float) -> Snapshot:
-    return figures(calls)
+def workers(folder: Path, own: float) -> Workers:
+    """Of an operations process that has counted so much itself."""
+    file = folder / "sums.json"
+    return Workers(folder / "reports.sock", file, lambda: figures(own), 3)
 
 
 def test_a_worker_that_tells_a_last_time_on_another_line_counts_once(tmp_path: Path) -> None:
-    made = Workers(lambda: own(0), 1, tmp_path / "sums.json")
+    made = workers(tmp_path, 0)
     made.ended(report(7, 5))
     assert of_all(made, report(7, 6)) == 6, "it was away for a moment only"
     made.ended(report(7, 8))
@@ -45,18 +47,17 @@ def test_a_worker_that_tells_a_last_time_on_another_line_counts_once(tmp_path: P
 
 
 def test_of_many_that_are_gone_the_sum_stays(tmp_path: Path) -> None:
-    made = Workers(lambda: own(0), 1, tmp_path / "sums.json")
+    made = workers(tmp_path, 0)
     for pid in range(3 * reports.MOST_GONE):
         made.ended(report(pid, 1))
     assert of_all(made) == 3 * reports.MOST_GONE
 
 
 async def test_the_operations_process_that_comes_next_counts_on(tmp_path: Path) -> None:
-    file = tmp_path / "sums.json"
-    before = Workers(lambda: own(100), 2, file)
+    before = workers(tmp_path, 100)
     before.ended(report(6, 10))
     await before.keep([(report(7, 5), True), (report(8, 3), True)])
-    after = Workers(lambda: own(1), 2, file)
+    after = workers(tmp_path, 1)
     assert of_all(after) == 119, "also before a worker has called"
     assert of_all(after, report(7, 6)) == 120
     after.ended(report(7, 9))
@@ -66,15 +67,15 @@ async def test_the_operations_process_that_comes_next_counts_on(tmp_path: Path) 
 async def test_sums_that_cannot_be_kept_or_read_are_none(tmp_path: Path) -> None:
     file = tmp_path / "sums.json"
     file.with_suffix(".new").mkdir()
-    made = Workers(lambda: own(4), 1, file)
+    made = workers(tmp_path, 4)
     await made.keep([])
     assert not file.exists()
     file.write_bytes(b"{")
-    assert of_all(Workers(lambda: own(4), 1, file)) == 4
+    assert of_all(workers(tmp_path, 4)) == 4
 
 
 def test_what_ails_all_workers_is_told_once_with_their_numbers(tmp_path: Path) -> None:
-    made = Workers(lambda: own(0), 3, tmp_path / "sums.json")
+    made = workers(tmp_path, 0)
     ill = {"store": {"ready": False, "reason": "it is gone", "stops": ["bookings"]}}
     first = structs.replace(report(1, 0), parts=ill)
     second, third = (structs.replace(first, worker=number) for number in (2, 3))
