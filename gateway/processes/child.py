@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from gateway.events import Events
 
 # What a child does; it ends with this, and 0 means that it was told to.
 Work = Callable[["Inherited"], int]
+# One number, in seconds of a clock that is the same in every process of the machine.
+Heartbeat: TypeAlias = "memoryview[float]"
 # These come to a whole terminal at once, and the parent says what to do.
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
 _RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD)
@@ -64,18 +66,16 @@ def _noted(number: int, frame: FrameType | None) -> None:
 class Inherited:
     """What a child has of its parent: `life` reads as ended once the parent is gone.
 
-    `heartbeats` are when each child's event loop last turned, in memory that all of them share, in
-    seconds of a clock that is the same in every process of the machine; 0 before the first turn.
+    `heartbeat` is when the child's event loop last turned, in memory that both share.
     """
 
-    place: int
     life: int
-    heartbeats: "memoryview[float]"
+    heartbeat: Heartbeat
     _well: int
 
     def beat(self) -> None:
         """Say that the event loop turns."""
-        self.heartbeats[self.place] = time.monotonic()
+        self.heartbeat[0] = time.monotonic()
 
     def well(self) -> None:
         """Say that this child does its work from now on."""
@@ -93,9 +93,9 @@ class Child:
     """
 
     name: str
-    place: int
     pid: int
     report: int
+    heartbeat: Heartbeat
     began: float
     until: float = math.inf
     is_well: bool = False
@@ -123,24 +123,22 @@ class Child:
 
 
 class Spawner:
-    """Forks children, so many at a time: what they inherit, and what they must let go of.
+    """Forks children: what they inherit, and what they must let go of.
 
     What ends a child and nobody expected, the child itself tells.
     """
 
-    def __init__(self, children: int, events: Events) -> None:
-        shared = mmap.mmap(-1, struct.calcsize("d") * children)
-        self.heartbeats: memoryview[float] = memoryview(shared).cast("d")
+    def __init__(self, events: Events) -> None:
         self._events = events
         self._life = os.pipe()
 
-    def spawn(self, name: str, place: int, work: Work, others: Iterable[Child]) -> Child:
+    def spawn(self, name: str, work: Work, others: Iterable[Child]) -> Child:
         """A new child that does the work; `others` are the parent's business alone. OSError."""
+        began = time.monotonic()
+        heartbeat = memoryview(mmap.mmap(-1, struct.calcsize("d"))).cast("d")
+        heartbeat[0] = began
         report, well = os.pipe()
-        inherited = Inherited(
-            place=place, life=self._life[0], heartbeats=self.heartbeats, _well=well
-        )
-        self.heartbeats[place] = 0.0
+        inherited = Inherited(life=self._life[0], heartbeat=heartbeat, _well=well)
         _flush()
         # what comes before the child has let go of the parent's signals would go to the parent
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
@@ -155,7 +153,7 @@ class Spawner:
         finally:
             os.close(well)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return Child(name=name, place=place, pid=pid, report=report, began=time.monotonic())
+        return Child(name=name, pid=pid, report=report, heartbeat=heartbeat, began=began)
 
     def end(self) -> None:
         """Whoever still lives sees that the parent is gone."""

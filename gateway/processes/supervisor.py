@@ -56,7 +56,7 @@ class WorkerSlot:
     """One place that a child fills with its work; `due` is when the next may be started."""
 
     name: str
-    place: int
+    number: int
     work: Work
     child: Child | None = None
     due: float = 0.0
@@ -89,8 +89,7 @@ class Supervisor:
         self._slots = [self._operations, *self._workers]
         # those that were replaced and are on their way out
         self._leaving: list[Child] = []
-        # while it is replaced, a child and the next one stand side by side
-        self._spawner = Spawner(2 * len(self._slots), events)
+        self._spawner = Spawner(events)
         self._turned = time.monotonic()
         # as long as it does, what ended is started again
         self._lasts = False
@@ -142,10 +141,8 @@ class Supervisor:
 
         None where the machine has no room for it; that is tried again.
         """
-        taken = {child.place for child in self._children()}
-        place = slot.place if slot.place not in taken else slot.place + len(self._slots)
         try:
-            slot.child = self._spawner.spawn(slot.name, place, slot.work, list(self._children()))
+            slot.child = self._spawner.spawn(slot.name, slot.work, list(self._children()))
         except OSError as error:
             self._events.report("process_not_started", error, process=slot.name)
             slot.put_off()
@@ -156,7 +153,7 @@ class Supervisor:
         self._plan = plan
         self._operations.work = plan.operations
         for slot in self._workers:
-            slot.work = plan.worker(slot.place)
+            slot.work = plan.worker(slot.number)
 
     def _roll(self) -> None:
         """One worker after the other, each old one until the new one answers; operations last."""
@@ -166,10 +163,10 @@ class Supervisor:
         before = self._plan
         self._run_by(plan)
         first = self._workers[0]
-        first.work = (plan.first or plan.worker)(first.place)
+        first.work = (plan.first or plan.worker)(first.number)
         for slot in self._workers:
             is_replaced = self._replace(slot, before)
-            slot.work = self._plan.worker(slot.place)
+            slot.work = self._plan.worker(slot.number)
             if not is_replaced:
                 if not self._ending:
                     self._events.report("roll_given_up", failed=slot.name)
@@ -332,8 +329,8 @@ class Supervisor:
         for child in self._children():
             if now > child.until:
                 self._kill(child, "process_late")
-            last = max(self._spawner.heartbeats[child.place], child.began)
-            is_silent = now - last > HUNG if child.is_well else now - child.began > BEGIN_IN
+            silent = now - child.heartbeat[0]
+            is_silent = silent > HUNG if child.is_well else now - child.began > BEGIN_IN
             if is_silent and not paused:
                 self._kill(child, "process_hung")
 

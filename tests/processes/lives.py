@@ -6,6 +6,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +61,12 @@ def deaf_to_a_roll(inherited: Inherited) -> int:
 
 
 def begins_slowly(inherited: Inherited) -> int:
-    """At once the first time, and after three seconds when it replaces another."""
+    """After three seconds."""
     began = time.monotonic()
-    while time.monotonic() < began + 3 * (inherited.place > 2):
+    while time.monotonic() < began + 3:
         inherited.beat()
         time.sleep(0.05)
     return lives(inherited)
-
-
-def begins_once(inherited: Inherited) -> int:
-    """The first time; what replaces another ends at once."""
-    return lives(inherited) if inherited.place <= 2 else 1
 
 
 def never_well(inherited: Inherited) -> int:
@@ -125,17 +121,20 @@ def run(
     constants: dict[str, float],
     operations: Life = lives,
     begun: Callable[[], None] = lambda: None,
+    next_worker: Life | None = None,
 ) -> None:
+    """`next_worker` is what a roll puts in the place of each worker; the same where it is None."""
     for name, value in constants.items():
         assert hasattr(supervisor, name)
         setattr(supervisor, name, value)
     plan = Plan(operations=operations, worker=lambda number: worker, workers=2, patience=0.0)
+    rolled = replace(plan, worker=lambda number: next_worker or worker)
     log = Said(Path(path))
 
     def all_begun() -> None:
         log.note("begun")
         begun()
 
-    code = Supervisor(plan, log, lambda: plan, all_begun).run()
+    code = Supervisor(plan, log, lambda: rolled, all_begun).run()
     log.note("ended", seconds=time.process_time())
     os._exit(code)

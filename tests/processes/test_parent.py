@@ -2,6 +2,7 @@
 
 import re
 import signal
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from tests.command import Forked
 from tests.processes.gateways import eventually
 from tests.processes.lives import (
     Life,
-    begins_once,
     begins_slowly,
     deaf,
     deaf_to_a_roll,
@@ -129,7 +129,7 @@ def test_a_machine_without_room_for_a_child_ends_nobody(said: Path) -> None:
 
 
 def test_a_child_that_dies_while_others_are_replaced_is_started_again(said: Path) -> None:
-    with Forked(run, str(said), begins_slowly, {}, dies) as process:
+    with Forked(partial(run, next_worker=begins_slowly), str(said), lives, {}, dies) as process:
         eventually(lambda: times(said, "begun"))
         process.send_signal(signal.SIGUSR2)
         eventually(lambda: len(times(said, "'operations'")) > 2)
@@ -141,7 +141,7 @@ def test_a_child_that_dies_while_others_are_replaced_is_started_again(said: Path
 def test_of_a_new_process_that_ends_in_a_roll_nobody_says_that_it_is_started_again(
     said: Path,
 ) -> None:
-    with started(said, begins_once) as process:
+    with Forked(partial(run, next_worker=never_begins), str(said), lives, {}) as process:
         eventually(lambda: times(said, "begun"))
         process.send_signal(signal.SIGUSR2)
         eventually(lambda: times(said, "the roll is given up"))
