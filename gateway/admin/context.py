@@ -26,7 +26,7 @@ from gateway.booking.base import LedgerRow
 from gateway.booking.rows import LedgerRows
 from gateway.events import Events
 from gateway.inquiries.deeds import Deeds
-from gateway.inquiries.keys import KeyBook, KeyHours, key_hours
+from gateway.inquiries.keys import KeyBook, key_hours
 from gateway.inquiries.practice import first
 from gateway.inquiries.traffic import Samples, gauge
 from gateway.inquiries.verification import VerifyProgress
@@ -171,7 +171,9 @@ class Sampler(Periodic):
         self.samples = Samples()
         self.figures = Question(self._figures, clock)
         self.readiness = Question(panel.readiness, clock)
-        self.keys = Question(self._keys, clock)
+        self.keys = Question(
+            lambda: key_hours(panel.store, panel.book, panel.used, panel.now()), clock
+        )
         self.bookings = Question(self._bookings, clock)
         self.vets = Question(self._vets, clock)
         self._panel = panel
@@ -215,10 +217,6 @@ class Sampler(Periodic):
             self.samples.add(at, snapshot)
             self._taken = at
         return now, snapshot
-
-    async def _keys(self) -> KeyHours:
-        panel = self._panel
-        return await key_hours(panel.store, panel.book, panel.used, panel.now())
 
     async def _bookings(self) -> LedgerBookings:
         rows, since = LedgerRows(self._panel.store), self._panel.now() - LATELY

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -28,6 +29,10 @@ from gateway.policy.telling.wording import (
 
 LANGUAGES = ("en", "fr")
 _before_mark = re.compile(" (?=[:;?!])").sub
+# A language, whatever its country, and its weight.
+_choice = re.compile(
+    r"\s*([a-z]+)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?)\s*)?", re.IGNORECASE
+).fullmatch
 FOLDER = Path(__file__).with_name("texts")
 _RESOURCES = {resource.name: resource for resource in GOVERNED}
 _MONTHS = {
@@ -164,18 +169,10 @@ words = cache(Words)
 
 def language_of(accepted: str) -> str:
     """Returns the language of an Accept-Language that is liked best; English where it has none."""
-    best, liked = LANGUAGES[0], 0.0
-    for choice in accepted.split(","):
-        tag, _, more = choice.strip().partition(";")
-        language = tag.strip().partition("-")[0].lower()
-        name, _, value = more.strip().partition("=")
-        try:
-            weight = float(value) if name.strip() == "q" else 1.0
-        except ValueError:
-            weight = 0.0
-        if language in LANGUAGES and weight > liked:
-            best, liked = language, weight
-    return best
+    found = (choice for choice in map(_choice, accepted.split(",")) if choice is not None)
+    liked = [(choice[1].lower(), float(choice[2] or 1)) for choice in found]
+    known = [each for each in liked if each[0] in LANGUAGES and each[1]]
+    return max(known, key=itemgetter(1), default=LANGUAGES)[0]
 
 
 def check_words() -> None:

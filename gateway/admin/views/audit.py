@@ -138,11 +138,8 @@ def _moment(text: str, zone: ZoneInfo, *, is_end: bool) -> datetime:
 
 @get("/audit")
 async def _entries(visit: Visit) -> web.Response:
-    filters, after, place = (
-        await read_filters(visit, visit.request.query),
-        visit.asked("after"),
-        None,
-    )
+    filters, after = await read_filters(visit, visit.request.query), visit.asked("after")
+    place = None
     with suppress(ValueError):
         place = read_cursor(after)
     return visit.page(

@@ -148,16 +148,16 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
         chart=visit.chart(noon, drawn, unit="keys.calls", step="day"),
         entries=(await last_entries(visit, EntryFilter(keys=frozenset({key.id})), LAST))["rows"],
         deeds=await visit.panel.deeds.log.last(LAST, subject=key.id),
-        **_seen_by(visit, key),
-        title="does_see",
+        **_seen_by(visit, key, "does_see"),
         overlaps=OVERLAPS,
         now=now,
     )
 
 
-def _seen_by(visit: Visit, key: Key) -> dict[str, Any]:
-    """Returns what keys/sees.html is made of, but for its title."""
+def _seen_by(visit: Visit, key: Key, title: str) -> dict[str, Any]:
+    """Returns what keys/sees.html is made of."""
     return {
+        "title": title,
         "sights": sights(visit.panel.standing().policy, key, visit.words.phrases),
         "closed": closed_to(key),
         "can_book": Permission.APPOINTMENT_CREATE in key.permissions,
@@ -249,6 +249,10 @@ class KeyForm:
             "level": AccessLevel(level) if level in set(LEVELS) else AccessLevel.BASIC,
             "scopes": self.scopes,
         }
+
+    def seen(self, visit: Visit) -> dict[str, Any]:
+        """Returns what keys/sees.html is made of for the key that it would be."""
+        return _seen_by(visit, Key(name="-", created_at=visit.now, **self.chosen()), "will_see")
 
 
 def _written(visit: Visit) -> KeyForm:
@@ -403,12 +407,7 @@ async def _edit(visit: Visit) -> web.Response:
 
 @post("/keys/sees", Right.KEYS)
 async def _sees(visit: Visit) -> web.Response:
-    return visit.page("keys/sees.html", **_will_see(visit, _written(visit)))
-
-
-def _will_see(visit: Visit, form: KeyForm) -> dict[str, Any]:
-    key = Key(name="-", created_at=visit.now, **form.chosen())
-    return _seen_by(visit, key) | {"title": "will_see"}
+    return visit.page("keys/sees.html", **_written(visit).seen(visit))
 
 
 def _page(visit: Visit, form: KeyForm, *, key_id: str = "", key: Key | None = None) -> web.Response:
@@ -418,5 +417,5 @@ def _page(visit: Visit, form: KeyForm, *, key_id: str = "", key: Key | None = No
         form=form,
         edited=key,
         key_id=key_id,
-        **_will_see(visit, form),
+        **form.seen(visit),
     )
