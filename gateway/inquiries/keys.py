@@ -13,7 +13,7 @@ from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import Resource, write_instant
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
-from gateway.keys.key import Key, new_key
+from gateway.keys.key import Key
 from gateway.keys.store import KeyStore, KnownSecret
 from gateway.limits.base import Used
 from gateway.policy.masks import Mask
@@ -197,7 +197,8 @@ def changes_told(before: Key, after: Key) -> Mapping[str, Any]:
 
 def imagined(level: AccessLevel, scopes: Mapping[str, AccessLevel], now: datetime) -> Key:
     """Returns a key that nobody has, without a name: it may call all, and sees by these levels."""
-    return new_key(name="", permissions=Permission, level=level, scopes=scopes, now=now)
+    permissions = frozenset(Permission)
+    return Key(name="", permissions=permissions, level=level, scopes=scopes, created_at=now)
 
 
 def permissions_of(resource: str) -> frozenset[Permission]:
