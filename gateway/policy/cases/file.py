@@ -212,19 +212,23 @@ class _CaseReader:
         self, place: Place, path: str, written: Any, resource: Resource, record: Record
     ) -> Any:
         """The value that must be seen: the record's own where none is written."""
-        whole = at(record, path)
+        whole, field = at(record, path), resource.at(path)
         if written is ...:
             return whole
-        try:
-            if "[]." not in path:
-                return read_value(resource.at(path), written)
-            values = written if isinstance(written, list) else [written] * len(whole)
-            if len(values) == len(whole):
-                return [read_value(resource.at(path), value) for value in values]
-            text = f"has {len(whole)} items in the record, and {len(values)} values stand here"
-        except NoValue as error:
-            text = str(error)
+        if "[]." not in path:
+            return self.value(place, path, field, written)
+        values = written if isinstance(written, list) else [written] * len(whole)
+        if len(values) == len(whole):
+            return [self.value(place, path, field, value) for value in values]
+        text = f"has {len(whole)} items in the record, and {len(values)} values stand here"
         self.say(place, f"{path} {text}")
+        return None
+
+    def value(self, place: Place, path: str, field: Field, written: Any) -> Any:
+        try:
+            return read_value(field, written)
+        except NoValue as error:
+            self.say(place, f"{path} {error}")
         return None
 
     def record(self, place: Place, written: Any, operation: Operation) -> Record | None:
@@ -278,25 +282,13 @@ class _CaseReader:
             if name not in known:
                 text = f"{resource.name} has no field {prefix + name!r}{did_you_mean(name, known)}"
                 self.say(here, text, at_key=True)
-            elif (members := known[name].fields) and _are_objects(written):
-                inner = members, resource, f"{name}[]."
+            elif written is None or not known[name].fields:
+                yield name, self.value(here, prefix + name, known[name], written)
+            elif isinstance(written, list) and all(isinstance(each, dict) for each in written):
+                inner = known[name].fields, resource, f"{name}[]."
                 items = enumerate(written)
                 yield name, [dict(self.fields((*here, n), it, *inner)) for n, it in items]
             else:
-                yield name, self.value(here, known[name], written, prefix)
+                self.say(here, f"{prefix}{name} is a list of objects, such as [{{...}}, {{...}}]")
         if "id" in known and data.get("id") is None and place not in self.document.partial:
             self.say(place, f"every record has an id: write one, such as id: {_ID}")
-
-    def value(self, place: Place, field: Field, written: Any, prefix: str) -> Any:
-        text = "is a list of objects, such as [{...}, {...}]"
-        try:
-            if written is None or not field.fields:
-                return read_value(field, written)
-        except NoValue as error:
-            text = str(error)
-        self.say(place, f"{prefix}{field.name} {text}")
-        return None
-
-
-def _are_objects(written: Any) -> bool:
-    return isinstance(written, list) and all(isinstance(each, dict) for each in written)

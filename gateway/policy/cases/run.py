@@ -96,7 +96,7 @@ def differences(policy: Policy, case: PolicyCase) -> Iterator[str]:
         value, expected = at(answer, path), case.sees.get(path)
         if shown and not wanted:
             yield f"{resource.name}.{path}: shown {_spelt(value)}, expected hidden"
-        elif wanted and not shown and not _is_empty(answer, path):
+        elif wanted and not shown and answer.get(path.partition("[].")[0], path):  # no empty list
             yield f"{resource.name}.{path}: hidden, expected {_spelt(expected)}"
         elif wanted and value != expected:
             yield f"{resource.name}.{path}: shown {_spelt(value)}, expected {_spelt(expected)}"
@@ -124,12 +124,6 @@ def _is_in(answer: Record, path: str) -> bool:
     if not rest:
         return name in answer
     return any(_is_in(item, rest) for item in answer.get(name) or ())
-
-
-def _is_empty(answer: Record, path: str) -> bool:
-    """Whether the list of objects around a path is open and has no items."""
-    name = path.partition("[].")[0]
-    return "[]." in path and name in answer and not answer[name]
 
 
 def _spelt(value: Any) -> str:

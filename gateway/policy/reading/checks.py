@@ -170,7 +170,6 @@ def _texts(place: Place, data: Any) -> Iterator[tuple[Place, str]]:
     "A key of the higher level gets nothing for it; maybe something was left out by mistake.",
 )
 def _equal_levels(reading: Reading) -> Iterator[Problem]:
-    """A level that shows just what the one before it shows, of every resource."""
     rules = {} if reading.problems else reading.rules
     for lower, higher in pairwise(LEVELS) if rules else ():
         same = all(

@@ -1,7 +1,7 @@
 """Reads what the file says of one resource: the lists of its fields, and its row conditions."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -103,7 +103,6 @@ class RulesReader:
             self.opens.setdefault(path, (level, place))
 
     def _mask(self, place: Place, path: str, written: Any, level: AccessLevel | None) -> None:
-        """A field under a mask."""
         if path not in self.resource.paths:
             self._stranger(place, path, "" if written is None else f" {written}")
             return
@@ -226,7 +225,7 @@ class RulesReader:
     def _test(self, place: Place, field: Field, data: Any) -> ValueTest:
         """What is let be of one field: `A`, `[A, B]`, `{not: [...]}`, `{min: 1, below: 9}`."""
         if not isinstance(data, dict):
-            return ValueTest(allowed=frozenset(self._values(place, field, data)))
+            return ValueTest(allowed=self._values(place, field, data))
         barred: frozenset[Value] = frozenset()
         bounds: dict[str, Bound] = {}
         if not data:
@@ -234,7 +233,7 @@ class RulesReader:
         for word, given in data.items():
             here = (*place, word)
             if word == NOT:
-                barred = frozenset(self._values(here, field, given))
+                barred = self._values(here, field, given)
             elif word in BOUNDS:
                 self._bound(here, field, given, bounds)
             else:
@@ -252,24 +251,25 @@ class RulesReader:
             other = next(it for it in BOUNDS if it != word and BOUNDS[it][0] == side)
             text = f"{word} and {other} bound the same side; keep one of the two"
             self.refuse(place, "bad-condition", text)
-        else:
-            for value in self._value(place, field, given, finer=True):
-                bounds[side] = Bound(value, edge)
+        elif (value := self._value(place, field, given, finer=True)) is not None:
+            bounds[side] = Bound(value, edge)
 
-    def _values(self, place: Place, field: Field, data: Any) -> Iterator[Value]:
+    def _values(self, place: Place, field: Field, data: Any) -> frozenset[Value]:
         """The one value, or those of a list, that can be read."""
         if data == []:
             text = f"no value of {field.name} is named here: write them, such as [A, B]"
             self.refuse(place, "empty-condition", text)
-        if not isinstance(data, list):
-            yield from self._value(place, field, data)
-            return
-        for at, given in enumerate(data):
-            yield from self._value((*place, at), field, given)
+        listed = (
+            {(*place, at): given for at, given in enumerate(data)}
+            if isinstance(data, list)
+            else {place: data}
+        )
+        read = (self._value(at, field, given) for at, given in listed.items())
+        return frozenset(value for value in read if value is not None)
 
     def _value(
         self, place: Place, field: Field, given: Any, *, finer: bool = False
-    ) -> Iterator[Value]:
+    ) -> Value | None:
         """The value as it is compared; says where it is none of the field's.
 
         A bound may be `finer` than answers: more than two places, parts of a second.
@@ -278,14 +278,13 @@ class RulesReader:
         try:
             if finer:
                 with suppress(ValueError):
-                    yield comparable(field, given if field.format is NUMBER else str(given))
-                    return
+                    return comparable(field, given if field.format is NUMBER else str(given))
             if given is not None:
-                yield comparable(field, read_value(field, given))
-                return
+                return comparable(field, read_value(field, given))
         except NoValue as error:
             text = f"{field.name} {error}"
         self.noted.say(place, "bad-value", text)
+        return None
 
 
 def slip_of(resource: Resource, written: str, mask: str = "") -> tuple[str, str, tuple[str, ...]]:

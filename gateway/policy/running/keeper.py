@@ -283,8 +283,8 @@ class Keeper:
         # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
         if problems == before.problems and digest == before.file_hash:
             return
-        wrong = replace(before, problems=problems, refused_at=self.now())
-        self._status = replace(wrong, file_hash=digest, waiting=None, failing=())
+        wrong = replace(before, file_hash=digest, waiting=None, failing=())
+        self._status = replace(wrong, problems=problems, refused_at=self.now())
         self._note(REFUSED, digest, problems)
         self.events.report(
             "policy_refused",

@@ -30,6 +30,8 @@ APPROVED, DECLINED = "approved", "declined"
 HEARTBEAT = timedelta(seconds=5)
 SILENT = timedelta(seconds=15)
 _FORGOTTEN = timedelta(days=1)
+_own = revisions.c.name == "policy"
+_value, _moving = select(revisions.c.value).where(_own), update(revisions).where(_own)
 _history, _versions, _processes = policy_history, policy_versions, policy_processes
 _number, _event, _hash = _history.c.id, _history.c.event, _history.c.hash
 
@@ -125,7 +127,7 @@ class Versions:
     async def revision(self) -> int:
         """Returns the number that grows whenever the running processes are to look."""
         async with self.store.glance() as connection:
-            return await _revision(connection)
+            return int((await connection.execute(_value)).scalar_one())
 
     async def running(self, now: datetime) -> list[Process]:
         """Returns the processes that serve, the oldest first."""
@@ -137,11 +139,11 @@ class Versions:
         """Has the running processes look, at a decision too; returns the revision to wait for."""
 
         async def asked(connection: AsyncConnection) -> int:
-            moved = update(revisions).where(revisions.c.name == "policy")
-            await connection.execute(moved.values(value=revisions.c.value + 1))
+            moved = _moving.values(value=revisions.c.value + 1).returning(revisions.c.value)
+            revision = (await connection.execute(moved)).scalar_one()
             if decision is not None:
                 await _write(connection, decision)
-            return await _revision(connection)
+            return int(revision)
 
         return await self.store.run(asked)
 
@@ -165,11 +167,6 @@ def _version(row: Any) -> Version | None:
     running, _, file = (row.made_of or "").partition(" ")
     made_of = (running, file) if file else None
     return Version(hash=row.hash, content=row.content or b"", file=row.file or "", made_of=made_of)
-
-
-async def _revision(connection: AsyncConnection) -> int:
-    found = await connection.execute(select(revisions.c.value).where(revisions.c.name == "policy"))
-    return int(found.scalar_one())
 
 
 async def _write(connection: AsyncConnection, event: Event) -> None:
@@ -243,11 +240,9 @@ class Presence:
 
 
 async def _say(connection: AsyncConnection, process: Process, events: Sequence[Event]) -> None:
-    """Writes events and the process."""
     if events:
         # one after the other, so that the numbers are in the order of commits
-        locked = select(revisions).where(revisions.c.name == "policy").with_for_update()
-        await connection.execute(locked)
+        await connection.execute(_value.with_for_update())
     for event in events:
         await _write(connection, event)
     row = {**asdict(process), "state": json.dumps(process.state)}
