@@ -5,7 +5,7 @@ import stat
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from errno import EINVAL, EISDIR
+from errno import EINVAL
 from hashlib import sha256
 from pathlib import Path, PurePath
 
@@ -52,17 +52,11 @@ def find(policy: Path) -> Snapshot:
 
 def _read(path: Path, largest: int) -> bytes:
     """Returns at most one byte more than the largest; raises OSError for what is no plain file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-        if not stat.S_ISREG(mode):
+    # a pipe is not waited for
+    with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(EINVAL, "it is no plain file")
-        with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return stream.read(largest + 1)
-    finally:
-        os.close(descriptor)
+        return stream.read(largest + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,21 +68,18 @@ class PolicyStatus:
     def members(self) -> dict[str, Any]:
         """Returns the status as readiness and `policy status` show it."""
         made_of, cases, error = self.policy.version.made_of, None, None
+
+        def told(problem: Problem, text: str) -> dict[str, Any]:
+            return {"text": text, "file": problem.file, "line": problem.line or None}
+
         if self.failing:
-            shown = [
-                {"file": it.file, "line": it.line or None, "text": it.text[:LONGEST_CASE]}
-                for it in self.failing[:MOST]
-            ]
+            shown = [told(each, each.text[:LONGEST_CASE]) for each in self.failing[:MOST]]
             more = len(self.failing) - len(shown)
             cases = {"text": summary(self.failing), "problems": shown, "more": more}
         if self.problems and self.refused_at is not None:
             first, others = self.problems[0], len(self.problems) - 1
-            error = {
-                "at": write_instant(self.refused_at),
-                "text": f"{first.text} (and {others} more)" if others else first.text,
-                "file": first.file,
-                "line": first.line or None,
-            }
+            text = f"{first.text} (and {others} more)" if others else first.text
+            error = {"at": write_instant(self.refused_at), **told(first, text)}
         return {
             "state": self.state,
             "hash": self.policy.short_hash,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial, reduce
+from itertools import chain
 from typing import TypeVar
 
 from gateway.contract import fields as formats
@@ -30,25 +31,6 @@ ABOUT_LEVELS = (
     " ask for at all is decided by the permissions of the key.",
 )
 
-# The parts of a sentence about row conditions, in one language.
-Phrases = Mapping[str, str]
-ENGLISH: Phrases = {
-    "is": "{field} is {tests}",
-    "and": "{first} and {last}",
-    "next": "{first}, and {last}",
-    "or": "{first} or {last}",
-    "not": "not {value}",
-    "none": "nothing at all",
-    "at least": "at least {value}",
-    "more than": "more than {value}",
-    "at most": "at most {value}",
-    "less than": "less than {value}",
-    "from": "from {value}",
-    "after": "after {value}",
-    "up to": "up to {value}",
-    "before": "before {value}",
-}
-_AND = ENGLISH["and"]
 # A comparison -> the phrase of it, of amounts and of times.
 _BOUNDS = {
     "min": ("at least", "from"),
@@ -56,6 +38,17 @@ _BOUNDS = {
     "max": ("at most", "up to"),
     "below": ("less than", "before"),
 }
+# The parts of a sentence about row conditions, in one language.
+Phrases = Mapping[str, str]
+ENGLISH: Phrases = {
+    "is": "{field} is {tests}",
+    "and": "{first} and {last}",
+    "next": "{first}, and {last}",
+    "or": "{first} or {last}",
+    "none": "nothing at all",
+    **{name: f"{name} {{value}}" for name in ("not", *chain(*_BOUNDS.values()))},
+}
+_AND = ENGLISH["and"]
 
 
 def kind_of(sight: Sight) -> str:
