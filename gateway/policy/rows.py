@@ -109,17 +109,14 @@ class ValueTest:
 
     def both(self, other: "ValueTest") -> "ValueTest":
         """Returns what both admit, without redundant parts."""
-        allowed = self.allowed if other.allowed is None else other.allowed
-        if self.allowed is not None and other.allowed is not None:
-            allowed = self.allowed & other.allowed
+        known = other.allowed if self.allowed is None else self.allowed
+        if known is not None:
+            return ValueTest(allowed=frozenset(filter(self.admits, filter(other.admits, known))))
         low, high = _first(max, self.low, other.low), _first(min, self.high, other.high)
         bounds = ValueTest(low=low, high=high)
-        barred = self.barred | other.barred
-        if allowed is not None:
-            return ValueTest(allowed=frozenset(filter(bounds.admits, allowed - barred)))
         if bounds.is_empty:
             return NOTHING
-        return replace(bounds, barred=frozenset(filter(bounds.admits, barred)))
+        return replace(bounds, barred=frozenset(filter(bounds.admits, self.barred | other.barred)))
 
     def comparisons(self) -> Iterator[tuple[str, Any]]:
         """Yields `in` and `not in` with sorted values, `min`, `above`, `max`, `below` with one."""

@@ -37,8 +37,7 @@ def _written(resource: Resource, rules: ResourceRules) -> Iterator[str]:
     for number, level in enumerate(LEVELS):
         entries = []
         for path in resource.paths:
-            sights = HIDDEN, *rules.fields[path]
-            before, sight = sights[number], sights[number + 1]
+            before, sight = (HIDDEN, *rules.fields[path])[number : number + 2]
             if sight != before:  # the field opens, or changes its mask
                 mask = "" if sight is WHOLE else f": {sight}"
                 entries.append(f"{path_in_list(path)}{mask}")

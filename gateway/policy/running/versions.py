@@ -175,12 +175,10 @@ async def _write(connection: AsyncConnection, event: Event) -> None:
         ran_at = event.at if event.event == RAN else None
         made_of = " ".join(version.made_of) if version.made_of else None
         values = {**asdict(version), "made_of": made_of, "first_ran_at": ran_at}
-        kept = adding(connection, _versions).values(values).on_conflict_do_nothing()
-        await connection.execute(kept)
-        if ran_at is not None:
-            never_ran = _versions.c.hash == version.hash, _versions.c.first_ran_at.is_(None)
-            changed = update(_versions).where(*never_ran).values(first_ran_at=ran_at)
-            await connection.execute(changed)
+        kept = adding(connection, _versions).values(values)
+        first = func.coalesce(_versions.c.first_ran_at, kept.excluded.first_ran_at)
+        own = {"index_elements": ["hash"], "set_": {"first_ran_at": first}}
+        await connection.execute(kept.on_conflict_do_update(**own))
     await connection.execute(insert(_history).values(_told(event)))
 
 
