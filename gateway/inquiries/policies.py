@@ -80,7 +80,7 @@ async def policy_named(name: str, store: Store | None) -> Named:
 
 def _in_file(path: Path) -> Named:
     policy = load_policy(path, lambda trouble: None)
-    return Named(policy.file, policy.hash, path.read_bytes(), policy.rules, policy.file)
+    return Named(policy.file, policy.hash, policy.version.content, policy.rules, policy.file)
 
 
 def is_kept(name: str) -> bool:
