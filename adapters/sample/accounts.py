@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from adapters.sample import vocabulary as words
 from adapters.sample.diary import DeskBooking, Roster
 from adapters.sample.people import Herd, Person
 from adapters.sample.rows import (
@@ -17,14 +18,6 @@ from adapters.sample.rows import (
     numbered,
     quantity,
     stamp,
-)
-from adapters.sample.vocabulary import (
-    ACTS,
-    CASES,
-    COMPLEMENTS,
-    CONSULTATION,
-    INTERNAL_NOTES,
-    Ware,
 )
 
 KEPT = 1200
@@ -93,7 +86,7 @@ def make_consults(
 
 
 def _visit(row: DeskBooking) -> Encounter:
-    kind, start = row.id_type or CONSULTATION.id_type, datetime.fromisoformat(row.d_debut)
+    kind, start = row.id_type or words.CONSULTATION.id_type, datetime.fromisoformat(row.d_debut)
     return Encounter(row.id_rdv, row.id_animal, row.id_veto or 0, kind, start)
 
 
@@ -106,14 +99,14 @@ def _walk_in(rng: Chance, roster: Roster, herd: Herd) -> Encounter:
         if sheets and herd.patient_on(animal, day, planned=False):
             sheet = rng.choice(sheets)
             start = rng.choice(sheet.quarters)
-            return Encounter(None, animal.id_animal, sheet.vet, CONSULTATION.id_type, start)
+            return Encounter(None, animal.id_animal, sheet.vet, words.CONSULTATION.id_type, start)
 
 
 def _consult(rng: Chance, visit: Encounter) -> Consult:
     """A validated consultation with the texts of one of the cases of its kind."""
     start = visit.start + timedelta(minutes=rng.randrange(10), seconds=rng.randrange(60))
     end = start + timedelta(minutes=rng.choice((15, 20, 35, 60, 24 * 60)))
-    case = rng.choice(CASES.get(visit.kind, CASES[CONSULTATION.id_type]))
+    case = rng.choice(words.CASES.get(visit.kind, words.CASES[words.CONSULTATION.id_type]))
     measured = f" Température {rng.randrange(379, 396) / 10:.1f} °C.".replace(".", ",", 1)
     return Consult(
         id_cons=0,
@@ -127,7 +120,7 @@ def _consult(rng: Chance, visit: Encounter) -> Consult:
         resume=case.summary + (measured if rng.random() < 0.4 else ""),
         diagnostic=case.diagnosis,
         consignes=case.advice,
-        notes_internes=rng.choice(INTERNAL_NOTES),
+        notes_internes=rng.choice(words.INTERNAL_NOTES),
         supprime=0,
         dt_creation=stamp(start),
     )
@@ -136,7 +129,7 @@ def _consult(rng: Chance, visit: Encounter) -> Consult:
 class Item(NamedTuple):
     """One line: a quantity in tenths; credit notes count backwards."""
 
-    ware: Ware
+    ware: words.Ware
     tenths: int
     animal: int | None
 
@@ -164,7 +157,7 @@ class Sale(NamedTuple):
 def make_sales(
     rng: Chance,
     clients: list[Person],
-    wares: list[Ware],
+    wares: list[words.Ware],
     herd: Herd,
     bookings: list[DeskBooking],
     consults: list[Consult],
@@ -178,7 +171,7 @@ def make_sales(
     owned = [(row, owner) for row, owner in owners if owner is not None and not row.supprime]
     sales = []
     for row, owner in rng.sample(owned, FROM_VISITS):
-        kind = (row.id_rdv and kinds[row.id_rdv]) or CONSULTATION.id_type
+        kind = (row.id_rdv and kinds[row.id_rdv]) or words.CONSULTATION.id_type
         payer = rng.choice(clients).id_pers if rng.random() < OTHER_PAYER else owner
         start = datetime.fromisoformat(row.d_debut)
         moment = awake(start + timedelta(minutes=rng.randrange(25, 50)))
@@ -196,16 +189,16 @@ def make_sales(
     return sorted(sales, key=lambda sale: (sale.moment, sale.payer))
 
 
-def _treatment(rng: Chance, wares: list[Ware], kind: int, animal: int) -> list[Item]:
+def _treatment(rng: Chance, wares: list[words.Ware], kind: int, animal: int) -> list[Item]:
     """The act, what was done besides, and what they took home."""
-    items = [Item(rng.choice(ACTS[kind]), 10, animal)]
-    besides = rng.sample(COMPLEMENTS, rng.choices((0, 1, 2), (50, 35, 15))[0])
+    items = [Item(rng.choice(words.ACTS[kind]), 10, animal)]
+    besides = rng.sample(words.COMPLEMENTS, rng.choices((0, 1, 2), (50, 35, 15))[0])
     items += [Item(e, rng.choice((5, 10, 15, 25)) if e.halves else 10, animal) for e in besides]
     taken = _sold(rng, wares, rng.choices((0, 1, 2), (55, 30, 15))[0])
     return items + [item._replace(animal=rng.choice((animal, None))) for item in taken]
 
 
-def _sold(rng: Chance, wares: list[Ware], count: int) -> list[Item]:
+def _sold(rng: Chance, wares: list[words.Ware], count: int) -> list[Item]:
     amounts = (10, 10, 10, 20, 30, 120)
     return [Item(ware, rng.choice(amounts), None) for ware in rng.sample(wares, count)]
 

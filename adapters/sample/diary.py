@@ -8,14 +8,6 @@ from typing import NamedTuple
 from adapters.sample import vocabulary as words
 from adapters.sample.people import Animal, Herd, Person, of_kind
 from adapters.sample.rows import NO_MOMENT, YEAR, Chance, Row, awake, numbered, stamp
-from adapters.sample.vocabulary import (
-    CHECK,
-    CONSULTATION,
-    EMERGENCY,
-    GROOMING,
-    AppointmentKind,
-    Week,
-)
 
 QUARTER = timedelta(minutes=15)
 FORMER_VET_LEFT = 300  # days ago
@@ -86,7 +78,7 @@ class Sheet:
 class Roster:
     """The weeks of the vets by id, the rows of HORAIRES and ABSENCES, and who left when."""
 
-    weeks: dict[int, Week]
+    weeks: dict[int, words.Week]
     shifts: list[Row]
     absences: list[Row]
     left: dict[int, date]
@@ -157,7 +149,7 @@ class Placement(NamedTuple):
 
     vet: int
     start: datetime
-    kind: AppointmentKind
+    kind: words.AppointmentKind
     void: bool = False
 
     @property
@@ -211,14 +203,14 @@ class Desk:
             if row := sheet.spot(self._rng, other.kind.duree_min):
                 return Placement(sheet.vet, row[0], other.kind, void=True)
 
-    def _kind(self, opens: datetime) -> AppointmentKind:
+    def _kind(self, opens: datetime) -> words.AppointmentKind:
         """What brings them: nobody plans an emergency, and nights see little else."""
         planned = opens.date() > self._rng.today
         if opens.hour >= 20:
-            return CHECK if planned else EMERGENCY
+            return words.CHECK if planned else words.EMERGENCY
         (kind,) = self._rng.choices(words.KINDS, KIND_WEIGHTS)
-        no_longer = kind is GROOMING and opens.date() > self._rng.ago(400)
-        return CHECK if no_longer or (kind is EMERGENCY and planned) else kind
+        no_longer = kind is words.GROOMING and opens.date() > self._rng.ago(400)
+        return words.CHECK if no_longer or (kind is words.EMERGENCY and planned) else kind
 
     def _booking(self, placement: Placement) -> DeskBooking:
         """One row, as the desk would have filled it in."""
@@ -232,7 +224,7 @@ class Desk:
             d_debut=stamp(placement.start),
             d_fin=stamp(placement.end),
             motif=self._rng.choice((None, "", *words.REASONS[kind.id_type] * 2)),
-            urgent="O" if kind is EMERGENCY else self._rng.choice(("N", "N", "N", None)),
+            urgent="O" if kind is words.EMERGENCY else self._rng.choice(("N", "N", "N", None)),
             statut=self._status(placement),
             dt_saisie=self._taken_down(placement, patient),
         )
@@ -262,7 +254,7 @@ class Desk:
         """When it was booked: up to six weeks before, never before the animal was known."""
         rng = self._rng
         latest = min(placement.start, rng.now) - timedelta(minutes=rng.randrange(10, 180))
-        days = 0 if placement.kind is EMERGENCY else rng.randrange(42)
+        days = 0 if placement.kind is words.EMERGENCY else rng.randrange(42)
         moment = latest - timedelta(days=days)
         if days:
             moment = moment.replace(hour=rng.randrange(8, 19), second=rng.randrange(60))
@@ -276,7 +268,7 @@ class Desk:
         owned = self._herd.ownerships
         theirs = [row.id_animal for row in owned if row.id_pers == self._lingering.id_pers]
         now = stamp(self._rng.now)
-        simple = [n for n, row in enumerate(rows) if row.id_type == CONSULTATION.id_type]
+        simple = [n for n, row in enumerate(rows) if row.id_type == words.CONSULTATION.id_type]
         past = [n for n in simple if rows[n].d_debut < now]
         coming = [n for n in simple if rows[n].d_debut[:10] > now[:10]]
         for n in self._rng.sample(past, LINGERING_PAST) + self._rng.sample(coming, 1):
@@ -297,7 +289,7 @@ class Desk:
             rows[n] = rows[n]._replace(d_fin=self._rng.choice((None, NO_MOMENT)))
         for n in some(WITHOUT_VET, lambda row: row.d_debut < old and row.statut == "T"):
             rows[n] = rows[n]._replace(id_veto=None)
-        for n in some(WITHOUT_KIND, lambda row: row.id_type == CONSULTATION.id_type):
+        for n in some(WITHOUT_KIND, lambda row: row.id_type == words.CONSULTATION.id_type):
             rows[n] = rows[n]._replace(id_type=None)
         for n in some(UNDOCUMENTED, lambda row: row.d_debut < old and row.statut == "T"):
             rows[n] = rows[n]._replace(statut="Z")
