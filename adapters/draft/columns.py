@@ -93,7 +93,6 @@ def profile_of(column: Column) -> Profile:
     return replace(
         found,
         zeros=tuple(sorted(zeros)),
-        zoned=found.zoned or column.zoned,
         blank=len(given) < len(column.seen),
         codes=tuple(map(_code, column.codes)),
         is_text=column.kind == "text",
@@ -105,7 +104,7 @@ def _of_type(column: Column, texts: list[str]) -> Profile | None:
     """What the type of the column says by itself; a number of these years' seconds is a time."""
     if column.kind == "datetime":
         is_midnight = bool(texts) and all(text.endswith("00:00:00") for text in texts)
-        return Profile(kind="moment", has_time=not is_midnight)
+        return Profile(kind="moment", zoned=column.zoned, has_time=not is_midnight)
     if column.kind in ("integer", "number"):
         numbers = [int(text) for text in texts if re.fullmatch(r"\d{9,13}", text)]
         for unit in (1, 1000) if texts and len(numbers) >= MOST * len(texts) else ():

@@ -193,7 +193,7 @@ def _invoices(of: ResourceGuess) -> None:
 
 def _list(of: ResourceGuess, name: str) -> RowsGuess | None:
     """The table whose rows belong to a record, by its name and what it refers to."""
-    found = of.child(PHRASES[name])
+    found = of.child(name)
     if found is None:
         return None
     source, column, score = found
@@ -212,8 +212,7 @@ def _list(of: ResourceGuess, name: str) -> RowsGuess | None:
 
 def _stock(of: ResourceGuess) -> None:
     for words in ("batches", "moves"):
-        found = of.child(PHRASES[words])
-        if found is not None:
+        if found := of.child(words):
             _batches(of, *found[:2])
     if "supplier" not in of.fields:
         _supplier(of)

@@ -8,7 +8,7 @@ from adapters.base import FieldShape, Shapes
 from adapters.draft.columns import fit, is_only_a_day, parameters
 from adapters.draft.document import Guess, RowsGuess
 from adapters.draft.tables import Catalog, TableSource, literal, names_key, party_of
-from adapters.draft.vocabulary import FIELDS, PHRASES, Phrases, likeness, tokens
+from adapters.draft.vocabulary import FIELDS, PHRASES, likeness, tokens
 
 LEAST = 0.5
 # Fields whose codes are often explained in a table of their own, and how many rows that has.
@@ -123,18 +123,18 @@ class ResourceGuess:
         if changed.parameters == made.parameters and (profile.blank or profile.zeros):
             self.fields["updatedAt"] = replace(changed, sql=f"COALESCE({given}, {made.sql})")
 
-    def child(self, words: Phrases) -> tuple[TableSource, str, float] | None:
+    def child(self, phrase: str) -> tuple[TableSource, str, float] | None:
         """The table whose rows belong to a record, the column that refers to it, and a score."""
-        found = []
-        for source in self.catalog.others:
-            link = source.reference(self.resource)
-            alike = likeness(source.called, words)
-            if link is not None and alike >= 0.5:
-                found.append((0.5 * alike + 0.5 * link.score, link.column, source))
+        found = [
+            (0.5 * alike + 0.5 * link.score, link.name, source)
+            for source in self.catalog.others
+            if (alike := likeness(source.called, PHRASES[phrase])) >= 0.5
+            and (link := source.reference(self.resource))
+        ]
         if not found:
             return None
         score, column, best = max(found, key=lambda each: each[:2])
-        return best.beside(self.source.alias), column.partition(".")[2], score
+        return best.beside(self.source.alias), column, score
 
     def number(self, guess: Guess) -> str:
         """The number in a column, or in a row of its own; in a text such as '1 234,50' too."""
