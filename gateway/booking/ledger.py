@@ -13,8 +13,8 @@ and taken for dead, is read again. What could not be written is kept until it ca
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -302,26 +302,30 @@ class Ledger:
                     del self._unwritten[claim]
 
     async def _finish(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
-        """The appointment; None where another has taken the row before anything was sent.
+        """As `book`; None where another has taken the row before anything was sent.
 
-        As Ledger.book.
+        Where it ends without an outcome, the row is left as `undone` then says.
         """
         request = replace(request, draft=replace(request.draft, reference=row.reference))
-        sends = False
+        sends, undone = False, None if row.state == "intended" else LEFT
         try:
             if found := await self._left_behind(request, row):
                 return found
+            undone = None
             await self._begin(request, row)
-            sends = True
+            sends, undone = True, LEFT
             return await self._send(request, row)
         except LostClaim as lost:
             return None if lost.outcome is None else await self._lost(row, lost.outcome)
-        except (AdapterError, GatewayError, BookingRefused):
+        except BookingRefused:
             raise
-        except BaseException as error:  # a fault of ours: what was settled before it stays
+        except BaseException as error:  # what was settled before it stays
             if not self._waits(row):
-                await self._leave(row, LEFT if sends or row.state != "intended" else None)
-            if sends and isinstance(error, Exception):
+                await self._leave(row, undone)
+            if isinstance(error, StoreError):
+                raise Unavailable(error.retry_after) from error
+            is_fault = not isinstance(error, AdapterError | GatewayError)
+            if sends and is_fault and isinstance(error, Exception):
                 raise OutcomeUnknown("the gateway failed in the middle of a booking") from error
             raise
 
@@ -348,12 +352,11 @@ class Ledger:
 
     async def _begin(self, request: BookingRequest, row: LedgerRow) -> None:
         """The row says from now on that it is sent, where it still may be."""
-        async with self._failing_leaves(row, None):
-            if row.state != "intended":
-                request.check_time()
-            request.check_key()
-            me, at = self._owners.me, request.now()
-            await self._rows.write(row, {"state": "sent", "owner": me, "sender": me, "sent_at": at})
+        if row.state != "intended":
+            request.check_time()
+        request.check_key()
+        me, at = self._owners.me, request.now()
+        await self._rows.write(row, {"state": "sent", "owner": me, "sender": me, "sent_at": at})
 
     async def _send(self, request: BookingRequest, row: LedgerRow) -> Booked:
         try:
@@ -368,20 +371,8 @@ class Ledger:
             return await self._not_known(request, row, error)
         outcome = done(record)
         if not await self._settle(row, outcome, knows=outcome):
-            await self._leave(row, LEFT)
             raise OutcomeUnknown(ANOTHERS)
         return Booked(record, replayed=False)
-
-    @asynccontextmanager
-    async def _failing_leaves(self, row: LedgerRow, outcome: Outcome) -> AsyncIterator[None]:
-        """Settles the row so where its booking ends here; without the ledger it is Unavailable."""
-        try:
-            yield
-        except (AdapterError, GatewayError, StoreError) as error:
-            await self._leave(row, outcome)
-            if isinstance(error, StoreError):
-                raise Unavailable(error.retry_after) from error
-            raise
 
     async def _left_behind(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
         """What an earlier attempt left; OutcomeUnknown where it may still leave something."""
@@ -389,10 +380,9 @@ class Ledger:
             return None
         # before it is asked: the answer may be older
         is_over = self._unknown.left(request.adapter, row) == 0
-        async with self._failing_leaves(row, LEFT):
-            found = await self._unknown.find(row, request.adapter, request.draft)
-            if found is None and not is_over:
-                raise OutcomeUnknown("an attempt of another process may still be at work")
+        found = await self._unknown.find(row, request.adapter, request.draft)
+        if found is None and not is_over:
+            raise OutcomeUnknown("an attempt of another process may still be at work")
         return None if found is None else Booked(found, replayed=True)
 
     async def _refused(
@@ -407,9 +397,12 @@ class Ledger:
         if isinstance(error, SlotTaken):
             if found := await self._left_behind(request, row):
                 return found
-            async with self._failing_leaves(row, None):
+            try:
                 for other in await self._rows.in_doubt(row):
                     await self._unknown.settle(other, request.adapter)
+            except (GatewayError, StoreError):
+                await self._leave(row, None)
+                raise
         name = type(error).__name__
         kept = request.idempotency_key is not None
         await self._settle(row, refused(name) if kept else None)
