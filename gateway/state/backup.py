@@ -160,7 +160,7 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
         own = config and config.absolute()  # noqa: ASYNC240 - this asks no disk
         named = (own, settings.backend.mapping, policy, cases)
         secret = secret_file(settings) if parts.has_ids else None
-        for path in (secret, key_file(settings) if parts.in_use else None, *named[:3]):
+        for path in (secret, key_file(settings) if parts.here else None, *named[:3]):
             if path is not None and not path.is_file():
                 raise StartRefused(
                     f"{path} is missing or is not a file, and a backup without it is not whole: put"

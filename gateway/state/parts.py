@@ -57,27 +57,22 @@ class StateParts:
     """All parts; `secret` is None where the settings hold the secret themselves.
 
     `version` is the store's migration, None where there is no store. `has_ids` is whether public
-    ids were made with its sealing secret, `has_chains` whether it knows chains of the audit that
-    must be in this folder, `in_use` whether it knows chains of this very folder. `lost_lines` are
-    the lines of such chains that no retention has dropped, where the folder has no day file at all.
-    `former` is another folder that has the audit of this state. `is_shared` is whether other
-    machines may use the store too. `has_days` is whether the audit has files, and `traces` are
-    files that show that a gateway has served here.
+    ids were made with its sealing secret. `known` are the chains of the audit that it knows, `here`
+    those of this very folder; `days` are the folder's files, None where they cannot be read.
+    `is_shared` is whether other machines may use the store too.
     """
 
+    settings: Settings
     store: StatePart
     secret: StatePart | None
     audit: StatePart
     key: StatePart
     version: str | None
     has_ids: bool
-    has_chains: bool
-    in_use: bool
-    lost_lines: int
-    former: Path | None
+    known: Sequence[Known]
+    here: Sequence[Known]
+    days: Sequence[DayFile] | None
     is_shared: bool
-    has_days: bool
-    traces: Sequence[Path]
 
     def __iter__(self) -> Iterator[StatePart]:
         yield from (self.store, *self.files)
@@ -86,11 +81,6 @@ class StateParts:
     def files(self) -> Iterator[StatePart]:
         """Those that are one file each."""
         yield from (part for part in (self.audit, self.key, self.secret) if part is not None)
-
-    @property
-    def folder(self) -> Path:
-        """The audit folder."""
-        return Path(self.audit.place).parent
 
     @property
     def identity(self) -> str | None:
@@ -112,34 +102,24 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
     folder, chains = audit_folder(settings), Chains(store)
     # the tables of an older version are asked once they have been brought up to this one
     known = await chains.known() if version == HEAD else []
-    place = place_of(folder)
-    here = [chain for chain in known if chain.place == place]
-    days: list[DayFile] | None = None
+    place, days = place_of(folder), None
     with suppress(OSError):  # whoever reads them says why they cannot be read
         # once the chains are known: a process that begins has a file before it has a line
         days = day_files(folder)
-    # the store is told of dropped lines before their files go; who was killed may have told of less
-    undropped = sum(max(0, chain.head.seq - chain.base.seq) for chain in here)
-    secret, traces = secret_file(settings), [settings.state / ACCESS]
-    # beside a file without tables they are of a start that was cut off
-    if store.engine.dialect.name == "sqlite" and not _exists(Path(store.place)):
-        traces = [Path(f"{store.place}-wal"), Path(f"{store.place}-shm"), *traces]
-    identity = await store.meta(META) if version else None
+    secret, identity = secret_file(settings), await store.meta(META) if version else None
     own_secret, own_key = settings.backend.secret_file is None, settings.audit.key_file is None
     return StateParts(
+        settings=settings,
         store=StatePart("the store", store.place, version is not None, identity),
         secret=_file("the sealing secret", secret, own_secret) if secret else None,
         audit=_file("the audit folder's identity file", folder / PLACE),
         key=_file("the audit's key", key_file(settings), own_key),
         version=version,
         has_ids=bool(version and await store.meta(FINGERPRINT)),
-        has_chains=bool(known) and not (chains.shared and settings.nodes > 1),
-        in_use=bool(here),
-        lost_lines=undropped if days == [] else 0,
-        former=_former(settings, known, identity),
+        known=known,
+        here=[chain for chain in known if chain.place == place],
+        days=days,
         is_shared=chains.shared,
-        has_days=bool(days),
-        traces=[*(day.path for day in (days or [])[:1]), *filter(_exists, traces)],
     )
 
 
@@ -168,16 +148,6 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _former(settings: Settings, chains: Sequence[Known], identity: str | None) -> Path | None:
-    """The folder in the state folder, where the settings name another one."""
-    folder = settings.state / FOLDER
-    if folder == audit_folder(settings) or identity is None:
-        return None
-    is_own = identity_of(folder / PLACE) == identity
-    place = place_of(folder)
-    return folder if is_own and any(chain.place == place for chain in chains) else None
-
-
 def _refusals(parts: StateParts) -> Iterator[str]:
     states: dict[str, list[str]] = {}
     for part in parts:
@@ -198,7 +168,7 @@ def _refusals(parts: StateParts) -> Iterator[str]:
             f" and {PUT_BACK} (it has it as sealing.secret)"
         )
     yield from _audit_refusals(parts)
-    if parts.key.is_lost and parts.in_use:
+    if parts.key.is_lost and parts.here:
         yield (
             f"{parts.key} is gone: put it back from a backup (`clinic-gateway state restore DIR`"
             " does, and keeps the store);"
@@ -215,9 +185,10 @@ def _without_store(parts: StateParts) -> Iterator[str]:
         for part in parts.files
         if part.identity is not None or (part.is_kept and part is not parts.secret)
     ]
-    if left := [*own, *parts.traces]:
-        paths = [*(Path(part.place) for part in own), *parts.traces]
-        audit = parts.folder  # it goes as a whole
+    traces = [*_traces(parts)]
+    if left := [*own, *traces]:
+        paths = [*(Path(part.place) for part in own), *traces]
+        audit = audit_folder(parts.settings)  # it goes as a whole
         away = dict.fromkeys(audit if path.parent == audit else path for path in paths)
         yield (
             f"{parts.store} is gone: {left[0]} shows that this state had one; put it back, or"
@@ -226,8 +197,21 @@ def _without_store(parts: StateParts) -> Iterator[str]:
         )
 
 
+def _traces(parts: StateParts) -> Iterator[Path]:
+    """Files that show that a gateway has served here."""
+    yield from (day.path for day in (parts.days or [])[:1])
+    place, found = parts.store.place, [parts.settings.state / ACCESS]
+    # beside a file without tables they are of a start that was cut off
+    if not parts.is_shared and not _exists(Path(place)):
+        found = [Path(f"{place}-wal"), Path(f"{place}-shm"), *found]
+    yield from filter(_exists, found)
+
+
 def _audit_refusals(parts: StateParts) -> Iterator[str]:
-    if parts.audit.is_lost and (parts.has_chains or parts.key.is_kept or parts.has_days):
+    must_be_here = parts.known and not (parts.is_shared and parts.settings.nodes > 1)
+    # the store is told of dropped lines before their files go; who was killed may have told of less
+    undropped = sum(max(0, chain.head.seq - chain.base.seq) for chain in parts.here)
+    if parts.audit.is_lost and (must_be_here or parts.key.is_kept or parts.days):
         yield (
             f"{parts.audit} is gone, though this state has an audit: {_moved(parts)}; or put its"
             f" folder back, or keep the store, and {PUT_BACK} (it has it as audit)"
@@ -237,20 +221,23 @@ def _audit_refusals(parts: StateParts) -> Iterator[str]:
             f"{parts.audit} holds no name of the folder: move it away, and {PUT_BACK} (it has it as"
             " audit)"
         )
-    elif parts.lost_lines:
+    elif parts.days == [] and undropped:
         yield (
-            f"all day files of the audit in {parts.folder} are gone, of which the store knows"
-            f" {counted(parts.lost_lines, 'line')}: put them back, or keep the store, and restore"
-            " them from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
+            f"all day files of the audit in {audit_folder(parts.settings)} are gone, of which the"
+            f" store knows {counted(undropped, 'line')}: put them back, or keep the store, and"
+            " restore them from a backup (`clinic-gateway state restore DIR`; it has them in audit)"
         )
 
 
 def _moved(parts: StateParts) -> str:
     """What to do where `audit.folder` was changed, and the folder stayed where it was."""
-    if parts.former is not None:
+    folder, former = audit_folder(parts.settings), parts.settings.state / FOLDER
+    own = parts.store.identity
+    is_own = own is not None and identity_of(former / PLACE) == own
+    if folder != former and is_own and place_of(former) in {chain.place for chain in parts.known}:
         return (
-            f"it is in {parts.former}; name that folder as audit.folder, or stop the gateway and"
-            f" move all of it to {parts.folder}"
+            f"it is in {former}; name that folder as audit.folder, or stop the gateway and"
+            f" move all of it to {folder}"
         )
     state = f" with the line `# state {parts.identity}`" if parts.identity else ""
     other = "if another node keeps it, say in `nodes` how many there are; "
