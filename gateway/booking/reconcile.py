@@ -179,12 +179,10 @@ class UnknownBookings:
                 self._events.report("booking_not_made", reference=row.reference)
         except LostClaim:
             return 0.0
-        except OutcomeUnknown as error:
-            cause = error.__cause__
-            pause = cause.retry_after if isinstance(cause, BackendUnavailable) else 0.0
+        except (OutcomeUnknown, StoreError) as error:
+            cause = error if isinstance(error, StoreError) else error.__cause__
+            pause = cause.retry_after if isinstance(cause, BackendUnavailable | StoreError) else 0.0
             return max(left, pause or AGAIN)
-        except StoreError as error:
-            return max(left, error.retry_after or AGAIN)
         return left
 
 

@@ -284,15 +284,11 @@ def _foreign_files(folder: Path, manifest: Manifest) -> Iterator[str]:
         found = None if file.kind == AUDIT and path.name != PLACE else identity_of(path)
         if found not in (None, manifest.identity):
             yield f"{path} is of the state {found}, the backup is of {manifest.identity}"
+        if file.kind == SEALING and not (is_own := is_secret(path, manifest.sealing)):
+            told = "holds no sealing secret"
+            yield f"{path} {told if is_own is None else 'is not the sealing secret of the store'}"
     if manifest.has_store:
         yield from _foreign_store(folder, manifest)
-    for file in manifest.of_kind(SEALING):
-        path = folder / file.file
-        is_own = is_secret(path, manifest.sealing)
-        if is_own is None:
-            yield f"{path} holds no sealing secret"
-        elif not is_own:
-            yield f"{path} is not the sealing secret of the store"
 
 
 def _foreign_store(folder: Path, manifest: Manifest) -> Iterator[str]:

@@ -238,26 +238,24 @@ async def read_newer_audit(settings: Settings, store: Store) -> NewerAudit:
     every = await asyncio.to_thread(files_by_chain, folder)
     files = {chain: own for chain, own in every.items() if not is_open(own[-1].path)}
     known = {chain.id: chain for chain in await Chains(store).known()}
-    own = [chain for name in files if (chain := known.get(name))]
-    new = [_unknown(folder, some[0]) for name, some in files.items() if name not in known]
     last = await DeedLog(store).last(1)
     after = last[0].at if last else datetime.min.replace(tzinfo=UTC)
     secrets = read_secrets(key_file(settings)) if files else ()
     chains, broken, deeds = [], [], list[Deed]()
-    for chain in (*own, *new):
+    for name, own in files.items():
+        is_new, chain = name not in known, known.get(name) or _unknown(folder, own[0])
         walk = Walk(folder, chain, secrets)
         try:
-            await asyncio.to_thread(walk.follow, files[chain.id])
+            await asyncio.to_thread(walk.follow, own)
         except BrokenChain as error:
-            broken += [str(error)] if chain.id not in known else []
+            broken += [str(error)] if is_new else []
             continue
         # those that had ended, in the verified lines that follow the head that the store knows
-        for number, deed in _deeds_in(files[chain.id]):
-            is_beyond = chain.head.seq < number <= walk.head.seq
-            is_lacking = chain.id not in known or deed.at > after
-            if is_beyond and is_lacking and deed.outcome in (DONE, FAILED):
+        for number, deed in _deeds_in(own):
+            is_lacking = chain.head.seq < number <= walk.head.seq and (is_new or deed.at > after)
+            if is_lacking and deed.outcome in (DONE, FAILED):
                 deeds.append(deed)
-        if chain.id not in known:
+        if is_new:
             chains.append(replace(chain, head=walk.head, ended=walk.ended))
     deeds.sort(key=lambda deed: deed.at)
     return NewerAudit(chains=chains, deeds=deeds, broken=broken)
