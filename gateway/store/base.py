@@ -88,7 +88,7 @@ class Store:
 
     def alone(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A transaction beside which no other process migrates."""
-        raise NotImplementedError
+        return self.begin()
 
     async def version(self) -> str | None:
         """The migration at which the tables are; None where there is no store yet."""

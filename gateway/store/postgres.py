@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]  # it comes without types
@@ -68,15 +69,13 @@ class PostgresStore(Store):
         super().__init__(self._engine(STATEMENT, **pool, pool_use_lifo=True), place)
 
     def _engine(self, statement: float, **pool: Any) -> AsyncEngine:
-        async def connect(*_: Any, **__: Any) -> Any:
-            limits = {"statement_timeout": f"{statement * 1000:.0f}"}
-            return await asyncpg.connect(
-                self._dsn,
-                timeout=CONNECT,
-                command_timeout=statement,
-                server_settings=_SETTINGS | limits,
-            )
-
+        connect = partial(
+            asyncpg.connect,
+            self._dsn,
+            timeout=CONNECT,
+            command_timeout=statement,
+            server_settings=_SETTINGS | {"statement_timeout": f"{statement * 1000:.0f}"},
+        )
         engine = create_async_engine(
             "postgresql+asyncpg://", connect_args={"async_creator_fn": connect}, **pool
         )

@@ -85,10 +85,6 @@ _required = partial(_optional, nullable=False)
 _key = partial(_optional, primary_key=True, autoincrement=False)
 
 
-def _numbered() -> Column[int]:
-    return Column("id", Integer, primary_key=True)
-
-
 def _table(name: str, *parts: Any, **options: Any) -> Table:
     return Table(name, metadata, *parts, **options)
 
@@ -140,7 +136,7 @@ secrets = _table(
 # over writes another. `sender` and `sent_at` tell of the last time that it was sent.
 bookings = _table(
     "bookings",
-    _numbered(),
+    Column("id", Integer, primary_key=True),
     *_required(_ID, "key_id"),
     *_optional(_DIGEST, "idempotency_digest"),
     *_required(_DIGEST, "fingerprint"),
@@ -238,7 +234,7 @@ policy_versions = _table(
 # event: ran, held, refused, approved. `hash` is empty where the file could not be read.
 policy_history = _table(
     "policy_history",
-    _numbered(),
+    Column("id", Integer, primary_key=True),
     *_required(Instant, "at"),
     *_required(String(10), "event"),
     *_required(String(64), "hash"),
@@ -294,7 +290,7 @@ audit_days = _table("audit_days", *_key(Integer, "day"), *_required(BigInteger, 
 # which policy. Where a call got no further, level and policy are empty.
 audit_views = _table(
     "audit_views",
-    _numbered(),
+    Column("id", Integer, primary_key=True),
     *_required(_ID, "key_id"),
     *_required(String(40), "operation"),
     *_required(String(10), "level"),
@@ -362,7 +358,7 @@ admin_failures = _table(
 # seal. `details` is JSON.
 admin_deeds = _table(
     "admin_deeds",
-    _numbered(),
+    Column("id", Integer, primary_key=True),
     *_required(Instant, "at"),
     *_required(Text, "who"),
     *_required(String(40), "deed"),
