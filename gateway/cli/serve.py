@@ -4,16 +4,8 @@ import asyncio
 import gc
 import ipaddress
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
-from contextlib import (
-    ExitStack,
-    aclosing,
-    asynccontextmanager,
-    closing,
-    contextmanager,
-    nullcontext,
-    suppress,
-)
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
+from contextlib import ExitStack, aclosing, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from adapters.base import AdapterError, Trouble
+from adapters.base import AdapterError
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.app import Shared, build, build_operations, build_worker
 from gateway.assembly.listeners import Sockets, bind_all, check_tls
@@ -47,7 +39,7 @@ BEAT_EVERY = 1.0
 # What a roll cannot change, since the parent has it.
 _FIXED = ("listen", "operations_listen", "admin_listen", "state", "workers")
 Built = TypeVar("Built")
-Serving = Callable[[Inherited, asyncio.Event], Awaitable[None]]
+Child = Operations | Worker
 
 
 @click.command()
@@ -70,17 +62,13 @@ def serve(run: Run) -> None:
 async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
     """What is wrong with the configuration, and with the files that the rest of it names."""
     settings, problems = error.settings, list(error.problems)
-
-    def ignore(_: Trouble) -> None:
-        """Nothing is read while files are checked."""
-
     try:
-        load_policy(settings.policy, ignore)
+        load_policy(settings.policy, lambda trouble: None)
     except DocumentErrors as more:
         problems += more.problems
     if settings.backend.mapping is not None:
         try:
-            await bare_adapter_of(settings, bytes(32), ignore).aclose()
+            await bare_adapter_of(settings, bytes(32), lambda trouble: None).aclose()
         except DocumentErrors as more:
             problems += [found for found in more.problems if found.file not in error.left_out]
         except StartRefused as more:
@@ -194,8 +182,8 @@ class Processes:
         """What the parent is to run."""
 
         def worker(number: int, *, is_first: bool = False) -> partial[int]:
-            serving = partial(_work, settings, self.shared, number, is_first=is_first)
-            return partial(self._live, serving)
+            build = partial(build_worker, settings, self.shared, number, is_first=is_first)
+            return partial(self._live, build)
 
         def unlisten() -> None:
             # for every process that has it; where the system knows no such thing, closing it does
@@ -203,7 +191,7 @@ class Processes:
                 self.shared.sockets.public.shutdown(SHUT_RDWR)
 
         return Plan(
-            operations=partial(self._live, partial(_operate, settings, self.shared)),
+            operations=partial(self._live, partial(build_operations, settings, self.shared)),
             worker=worker,
             first=partial(worker, is_first=True),
             workers=settings.workers,
@@ -231,11 +219,11 @@ class Processes:
             events.report("restart_needed", settings=changed)
         return self.plan(settings.model_copy(update=kept))
 
-    def _live(self, serving: Serving, inherited: Inherited) -> int:
+    def _live(self, build: Callable[[], Coroutine[Any, Any, Child]], inherited: Inherited) -> int:
         """A child's life: its exit code, which is 0 where it was told to end."""
         try:
             with nullcontext() if self.have_begun else said_plainly():
-                asyncio.run(_until_told(serving, inherited))
+                asyncio.run(_until_told(build(), inherited))
         except click.exceptions.Exit as refused:
             return refused.exit_code
         except (AdapterError, DocumentErrors, StartRefused, StoreError) as error:
@@ -246,80 +234,49 @@ class Processes:
         return 0
 
 
-async def _until_told(serving: Serving, inherited: Inherited) -> None:
+async def _until_told(building: Coroutine[Any, Any, Child], inherited: Inherited) -> None:
+    """SIGTERM ends a worker with all the others, SIGUSR1 alone; a parent that is gone ends all.
+
+    At SIGTERM operations goes on to answer until every worker has ended.
+    """
     loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
+    stop, replaced = asyncio.Event(), asyncio.Event()
 
     def orphaned() -> None:
         loop.remove_reader(inherited.life)  # it would be ready for ever
         stop.set()
 
-    async def beat() -> None:
-        while True:
-            inherited.beat()
-            await asyncio.sleep(BEAT_EVERY)
-
-    loop.add_reader(inherited.life, orphaned)
-    loop.add_signal_handler(signal.SIGQUIT, _log_tasks, EventLog())
-    beating = asyncio.create_task(beat())
-    try:
-        await serving(inherited, stop)
-    finally:
-        beating.cancel()
-
-
-async def _operate(
-    settings: Settings, shared: Shared, inherited: Inherited, stop: asyncio.Event
-) -> None:
-    """Operations: at the end it goes on to answer until every worker has ended."""
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, lambda: None)
-    for number in (signal.SIGTERM, signal.SIGUSR1):
-        loop.add_signal_handler(number, stop.set)
-    operations = await _unless(stop, build_operations(settings, shared))
-    if operations is None:
-        return
-    loop.add_signal_handler(signal.SIGHUP, operations.follower.ask)
-    loop.add_signal_handler(signal.SIGTERM, operations.leave)
-    async with _begun(operations, inherited):
-        await stop.wait()
-
-
-async def _work(
-    settings: Settings,
-    shared: Shared,
-    number: int,
-    inherited: Inherited,
-    stop: asyncio.Event,
-    *,
-    is_first: bool = False,
-) -> None:
-    """A worker, or the first of a roll: SIGTERM ends it with all the others, SIGUSR1 alone."""
-    loop = asyncio.get_running_loop()
-    replaced = asyncio.Event()
-
     def replace() -> None:
         replaced.set()
         stop.set()
 
+    loop.add_reader(inherited.life, orphaned)
+    loop.add_signal_handler(signal.SIGQUIT, _log_tasks, EventLog())
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_signal_handler(signal.SIGUSR1, replace)
-    worker = await _unless(stop, build_worker(settings, shared, number, is_first=is_first))
-    if worker is None:
-        return
-    async with _begun(worker, inherited):
-        await stop.wait()
-        await worker.drain(alone=not replaced.is_set())
+    beating = asyncio.create_task(_beat(inherited))
+    try:
+        process = await _unless(stop, building)
+        if process is None:
+            return
+        if isinstance(process, Operations):
+            loop.add_signal_handler(signal.SIGHUP, process.follower.ask)
+            loop.add_signal_handler(signal.SIGTERM, process.leave)
+        async with aclosing(process):
+            gc.freeze()
+            await process.start()
+            inherited.well()
+            await stop.wait()
+            if isinstance(process, Worker):
+                await process.drain(alone=not replaced.is_set())
+    finally:
+        beating.cancel()
 
 
-@asynccontextmanager
-async def _begun(process: Operations | Worker, inherited: Inherited) -> AsyncIterator[None]:
-    """Starts the process, and lets go of everything at the end."""
-    async with aclosing(process):
-        gc.freeze()
-        await process.start()
-        inherited.well()
-        yield
+async def _beat(inherited: Inherited) -> None:
+    while True:
+        inherited.beat()
+        await asyncio.sleep(BEAT_EVERY)
 
 
 async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Built]) -> Built | None:
