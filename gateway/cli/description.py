@@ -1,7 +1,6 @@
 """`clinic-gateway openapi`, `settings` and `proxy`: what follows from the configuration."""
 
 import re
-from collections.abc import Callable, Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import click
 from pydantic import SecretStr
 
 from gateway.backend import booking_window
-from gateway.cli.options import CommandGroup, CommandT, TextValue, one_of, shared_options
+from gateway.cli.options import TextValue, one_of, shared_options
 from gateway.cli.output import fail, say, say_json
 from gateway.cli.run import Run
 from gateway.contract.access import LEVELS, AccessLevel, Permission
@@ -32,6 +31,11 @@ from gateway.state import store_place
 
 MASKED = "********"
 _FILES = "/etc/clinic-gateway/gateway"
+# Proxy -> the files of TLS that it reads, and where they are by default.
+_TLS_FILES = {
+    "haproxy": {"certificate": f"{_FILES}.pem"},
+    "nginx": {"certificate": f"{_FILES}.crt", "key": f"{_FILES}.key"},
+}
 _plain_address = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)?:[0-9]{1,5}", re.ASCII).fullmatch
 _plain_path = re.compile(r"/[\w./@+-]+", re.ASCII).fullmatch
 
@@ -107,11 +111,6 @@ def _shown(value: Any) -> Any:
     return f"{scheme}://{user}:{MASKED}@{place}" if at else f"{scheme}://{rest}"
 
 
-@click.group(cls=CommandGroup)
-def proxy() -> None:
-    """Print the configuration of a proxy that fits the gateway's own."""
-
-
 def _path(text: str) -> str:
     if not _plain_path(text):
         raise ValueError("must be an absolute path of letters, digits and . _ - @ + /")
@@ -124,72 +123,56 @@ def _address(text: str) -> str:
     return text
 
 
-def _file_option(name: str, ending: str, what: str) -> Callable[[CommandT], CommandT]:
-    text = f"{what}, if public_url begins with https://; by default {_FILES}.{ending}."
-    return click.option(f"--{name}", type=TextValue("FILE", _path), help=text)
-
-
-def _proxy_options(command: CommandT) -> CommandT:
-    """The options of every kind of proxy."""
-    listen = click.option(
-        "--listen",
-        type=TextValue("ADDRESS", _address),
-        help="Where partners reach the proxy; by default the port of public_url.",
-    )
-    node = click.option(
-        "--node",
-        "named",
-        multiple=True,
-        metavar="NAME=HOST[:PORT[/OPERATIONS_PORT]]",
-        help="A gateway behind the proxy (repeatable); by default the one on this machine.",
-    )
-    return node(listen(command))
-
-
-@proxy.command()
-@_proxy_options
-@_file_option("certificate", "pem", "The certificate, its chain and its key, in one file")
+@click.command()
+@click.argument("program", type=one_of("PROGRAM", _TLS_FILES), metavar="PROGRAM")
+@click.option(
+    "--listen",
+    type=TextValue("ADDRESS", _address),
+    help="Where partners reach the proxy; by default the port of public_url.",
+)
+@click.option(
+    "--node",
+    "named",
+    multiple=True,
+    metavar="NAME=HOST[:PORT[/OPERATIONS_PORT]]",
+    help="A gateway behind the proxy (repeatable); by default the one on this machine.",
+)
+@click.option(
+    "--certificate",
+    type=TextValue("FILE", _path),
+    help="The certificate and its chain, for haproxy with its key in the same file, if public_url"
+    f" begins with https://; by default {_FILES}.crt, for haproxy {_FILES}.pem.",
+)
+@click.option(
+    "--key",
+    type=TextValue("FILE", _path),
+    help="The key of the certificate, for nginx, if public_url begins with https://; by default"
+    f" {_FILES}.key.",
+)
 @shared_options
-def haproxy(run: Run, **options: Any) -> None:
-    """Print a haproxy.cfg."""
-    _print_proxy(run, "haproxy", {"certificate": f"{_FILES}.pem"}, **options)
-
-
-@proxy.command()
-@_proxy_options
-@_file_option("key", "key", "The key of the certificate")
-@_file_option("certificate", "crt", "The certificate and its chain")
-@shared_options
-def nginx(run: Run, **options: Any) -> None:
-    """Print an nginx.conf."""
-    files = {"certificate": f"{_FILES}.crt", "key": f"{_FILES}.key"}
-    _print_proxy(run, "nginx", files, **options)
-
-
-def _print_proxy(
-    run: Run,
-    program: str,
-    defaults: Mapping[str, str],
-    named: tuple[str, ...],
-    listen: str | None,
-    **files: str | None,
+def proxy(
+    run: Run, program: str, named: tuple[str, ...], listen: str | None, **files: str | None
 ) -> None:
-    """Prints the file, and warnings on stderr; exit 1 if the settings cannot work behind a proxy.
+    """Print the configuration of a proxy that fits the gateway's own.
 
-    `files` are those of TLS that are given, by the names of their defaults.
+    PROGRAM is haproxy or nginx. Warnings are on stderr; exit 1 if the settings cannot work behind a
+    proxy.
     """
-    settings = run.settings
+    settings, defaults = run.settings, _TLS_FILES[program]
+    given = [name for name, path in files.items() if path]
+    if unused := [name for name in given if name not in defaults]:
+        raise click.UsageError(f"{program} has no --{unused[0]}: its certificate's file holds it")
     try:
         nodes = [named_node(text, settings) for text in named] or [node_here(settings)]
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--node") from error
     if found := list(obstacles(settings, nodes)):
         fail("\n".join(found))
-    tls = {name: path or defaults[name] for name, path in files.items()}
+    tls = {name: files[name] or default for name, default in defaults.items()}
     site = site_of(settings, nodes, listen, **tls)
     if found := list(site_obstacles(site)):
         fail("\n".join(found))
-    if given := [name for name in defaults if files[name] and not site.certificate]:
+    if given and not site.certificate:
         raise click.UsageError(f"--{given[0]} needs a public_url that begins with https://")
     notes = list(warnings(settings, site))
     say(*(f"warning: {note}" for note in notes), err=True)
