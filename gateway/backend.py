@@ -77,28 +77,26 @@ def wrapped(
         failures=backend.breaker_failures,
         pause=backend.breaker_pause,
     )
-    guarded = Guarded(inner, limits)
-    if troubles is not None:
-        guarded = Guarded(
-            inner, limits, changed=troubles.changed, called=troubles.metrics.backend_call
-        )
-        room = guarded.room
-        troubles.metrics.ask("gateway_backend_pool_in_use", lambda: room.in_use)
-        troubles.metrics.ask("gateway_backend_pool_waiting", lambda: room.waiting)
     kept = list(remembered(settings))
     most = max(each.seconds for each in kept)
-    if not most:
+    memory = _memory(settings, secret, most) if most else None
+    if troubles is None:
+        guarded = Guarded(inner, limits)
+        return guarded if memory is None else Cached(guarded, kept, memory)
+    metrics = troubles.metrics
+    guarded = Guarded(inner, limits, changed=troubles.changed, called=metrics.backend_call)
+    metrics.ask("gateway_backend_pool_in_use", lambda: guarded.room.in_use)
+    metrics.ask("gateway_backend_pool_waiting", lambda: guarded.room.waiting)
+    if memory is None:
         return guarded
-    memory = _memory(settings, secret, most)
     cached = Cached(guarded, kept, memory)
-    if troubles is not None:
-        own = memory if isinstance(memory, LocalMemory) else None
-        troubles.metrics.ask_all(
-            "gateway_cache_reads_total",
-            lambda: {(outcome,): times for outcome, times in cached.outcomes.items()},
-        )
-        troubles.metrics.ask("gateway_cache_entries", lambda: own.entries if own else 0)
-        troubles.metrics.ask("gateway_cache_bytes", lambda: own.size if own else 0)
+    own = memory if isinstance(memory, LocalMemory) else None
+    metrics.ask_all(
+        "gateway_cache_reads_total",
+        lambda: {(outcome,): times for outcome, times in cached.outcomes.items()},
+    )
+    metrics.ask("gateway_cache_entries", lambda: own.entries if own else 0)
+    metrics.ask("gateway_cache_bytes", lambda: own.size if own else 0)
     return cached
 
 
@@ -280,26 +278,16 @@ class BackendProbe:
         self.warnings: tuple[Problem, ...] = ()
         self._sound_at: float | None = None
         self._look: asyncio.Task[None] | None = None
-        self._looked = False
-        self._wrong: Exception | None = None
+        self._wrong: Exception | None = base.BackendTimeout("its tables are still being looked at")
 
-    async def __call__(self) -> None:
-        """DocumentErrors with what it lacks; AdapterErrors."""
-        await self._ask(LOOK_PATIENCE)
-
-    async def at_first(self) -> None:
-        """The same, waiting for as long as a look takes."""
-        await self._ask(None)
-
-    async def _ask(self, patience: float | None) -> None:
+    async def __call__(self, patience: float | None = LOOK_PATIENCE) -> None:
+        """DocumentErrors with what it lacks; AdapterErrors. None waits for as long as it takes."""
         await self._adapter.ping()
         sound = self._sound_at
         if self._look is None and (sound is None or self._clock() - sound >= CHECK_EVERY):
             self._look = asyncio.create_task(self._check())
         if self._look is not None:
             await asyncio.wait([self._look], timeout=patience)
-        if not self._looked:
-            raise base.BackendTimeout("its tables are still being looked at")
         if self._wrong is not None:
             raise self._wrong.with_traceback(None)
 
@@ -312,7 +300,6 @@ class BackendProbe:
             self._wrong, self._sound_at = None, self._clock()
         finally:
             self._look = None
-        self._looked = True
 
     def _note(self, warnings: Sequence[Problem]) -> None:
         for new in sorted(set(warnings).difference(self.warnings)):

@@ -237,7 +237,7 @@ def check_rows(practice: PracticeSystem, policy: Policy) -> None:
 async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
     """What the practice system lacks; nothing where it cannot be asked, as it may come back."""
     try:
-        await probe.at_first()
+        await probe(None)
     except DocumentErrors as error:
         return error.problems
     except AdapterError:

@@ -20,7 +20,7 @@ from gateway.cli.options import CommandGroup, TextValue, one_of, shared_options
 from gateway.cli.output import counted, fail, legible, print_table, reason_of, say, say_json
 from gateway.cli.run import Run, now, recording
 from gateway.contract.operations import PAGE_LARGEST
-from gateway.contract.resources import RESOURCES
+from gateway.examination import WITH_IDS
 from gateway.inquiries import practice
 from gateway.inquiries.practice import PAGES_MOST, first
 from gateway.settings import Settings
@@ -28,7 +28,6 @@ from gateway.settings.kinds import read_zone, secret_text
 from gateway.state import opened, opened_if_begun
 from gateway.store import Store
 
-WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
 WIDE = 120
 COLOURS = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.FAILED: "red"}
 

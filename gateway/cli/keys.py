@@ -56,21 +56,15 @@ def keys() -> None:
     """Make, show, change, rotate and revoke the partners' keys."""
 
 
-def _read_overlap(text: str) -> timedelta:
-    """A duration such as 24h; ValueError for any other text."""
+def _read_overlap(text: str) -> tuple[str, timedelta]:
+    """A duration such as 24h, and as it is written; ValueError for any other text."""
     found = _overlap(text)
     if found is None:
         raise ValueError("write a number and s, m, h or d, such as 24h")
     overlap = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
     if overlap > timedelta(days=90):
         raise ValueError("an overlap is at most 90 days")
-    return overlap
-
-
-def _write_overlap(overlap: timedelta) -> str:
-    """The duration in the largest unit that it is whole in."""
-    seconds = int(overlap.total_seconds())
-    return next(f"{seconds // unit}{word}" for word, unit in _SECONDS.items() if not seconds % unit)
+    return text, overlap
 
 
 def _read_end(remedy: str, text: str) -> datetime | str:
@@ -262,7 +256,7 @@ async def update_key(run: Run, wanted: str, **options: Any) -> None:
     help="How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
 )  # fmt: skip
 @shared_options
-async def rotate(run: Run, wanted: str, overlap: timedelta) -> None:
+async def rotate(run: Run, wanted: str, overlap: tuple[str, timedelta]) -> None:
     """Give a key a new secret, and show it this once.
 
     KEY is its id, or its name where no other key has that.
@@ -271,9 +265,9 @@ async def rotate(run: Run, wanted: str, overlap: timedelta) -> None:
     async with _opened(run) as (store, kept):
         # both are read before: where one cannot be read, no new secret is lost
         (key, _), latest = await key_named(kept, wanted), await kept.key_time(at)
-        told = {"name": key.name, "overlap": _write_overlap(overlap)}
+        told = {"name": key.name, "overlap": overlap[0]}
         async with run.deed(store, "key rotated", key.id, **told):
-            made = await kept.rotate(key.id, overlap, at)
+            made = await kept.rotate(key.id, overlap[1], at)
     _print_key(run, made.key, latest, secret=made.secret, hints=made.secrets)
 
 

@@ -19,7 +19,7 @@ from gateway.contract.fields import write_instant
 from gateway.inquiries.verification import verify_audit
 from gateway.keys.store import KeyStore, OddTime
 from gateway.sealing import META as FINGERPRINT
-from gateway.sealing import has_fingerprint, read_secret
+from gateway.sealing import sealing_secret
 from gateway.settings import Settings, StartRefused, configuration_file, load_settings
 from gateway.state import open_own_store, opened
 from gateway.state.backup import (
@@ -107,12 +107,8 @@ async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
                 f"{parts.store} is at migration {parts.version}, this version of the gateway works"
                 f" with {HEAD}: where that is the later one, the next start brings it there"
             )
-        known = await store.meta(FINGERPRINT)
-        if known is not None and not has_fingerprint(read_secret(settings), known):
-            raise StartRefused(
-                f"the sealing secret is not the one with which the public ids of {store.place}"
-                " were made: give the former one in backend.secret or backend.secret_file"
-            )
+        if await store.meta(FINGERPRINT) is not None:
+            await sealing_secret(settings, store)  # raises where it is another one
         # raises where it is no time: keys end by it
         await KeyStore(store).latest_time()
         try:

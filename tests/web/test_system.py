@@ -478,7 +478,7 @@ async def test_a_look_at_the_tables_that_takes_long_goes_on_when_nobody_waits(
     assert adapter.looks == 2
     adapter.lack = ""
     adapter.ended.set()
-    await probe.at_first()
+    await probe(None)
     adapter.ended.clear()
     clock[0] = CHECK_EVERY
     await probe()
