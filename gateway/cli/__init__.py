@@ -3,7 +3,7 @@
 import click
 
 import gateway
-from gateway.cli.options import CommandGroup, config_option
+from gateway.cli.options import CommandGroup
 
 COMMANDS = {
     "demo": "gateway.cli.demo:demo",
@@ -28,7 +28,6 @@ COMMANDS = {
     name="clinic-gateway",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@config_option
 @click.version_option(gateway.__version__, prog_name="clinic-gateway")
 def main() -> None:
     """A gateway for partners in front of a veterinary practice system."""

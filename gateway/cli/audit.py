@@ -25,7 +25,6 @@ from gateway.cli.options import (
     CommandGroup,
     CommandT,
     TextValue,
-    config_option,
     shared_options,
 )
 from gateway.cli.output import counted, fail, plain, reason_of, say
@@ -52,7 +51,6 @@ GONE, ODD = "a key that is gone", "a key of which the store makes no sense"
 
 
 @click.group(cls=CommandGroup)
-@config_option
 def audit() -> None:
     """Ask who was shown what, and verify that nobody has changed the answer."""
 

@@ -9,10 +9,10 @@ import click
 from pydantic import SecretStr
 
 from gateway.backend import booking_window
-from gateway.cli.options import TextValue, one_of, shared_options
+from gateway.cli.options import LEVEL, TextValue, one_of, shared_options
 from gateway.cli.output import fail, say, say_json
 from gateway.cli.run import Run
-from gateway.contract.access import LEVELS, AccessLevel, Permission
+from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
 from gateway.edge.site import (
@@ -43,7 +43,7 @@ _plain_path = re.compile(r"/[\w./@+-]+", re.ASCII).fullmatch
 @click.command()
 @click.option(
     "--level",
-    type=one_of("LEVEL", LEVELS, AccessLevel),
+    type=LEVEL,
     help="Only the fields that this level sees; all of them where it is left out.",
 )
 @click.option(

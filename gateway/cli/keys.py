@@ -19,7 +19,6 @@ from gateway.cli.options import (
     CommandGroup,
     CommandT,
     TextValue,
-    config_option,
     one_of,
     scopes_option,
     shared_options,
@@ -51,7 +50,6 @@ _NOTHING: dict[str, Any] = {"scopes": {}, "networks": (), "bookings_per_day": No
 
 
 @click.group(cls=CommandGroup)
-@config_option
 def keys() -> None:
     """Make, show, change, rotate and revoke the partners' keys."""
 
@@ -285,15 +283,12 @@ def revoke(run: Run, wanted: str, yes: bool) -> None:
             "without a terminal this needs --yes: a revoked key never works again"
         )
 
-    async def found() -> "KeyAndSecrets":
-        async with _opened(run) as (_, kept):
-            return await key_named(kept, wanted)
-
-    async def revoked() -> "KeyAndSecrets":
+    async def found(revoked: Key | None = None) -> "KeyAndSecrets":
         async with _opened(run) as (store, kept):
-            async with run.deed(store, "key revoked", key.id, name=key.name):
-                await kept.revoke(key.id, now())
-            return await kept.show(key.id)
+            if revoked is not None:
+                async with run.deed(store, "key revoked", revoked.id, name=revoked.name):
+                    await kept.revoke(revoked.id, now())
+            return await key_named(kept, revoked.id if revoked else wanted)
 
     key, hints = asyncio.run(found())
     if key.revoked_at is not None:
@@ -308,7 +303,7 @@ def revoke(run: Run, wanted: str, yes: bool) -> None:
         if not click.confirm(legible(question), err=True):
             fail("nothing was revoked")
     # what is printed is this machine's time: a latest time that is unreadable is no matter
-    key, hints = asyncio.run(revoked())
+    key, hints = asyncio.run(found(revoked=key))
     _print_key(run, key, now(), hints=hints)
     if not run.as_json:
         say("", f"{key.name} is revoked: within a second every call with it is refused, for good")

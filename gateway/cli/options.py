@@ -92,7 +92,7 @@ def typed(what: str, *, twice: bool = False) -> str:
 
 
 class CommandGroup(click.Group):
-    """Commands below one name, where a near miss is told what was meant.
+    """Commands below one name, with `--config FILE`, where a near miss is told what was meant.
 
     Those of `loads`, as `module:name`, are imported when they are asked for.
     """
@@ -100,6 +100,7 @@ class CommandGroup(click.Group):
     def __init__(self, *args: Any, loads: Mapping[str, str] | None = None, **more: Any) -> None:
         super().__init__(*args, **more)
         self.loads = dict(loads or {})
+        config_option(self)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.loads, *super().list_commands(ctx)]

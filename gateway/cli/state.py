@@ -12,7 +12,7 @@ import click
 from gateway.audit.chains import audit_folder
 from gateway.background import JUMP
 from gateway.cli.audit import unread
-from gateway.cli.options import CommandGroup, config_option, shared_options
+from gateway.cli.options import CommandGroup, shared_options
 from gateway.cli.output import counted, fail, reason_of, say
 from gateway.cli.run import Run, now, recording
 from gateway.contract.fields import write_instant
@@ -46,7 +46,6 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.group(cls=CommandGroup)
-@config_option
 def state() -> None:
     """Back up the gateway's own state, check that it is one thing, and put it back."""
 
