@@ -20,7 +20,7 @@ from gateway.assembly.kit import Kit, PracticeSystem
 from gateway.assembly.listeners import Sockets, bind_all, panel_listener, system_listener
 from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
-from gateway.limits import open_peeker
+from gateway.limits import open_shared
 from gateway.limits.shared import Counters
 from gateway.observe.metrics import Snapshot, exposition
 from gateway.observe.process import watch_process
@@ -223,7 +223,7 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
         keeper=keeper,
         snapshot=snapshot,
         audit=(await parts.open_logs(kit, store)).audit,
-        limiter=kit.closing(open_peeker(settings.limiter.get_secret_value(), shared.counters)),
+        limiter=kit.closing(open_shared(settings.limiter.get_secret_value(), shared.counters)),
     )
     return Operations(
         settings=settings,

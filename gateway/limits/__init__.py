@@ -20,32 +20,18 @@ def open_limiter(
     `share` is how many processes count in all; `patience` is for how many seconds a call waits for
     another machine. In `counters` those of this machine count together, else each by itself.
     """
-    if url == "memory:":
-        if counters is None:
-            return MemoryLimiter()
-        return Degrading(counters, share, events)
-    if url.startswith(("redis://", "rediss://")):
-        return Degrading(_redis(url, patience), share, events)
-    raise ValueError(f"limiter: {place_of(url)} is not possible; use memory: or redis://host:6379")
+    if url == "memory:" and counters is None:
+        return MemoryLimiter()
+    return Degrading(open_shared(url, counters, patience), share, events)
 
 
-def open_peeker(url: str, counters: Counters | None) -> Limiter:
-    """What only sees what others count; ValueError as `open_limiter`."""
+def open_shared(url: str, counters: Counters | None, patience: float = PATIENCE) -> Limiter:
+    """What counts there for several processes; ValueError as `open_limiter`."""
     if url == "memory:" and counters is not None:
         return counters
-    if url.startswith(("redis://", "rediss://")):
-        return _redis(url, PATIENCE)
-    raise ValueError(f"limiter: nobody sees from here what is counted in {place_of(url)}")
-
-
-def place_of(url: str) -> str:
-    """The address without what opens it."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}" if host else f"{parts.scheme}:{parts.path}"
-
-
-def _redis(url: str, patience: float) -> Limiter:
+    if not url.startswith(("redis://", "rediss://")):
+        place = place_of(url)
+        raise ValueError(f"limiter: {place} is not possible; use memory: or redis://host:6379")
     try:
         from gateway.limits.redis import RedisLimiter
     except ModuleNotFoundError as error:
@@ -53,3 +39,10 @@ def _redis(url: str, patience: float) -> Limiter:
             "limiter: Redis needs a driver: pip install 'clinic-gateway[redis]'"
         ) from error
     return RedisLimiter(url, patience=patience)
+
+
+def place_of(url: str) -> str:
+    """The address without what opens it."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else f"{parts.scheme}:{parts.path}"

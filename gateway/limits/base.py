@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from math import ceil
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -56,38 +55,36 @@ class LimiterFull(LimiterDown):
     """It has no room for one more key; those that it knows are counted as ever."""
 
 
-class Limiter(Protocol):
+class Limiter:
     """Counts calls in fixed windows of an hour that start at a key's first counted call."""
 
     @property
     def degraded(self) -> bool:
         """Whether it counts by itself, as what counts for all is down."""
+        return False
 
     async def start(self) -> None:
         """Reach what counts, before the first call waits for it."""
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call, in one step; a call that is not admitted does not count. LimiterDown."""
+        raise NotImplementedError
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         """What these keys have used of the hours that run, where one does; LimiterDown."""
+        raise NotImplementedError
 
     async def aclose(self) -> None:
         """Let go of whatever counts."""
 
 
-class MemoryLimiter:
+class MemoryLimiter(Limiter):
     """Exact, and gone with the process; `clock` is monotonic, in seconds."""
-
-    degraded = False
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         # key id -> [end of the window, calls admitted in it]; insertion order is order of ending
         self._windows: dict[str, list[float]] = {}
-
-    async def start(self) -> None:
-        """Nothing: it is there."""
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call; there is no await in here, so nothing can come between."""
@@ -111,10 +108,6 @@ class MemoryLimiter:
             if window is not None and window[0] > now
         }
 
-    async def aclose(self) -> None:
-        """Forget everything."""
-        self._windows.clear()
-
     def _start(self, key_id: str, now: float) -> list[float]:
         self._windows.pop(key_id, None)
         for other, _ in [*takewhile(lambda kept: kept[1][0] <= now, self._windows.items())]:
@@ -123,7 +116,7 @@ class MemoryLimiter:
         return window
 
 
-class Degrading:
+class Degrading(Limiter):
     """The inner limiter, and `limit / share` of this process's own where that is down.
 
     What was counted here is not told to the inner one when that is back: in all, a key has one such

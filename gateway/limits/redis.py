@@ -7,7 +7,7 @@ begins a new window.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
@@ -21,7 +21,16 @@ from redis.exceptions import (
     RedisError,
 )
 
-from gateway.limits.base import PATIENCE, TRIAL, WINDOW, LimiterDown, Quota, Used, whole_seconds
+from gateway.limits.base import (
+    PATIENCE,
+    TRIAL,
+    WINDOW,
+    Limiter,
+    LimiterDown,
+    Quota,
+    Used,
+    whole_seconds,
+)
 
 # The number is the version of what lies under the name.
 PREFIX = "clinic-gateway:limit:1:"
@@ -32,18 +41,17 @@ SILENCE = 1.0
 # Seconds by which this process itself may be late, and for which an answer is then looked for.
 LATE, GRACE = 0.005, 0.025
 
+_WINDOW = str(WINDOW * 1000)
 _FOLDER = Path(__file__).parent
 STEP, LOOK = ((_FOLDER / name).read_text("utf-8") for name in ("step.lua", "look.lua"))
 
 
-class RedisLimiter:
+class RedisLimiter(Limiter):
     """One message and one answer for all calls that come while another message is under way.
 
     So one connection is enough, however many calls come at once. LimiterDown after `patience`
     seconds.
     """
-
-    degraded = False
 
     def __init__(self, url: str, prefix: str = PREFIX, patience: float = PATIENCE) -> None:
         self._prefix = prefix
@@ -62,7 +70,8 @@ class RedisLimiter:
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call. One whose answer comes too late may be counted in Redis all the same."""
-        call = _Call(self._prefix + key_id, limit)
+        answer = asyncio.get_running_loop().create_future()
+        call = _Call(self._prefix + key_id, limit, answer)
         self._waiting.append(call)
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask(), name="ask the limiter")
@@ -72,7 +81,7 @@ class RedisLimiter:
         """What is used of the hours that run: one message and one answer for all keys."""
         names = [self._prefix + key_id for key_id in key_ids]
         starts = range(0, len(names), PEEKED_AT_ONCE)
-        given = [(names[start : start + PEEKED_AT_ONCE], (str(WINDOW * 1000),)) for start in starts]
+        given = [(names[start : start + PEEKED_AT_ONCE], (_WINDOW,)) for start in starts]
         try:
             answers = await _run(self._onlooker, self._look, given)
             for answer in answers:
@@ -106,7 +115,7 @@ class RedisLimiter:
             self._asking = None
 
     async def _ask_for(self, calls: Sequence["_Call"]) -> None:
-        given = [((call.key,), call.numbers) for call in calls]
+        given = [((call.key,), (str(call.limit), _WINDOW)) for call in calls]
         try:
             try:
                 answers = await _run(self._client, self._step, given)
@@ -119,16 +128,12 @@ class RedisLimiter:
             call.tell(answer)
 
 
-class _Call:
+class _Call(NamedTuple):
     """A call that waits for its quota."""
 
-    __slots__ = ("key", "limit", "numbers", "quota")
-
-    def __init__(self, key: str, limit: int) -> None:
-        self.key = key
-        self.limit = limit
-        self.numbers = (str(limit), str(WINDOW * 1000))
-        self.quota: asyncio.Future[Quota] = asyncio.get_running_loop().create_future()
+    key: str
+    limit: int
+    quota: asyncio.Future[Quota]
 
     def tell(self, answer: Any) -> None:
         """What Redis said: whoever asked has perhaps given up."""

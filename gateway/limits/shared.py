@@ -18,6 +18,7 @@ from hashlib import blake2b
 from gateway.limits.base import (
     PATIENCE,
     WINDOW,
+    Limiter,
     LimiterDown,
     LimiterFull,
     Quota,
@@ -41,15 +42,13 @@ PEEKED_AT_ONCE = 500  # keys for which the event loop is held up
 Place = tuple[int, int, int]
 
 
-class Counters:
+class Counters(Limiter):
     """Whoever inherits it by a fork counts together with all others.
 
     A slot whose window has ended is taken for another key, so that the table bounds the keys of
     an hour and not of all times. `clock` is the same in all processes of a machine, in nanoseconds,
     and nobody sets it.
     """
-
-    degraded = False
 
     def __init__(
         self, buckets: int = BUCKETS, clock: Callable[[], int] = time.monotonic_ns
@@ -62,9 +61,6 @@ class Counters:
         self._memory = mmap.mmap(self._file, size)
         self._words = memoryview(self._memory).cast("Q")
         self._places: dict[str, Place] = {}
-
-    async def start(self) -> None:
-        """Nothing: it is there."""
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call, as a rule without waiting for anything.
@@ -95,9 +91,6 @@ class Counters:
             await asyncio.sleep(0)
         return found
 
-    async def aclose(self) -> None:
-        """Nothing: the table is its maker's, who calls `close`."""
-
     def try_hit(self, key_id: str, limit: int, now: int) -> Quota | None:
         """Count one call; None where another process is just writing. LimiterFull."""
         bucket, first, second = self._places.get(key_id) or self.place(key_id)
@@ -122,7 +115,7 @@ class Counters:
         return True
 
     def close(self) -> None:
-        """Let go of this process's view of the table."""
+        """Let go of this process's view of the table, which is its maker's: no `aclose` does it."""
         self._words.release()
         self._memory.close()
         os.close(self._file)

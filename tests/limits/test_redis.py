@@ -10,7 +10,7 @@ import pytest
 from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
-from gateway.limits import open_limiter, open_peeker
+from gateway.limits import open_limiter, open_shared
 from gateway.limits.base import FAILURES, PATIENCE, TRIAL, Degrading, Limiter, LimiterDown, Quota
 from gateway.limits.redis import PREFIX, RedisLimiter
 from tests.heard import Heard
@@ -110,7 +110,7 @@ async def test_another_process_sees_what_is_counted_without_counting_itself(
     server: RedisServer,
 ) -> None:
     async with opened(server, patience=PATIENT) as (limiter, _):
-        peeker = open_peeker(server.url, None)
+        peeker = open_shared(server.url, None)
         assert await peeker.peek(["k"]) == {}
         await limiter.hit("k", 5)
         assert [used.calls for used in (await peeker.peek(["k"])).values()] == [1]
