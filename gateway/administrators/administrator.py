@@ -9,11 +9,13 @@ from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
+from msgspec import convert
 from sqlalchemy import Delete, Update, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store import Store
+from gateway.store.rows import members
 from gateway.store.tables import admin_sessions
 from gateway.store.tables import administrators as table
 
@@ -219,11 +221,4 @@ async def _sign_out(connection: AsyncConnection, administrator_id: str) -> None:
 
 
 def read(row: Any) -> Administrator:
-    return Administrator(
-        id=row.id,
-        name=row.name,
-        role=Role(row.role),
-        one_time=bool(row.one_time),
-        created_at=row.created_at,
-        signed_in_at=row.signed_in_at,
-    )
+    return convert(members(row), Administrator, strict=False)

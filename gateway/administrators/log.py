@@ -5,19 +5,20 @@ The audit's chains hold the same under seal; this is what pages read.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from msgspec import convert
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store import Store
+from gateway.store.rows import members
 from gateway.store.tables import admin_deeds as table
 
 DONE, FAILED = "done", "failed"
 LOOKED = "record looked at"
-_NAMES = ("at", "who", "deed", "subject", "outcome")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,8 @@ class DeedLog:
     @staticmethod
     async def enter(connection: AsyncConnection, deed: Deed) -> None:
         """Adds one within a transaction."""
-        row = {name: getattr(deed, name) for name in _NAMES} | {"details": json.dumps(deed.details)}
+        row = asdict(deed) | {"details": json.dumps(deed.details)}
+        del row["number"]
         await connection.execute(insert(table).values(row))
 
     async def last(
@@ -85,11 +87,7 @@ class DeedLog:
         if before is not None:
             wanted = wanted.where(table.c.id < before)
         return [
-            Deed(
-                **{name: getattr(row, name) for name in _NAMES},
-                details=json.loads(row.details),
-                number=row.id,
-            )
+            convert(members(row) | {"details": json.loads(row.details), "number": row.id}, Deed)
             for row in await self._store.rows(wanted)
         ]
 

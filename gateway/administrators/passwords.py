@@ -22,7 +22,7 @@ from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.administrators.administrator import name_key
@@ -165,15 +165,20 @@ class AttemptLimiter:
         """
 
         async def attempt(connection: AsyncConnection) -> timedelta:
+            await connection.execute(delete(table).where(table.c.last_at < now - _FORGOTTEN))
+            same = table.c.subject == _digest(subject)
+            row = adding(connection, table).values(subject=_digest(subject), times=0, last_at=now)
             # written before it is read: until the end of this nobody else reads the row so
-            await _count(connection, subject, now, 0)
-            wanted = select(table).where(table.c.subject == _digest(subject))
-            row = (await connection.execute(wanted)).one()
-            wait: timedelta = row.last_at + pause_after(row.times) - now
+            held = row.on_conflict_do_update(
+                index_elements=[table.c.subject], set_={"times": table.c.times}
+            ).returning(table.c.times, table.c.last_at)
+            times, last_at = (await connection.execute(held)).one()
+            wait: timedelta = last_at + pause_after(times) - now
             # a time that is far ahead was told by a clock that has been set since
-            if wait > timedelta() and row.last_at <= now + LONGEST_PAUSE:
+            if wait > timedelta() and last_at <= now + LONGEST_PAUSE:
                 return wait
-            await _count(connection, subject, now, 1)
+            failed = update(table).where(same).values(times=table.c.times + 1, last_at=now)
+            await connection.execute(failed)
             return timedelta()
 
         return await self._store.run(attempt)
@@ -186,17 +191,6 @@ class AttemptLimiter:
 def of_name(name: str) -> str:
     """Returns the subject for all strangers who try somebody's name, however it is spelt."""
     return f"name {name_key(name)}"
-
-
-async def _count(connection: AsyncConnection, subject: str, now: datetime, more: int) -> None:
-    """Adds so many failures; the time of the last one stays where there are none more."""
-    await connection.execute(delete(table).where(table.c.last_at < now - _FORGOTTEN))
-    row = adding(connection, table).values(subject=_digest(subject), times=more, last_at=now)
-    last_at = row.excluded.last_at if more else table.c.last_at
-    changes = {"times": table.c.times + more, "last_at": last_at}
-    await connection.execute(
-        row.on_conflict_do_update(index_elements=[table.c.subject], set_=changes)
-    )
 
 
 def _digest(subject: str) -> bytes:

@@ -18,11 +18,13 @@ from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
+from msgspec import convert
 from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.administrators.administrator import Administrator, Credential, prove, read
+from gateway.administrators.administrator import Administrator, Credential, prove
 from gateway.store import Store
+from gateway.store.rows import members
 from gateway.store.tables import admin_sessions as table
 from gateway.store.tables import administrators
 
@@ -166,12 +168,6 @@ def _lasting(now: datetime) -> Any:
 
 def _read(row: Row[Any]) -> SignedIn:
     # what both tables have, a row has twice
-    return SignedIn(
-        id=row.id_1,
-        administrator=read(row),
-        data=json.loads(row.data),
-        created_at=row.created_at_1,
-        seen_at=row.seen_at,
-        address=row.address,
-        agent=row.agent,
-    )
+    owner = members(row)
+    own = {"id": row.id_1, "created_at": row.created_at_1, "data": json.loads(row.data)}
+    return convert(owner | own | {"administrator": owner}, SignedIn, strict=False)

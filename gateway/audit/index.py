@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import astuple
 from sqlalchemy import delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.chains import day_files
 from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store
-from gateway.store.sums import add_sums
+from gateway.store.rows import add_sums
 from gateway.store.tables import (
     adding,
     audit_calls,
@@ -258,7 +259,7 @@ class Index:
             views = await self._ids(connection, {kind.view for kind in kinds})
             await add_sums(connection, audit_reads, await asyncio.to_thread(_reads, kinds, views))
             calls = (
-                (each.day, views[each.view], each.outcome, each.reason, *_row(each.calls))
+                (each.day, views[each.view], each.outcome, each.reason, *astuple(each.calls))
                 for each in kinds
             )
             await add_sums(connection, audit_calls, sorted(calls))
@@ -279,14 +280,10 @@ class Index:
         return found
 
 
-def _row(span: DaySpan) -> Row:
-    return span.times, span.first, span.last
-
-
 def _reads(kinds: Sequence[CallCount], views: Mapping[CallView, int]) -> list[Row]:
     """The rows in the order of the table: in a thread, as there may be many."""
     return sorted(
-        (kind.day, record_key(record), views[kind.view], *_row(span))
+        (kind.day, record_key(record), views[kind.view], *astuple(span))
         for kind in kinds
         for record, span in kind.shown.items()
     )

@@ -27,6 +27,7 @@ from gateway.contract.resources import GOVERNED
 from gateway.keys.key import Key, read_network
 from gateway.keys.secret import digest, hint, mint
 from gateway.store.base import Store, StoreError
+from gateway.store.rows import members
 from gateway.store.tables import Instant, instant, keys, meta, read_instant, revisions, secrets
 
 
@@ -353,8 +354,7 @@ def _stored(row: Any, own: Sequence[Any]) -> KeyChange:
     """A key of its rows; without one for what this version of the gateway can't have written."""
     try:
         known = [KnownSecret(held.hint, held.digest, read_instant(held.expires_at)) for held in own]
-        values = {str(name): value for name, value in row._asdict().items()}
-        values["limit"] = row.hourly_limit
+        values = members(row) | {"limit": row.hourly_limit}
         for name in ("permissions", "scopes", "networks"):
             values[name] = json.loads(values[name] or "[]")
         key = convert(values, Key)

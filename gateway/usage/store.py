@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.base import Store
-from gateway.store.sums import add_sums
+from gateway.store.rows import add_sums
 from gateway.store.tables import usage, usage_days
 
 KEPT = timedelta(days=35)

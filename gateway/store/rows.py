@@ -1,4 +1,4 @@
-"""Sums in the store, to which several processes add what each of them has counted."""
+"""Rows as others have them: read as members of a thing, and added to by several processes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +10,11 @@ from gateway.store.tables import adding
 
 # So many rows go to the driver at once.
 ROWS_AT_ONCE = 2_000
+
+
+def members(row: Any) -> dict[str, Any]:
+    """A row's values by plain names, as what converts them wants them."""
+    return {str(name): value for name, value in row._asdict().items()}
 
 
 async def add_sums(
