@@ -8,14 +8,14 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -35,14 +35,15 @@ _CLOCK = b'"kind":"%b"' % CLOCK.encode()
 _TIME = b'"time":"'
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """An entry that was looked for, and the bytes of its file that it stands in."""
+class Step(NamedTuple):
+    """Where the search of a file stands: at an entry that is looked for, or where it reads on.
+
+    `at` is when the newest may have come of what is left, `left` in how many bytes that is.
+    """
 
     at: datetime
-    entry: AuditLine
-    start: int
-    stop: int
+    left: int
+    entry: AuditLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +133,10 @@ class EntryFilter:
         ]
         return [group for group in groups if group] or [[b'"outcome":']]
 
-    def among(self, piece: Piece, most: int) -> list[Hit]:
-        """The last ones of some lines, the last first."""
-        found: list[Hit] = []
+    def among(self, piece: Piece) -> Iterator[Step]:
+        """Those of some lines, the last first."""
         if self.keys == frozenset() or self._is_past(piece):
-            return found
+            return
         data, before = piece.data, len(piece.data)
         rarest = min(self.needles, key=lambda group: sum(map(data.count, group)))
         likely = re.compile(b"|".join(map(re.escape, rarest)))
@@ -148,10 +148,7 @@ class EntryFilter:
             entry = read_line(data[before:end])
             at = _moment(entry.time) if entry and entry.outcome and not entry.kind else None
             if entry and at and self._is_meant(entry, at):
-                found.append(Hit(at, entry, piece.offset + before, piece.offset + end))
-            if len(found) == most:
-                break
-        return found
+                yield Step(at, piece.offset + end, entry)
 
     def _is_meant(self, entry: AuditLine, at: datetime) -> bool:
         return (
@@ -208,39 +205,18 @@ def read_cursor(text: str) -> SearchCursor:
     )
 
 
-class FileReader:
-    """One file, of which the first `left` bytes are still to be read, from their end.
-
-    `newest` tells of what is in them, and in the `hits` that nobody took.
-    """
-
-    def __init__(self, file: DayFile, left: int | None) -> None:
-        self.file = file
-        self.hits: list[Hit] = []
-        piece = last_lines(file.path, left)
-        self._left = piece.offset + len(piece.data) if piece else 0
-        self._reached = (piece and piece.times[1]) or end_of(file.day)
-        self._at_once = LEAST
-
-    @property
-    def rest(self) -> int:
-        """The bytes that the next search has to read."""
-        return self.hits[0].stop if self.hits else self._left
-
-    @property
-    def newest(self) -> datetime:
-        """When the newest entry may have come that nobody took."""
-        return self.hits[0].at if self.hits else self._reached
-
-    def read(self, wanted: EntryFilter, most: int) -> None:
-        piece = last_lines(self.file.path, self._left, self._at_once)
-        self._at_once = min(self._at_once * 2, MOST)
-        self._left = 0
+def _steps(file: DayFile, left: int | None, wanted: EntryFilter) -> Iterator[Step]:
+    """Through the first `left` bytes of a file, from their end."""
+    at_once, piece = LEAST, last_lines(file.path, left)
+    left = piece.offset + len(piece.data) if piece else 0
+    reached = (piece and piece.times[1]) or end_of(file.day)
+    while left:
+        yield Step(reached, left)
+        piece = last_lines(file.path, left, at_once)
+        at_once, left = min(at_once * 2, MOST), 0
         if piece is not None:
-            self.hits, self._left = wanted.among(piece, most), piece.offset
-            self._reached = piece.times[0] or self._reached
-        if len(self.hits) == most:
-            self._left = self.hits[-1].start
+            yield from wanted.among(piece)
+            reached, left = piece.times[0] or reached, piece.offset
 
 
 def search(
@@ -259,18 +235,24 @@ def search(
     for day, own in groupby(sorted(files, reverse=True), key=lambda file: file.day):
         # files that are not in a cursor in the midst of their day are read, or too new
         left = place.left if place is not None and place.day == day else {}
-        readers = [FileReader(file, left.get(_name(file), 0) if left else None) for file in own]
-        while readers := [reader for reader in readers if reader.rest]:
-            reader = max(readers, key=lambda reader: reader.newest)
+        ways = {
+            _name(file): _steps(file, left.get(_name(file), 0) if left else None, wanted)
+            for file in own
+        }
+        steps = {name: step for name, way in ways.items() if (step := next(way, None))}
+        while steps:
+            name, step = max(steps.items(), key=lambda each: each[1].at)
             is_late = has_read and time.monotonic() >= deadline
-            if len(found) == most if reader.hits else is_late:
-                rest = {_name(each.file): each.rest for each in readers}
-                return SearchCursor(day=day, until=reader.newest, left=rest)
-            if reader.hits:
-                found.append(reader.hits.pop(0).entry)
+            if len(found) == most if step.entry else is_late:
+                rest = {name: step.left for name, step in steps.items()}
+                return SearchCursor(day=day, until=step.at, left=rest)
+            if step.entry:
+                found.append(step.entry)
+            has_read = has_read or step.entry is None
+            if following := next(ways[name], None):
+                steps[name] = following
             else:
-                has_read = True
-                reader.read(wanted, most + 1)
+                del steps[name]
     return None
 
 
@@ -283,7 +265,7 @@ def end_of(day: date) -> datetime:
 
 
 def newest_entries(
-    folder: Path, wanted: EntryFilter, most: int = sys.maxsize - 1
+    folder: Path, wanted: EntryFilter, most: int = sys.maxsize
 ) -> list[dict[str, Any]]:
     """As many as JSON members, the newest first, in whatever time that takes. OSError."""
     found: list[AuditLine] = []
