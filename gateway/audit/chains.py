@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.entries import AuditSecret, ChainHead
@@ -178,9 +179,8 @@ class Chains:
 
     async def any_at(self, place: str) -> bool:
         """Whether a chain was ever begun in that folder."""
-        query = select(chains.c.id).where(chains.c.place == place).limit(1)
-        async with self._store.begin() as connection:
-            return (await connection.execute(query)).first() is not None
+        begun = select(chains.c.id).where(chains.c.place == place).limit(1)
+        return bool(await self._store.rows(begun))
 
     async def begin(self, chain: str, place: str, host: str, pid: int, at: datetime) -> None:
         async with self._store.begin() as connection:
@@ -193,44 +193,43 @@ class Chains:
         for known in found:
             row = {"id": known.id, "place": known.place, "host": known.host, "pid": pid}
             row |= {"begun_at": known.begun, "ended": int(known.ended)}
-            row |= {"seq": known.head.seq, "mac": known.head.mac.hex()}
-            row |= {"dropped_seq": known.base.seq, "dropped_mac": known.base.mac.hex()}
-            await connection.execute(insert(chains).values(**row))
+            row |= _columns(known.head) | _columns(known.base, "dropped_")
+            await connection.execute(insert(chains).values(row))
 
     async def record(self, chain: str, head: ChainHead, at: datetime, *, ended: bool) -> None:
         """Its last line; never one before what is known."""
-        row = {"seq": head.seq, "mac": head.mac.hex(), "written_at": at, "ended": int(ended)}
         change = update(chains).where(chains.c.id == chain, chains.c.seq <= head.seq)
-        async with self._store.begin() as connection:
-            await connection.execute(change.values(**row))
+        row = _columns(head) | {"written_at": at, "ended": int(ended)}
+        await self._store.change(change.values(row))
 
     async def drop(self, chain: str, day: date, base: ChainHead, secret: AuditSecret) -> None:
         """Its files up to that day go now; `base` is the head of then."""
-        row = {"dropped": str(day), "dropped_seq": base.seq, "dropped_mac": base.mac.hex()}
-        row["dropped_seal"] = _base_seal(secret, chain, day, base)
         change = update(chains).where(chains.c.id == chain, chains.c.dropped_seq <= base.seq)
-        async with self._store.begin() as connection:
-            await connection.execute(change.values(**row))
+        seal = _base_seal(secret, chain, day, base)
+        row = _columns(base, "dropped_") | {"dropped": str(day), "dropped_seal": seal}
+        await self._store.change(change.values(row))
 
     async def known(self) -> Sequence[Known]:
         """All, in the order in which they were begun."""
-        async with self._store.begin() as connection:
-            rows = await connection.execute(select(chains).order_by(chains.c.begun_at))
-            return [_known(row) for row in rows]
+        rows = await self._store.rows(select(chains).order_by(chains.c.begun_at))
+        return [
+            Known(
+                id=row.id,
+                place=row.place,
+                host=row.host,
+                begun=row.begun_at,
+                head=_head(row.seq, row.mac),
+                ended=bool(row.ended),
+                dropped=date.fromisoformat(row.dropped) if row.dropped else None,
+                base=_head(row.dropped_seq, row.dropped_mac),
+                base_seal=row.dropped_seal or "",
+            )
+            for row in rows
+        ]
 
 
-def _known(row: Row[tuple[object, ...]]) -> Known:
-    return Known(
-        id=row.id,
-        place=row.place,
-        host=row.host,
-        begun=row.begun_at,
-        head=_head(row.seq, row.mac),
-        ended=bool(row.ended),
-        dropped=date.fromisoformat(row.dropped) if row.dropped else None,
-        base=_head(row.dropped_seq, row.dropped_mac),
-        base_seal=row.dropped_seal or "",
-    )
+def _columns(head: ChainHead, prefix: str = "") -> dict[str, Any]:
+    return {f"{prefix}seq": head.seq, f"{prefix}mac": head.mac.hex()}
 
 
 def _head(seq: int, mac: str) -> ChainHead:

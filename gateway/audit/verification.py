@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.audit.chains import DayFile, Known, day_files, files_by_chain, is_open, strangers
+from gateway.audit.chains import DayFile, Known, files_by_chain, is_open, strangers
 from gateway.audit.entries import (
     BEGIN,
     END,
@@ -192,11 +192,6 @@ def head_of(line: bytes) -> ChainHead | None:
 def is_begin_of(file: DayFile, mark: AuditLine) -> bool:
     """Whether it is the mark that begins the file of that day and chain."""
     return (mark.kind, mark.chain, mark.day) == (BEGIN, file.chain, str(file.day))
-
-
-def chains_in(folder: Path) -> frozenset[str]:
-    """The chains that the folder has files of."""
-    return frozenset(file.chain for file in day_files(folder))
 
 
 def verify(

@@ -5,9 +5,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.audit.chains import PLACE, Chains, Known, audit_folder, place_of
+from gateway.audit.chains import PLACE, Chains, Known, audit_folder, files_by_chain, place_of
 from gateway.audit.entries import key_file, read_secrets
-from gateway.audit.verification import REST, ChainVerdict, chains_in, elsewhere, is_foreign, verify
+from gateway.audit.verification import REST, ChainVerdict, elsewhere, is_foreign, verify
 from gateway.settings import Settings
 from gateway.store import Store
 
@@ -55,7 +55,7 @@ async def verify_audit(
     Raises StartRefused where the audit's key cannot be read; StoreError, OSError.
     """
     folder, chains = audit_folder(settings), Chains(store)
-    before = await asyncio.to_thread(chains_in, folder)
+    before = await asyncio.to_thread(files_by_chain, folder)
     known = await chains.known()
     place, shared = place_of(folder), chains.shared
     others = elsewhere(known, place, shared=shared)

@@ -28,11 +28,12 @@ from gateway.audit.chains import (
     Known,
     audit_folder,
     day_files,
+    files_by_chain,
     place_of,
     sync_folder,
 )
 from gateway.audit.entries import key_file, read_secrets
-from gateway.audit.verification import ChainVerdict, chains_in, elsewhere, verify
+from gateway.audit.verification import ChainVerdict, elsewhere, verify
 from gateway.identity import (
     META,
     Account,
@@ -190,7 +191,7 @@ async def _copied(
     settings: Settings, named: Sequence[Path | None], store: Store, folder: Path
 ) -> tuple[Sequence[Known], Sequence[BackupFile]]:
     """The chains that the copied store knows, and all that was copied, the store first."""
-    before = await asyncio.to_thread(chains_in, audit_folder(settings))
+    before = await asyncio.to_thread(files_by_chain, audit_folder(settings))
     copy = folder / STORE_FILE
     has_copy = await store.copy_to(copy)
     async with aclosing(open_store(copy)) if has_copy else nullcontext(store) as copied:
@@ -316,7 +317,7 @@ def _verdicts(folder: Path, manifest: Manifest) -> Iterator[ChainVerdict]:
         yield ChainVerdict(chain="", broken=str(error))
         return
     audit = folder / AUDIT
-    yield from verify(audit, chains_in(audit), manifest.chains, secrets)
+    yield from verify(audit, files_by_chain(audit), manifest.chains, secrets)
 
 
 def dump_told(manifest: Manifest) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from gateway.audit.buffer import Writer
-from gateway.audit.chains import Chains, named_place
+from gateway.audit.chains import Chains, files_by_chain, named_place
 from gateway.audit.entries import (
     ANSWERED,
     ChainHead,
@@ -18,7 +18,7 @@ from gateway.audit.entries import (
     secrets_at_start,
 )
 from gateway.audit.upkeep import Upkeep
-from gateway.audit.verification import ChainVerdict, chains_in, verify
+from gateway.audit.verification import ChainVerdict, verify
 from gateway.observe.json_lines import texts
 from gateway.settings import Settings
 from gateway.store import Store, open_store
@@ -91,7 +91,7 @@ class Machine:
         return Process(self, chain, writer)
 
     async def verdicts(self) -> list[ChainVerdict]:
-        before = chains_in(self.audit)
+        before = files_by_chain(self.audit)
         known = await Chains(self.store).known()
         return list(verify(self.audit, before, known, read_secrets(self.key)))
 
