@@ -139,7 +139,8 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
             f"the logs in the state folder {state} cannot be written: {reason}"
         ) from error
     kit.closers.callback(access.close)
-    audit, recorder = await open_audit(kit.settings, store, kit.events, kit.now)
+    opened = open_audit(kit.settings, store, kit.events, kit.now)
+    audit, recorder = await kit.closers.enter_async_context(opened)
     journal = kit.closing(Journal(access, audit, recorder, kit.now))
     kit.metrics.ask_all(
         "gateway_log_lines_waiting",

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -38,6 +39,7 @@ STEP = 2.0
 ROOM = 1 << 20
 
 
+@dataclass(eq=False)
 class Writer:
     """The chain of one process, a file for each day; one thread at a time calls it.
 
@@ -45,20 +47,15 @@ class Writer:
     written to.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        chain: str,
-        secret: Callable[[], AuditSecret],
-        now: datetime,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.folder = folder
-        self._chain = chain
-        self._secret = secret
+    folder: Path
+    chain: str
+    secret: Callable[[], AuditSecret]
+    began: datetime
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self._sealing: AuditSecret | None = None
-        self._clock = clock
-        self._ahead = now.timestamp() - clock()
+        self._ahead = self.began.timestamp() - self.clock()
         self._head = ChainHead()
         # the day's file, what has been written of it whole, and whether there may be more
         self._day = date.min
@@ -74,12 +71,12 @@ class Writer:
         if file is None or now.date() > self._day:
             self._mend()
             file = self._open(now.date())
-        secret, ahead = self._secret(), now.timestamp() - self._clock()
+        secret, ahead = self.secret(), now.timestamp() - self.clock()
         marks = []
         # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
         if not self._size or secret != self._sealing:
             day, key = str(self._day), secret.id
-            marks.append(Mark(entries.BEGIN, now, chain=self._chain, day=day, key=key))
+            marks.append(Mark(entries.BEGIN, now, chain=self.chain, day=day, key=key))
         if abs(ahead - self._ahead) > STEP:
             marks.append(Mark(entries.CLOCK, now, seconds=round(ahead - self._ahead, 3)))
         if not marks and not lines:
@@ -107,7 +104,7 @@ class Writer:
             os.close(self._file)
 
     def _path(self, day: date) -> Path:
-        return self.folder / f"{day}.{self._chain}.jsonl"
+        return self.folder / f"{day}.{self.chain}.jsonl"
 
     def _open(self, day: date) -> int:
         """Go on in the file of that day, and let go of the one before."""
@@ -146,6 +143,7 @@ class Unwritten(Exception):
     """An entry is not on disk, and why."""
 
 
+@dataclass(eq=False)
 class Buffer:
     """The entries of one process, in a folder; every verb is for the event loop's thread.
 
@@ -153,22 +151,16 @@ class Buffer:
     with the head after each write.
     """
 
-    def __init__(
-        self,
-        writer: Writer,
-        events: Events,
-        written: Callable[[ChainHead], None],
-        now: Callable[[], datetime],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    writer: Writer
+    events: Events
+    written: Callable[[ChainHead], None]
+    now: Callable[[], datetime]
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.broken = ""
-        self.place = writer.folder
-        self._writer = writer
-        self._events = events
-        self._written = written
-        self._now = now
-        self._clock = clock
-        self._outbox = Outbox(events)
+        self.place = self.writer.folder
+        self._outbox = Outbox(self.events)
         # texts on their way to the disk, how many bytes, and how many of them have come there
         self._moving: list[bytes] = []
         self._moving_size = 0
@@ -179,7 +171,7 @@ class Buffer:
         self._writing = False
         self._failing_since: float | None = None
         self._writes = Periodic(
-            EVERY, self._flush, events, name="write the audit", failed="fault_outside_call"
+            EVERY, self._flush, self.events, name="write the audit", failed="fault_outside_call"
         )
 
     @property
@@ -215,7 +207,7 @@ class Buffer:
     def is_full(self) -> bool:
         """Whether entries wait for so long, or so many do, that not even a read may add one."""
         failing = self._failing_since
-        late = failing is not None and self._clock() - failing >= LONGEST_WAIT
+        late = failing is not None and self.clock() - failing >= LONGEST_WAIT
         return late or not self._has_room()
 
     def _has_room(self, spare: int = 0, spare_bytes: int = 0) -> bool:
@@ -260,19 +252,19 @@ class Buffer:
         await self._flush()
         if not self.broken:
             with contextlib.suppress(OSError):
-                self._written(await asyncio.to_thread(self._writer.end, self._now()))
+                self.written(await asyncio.to_thread(self.writer.end, self.now()))
         elif self.waiting:
             self._outbox.drop(self.waiting)
         if self._outbox.missing:
-            self._events.report("audit_entries_lost", lines=self._outbox.missing)
-        self._writer.close()
+            self.events.report("audit_entries_lost", lines=self._outbox.missing)
+        self.writer.close()
 
     async def _flush(self) -> None:
         """One write of all that waits, for all who wait for it."""
         written, self._next = self._next, asyncio.Future()
         missing, error, has_room = self._outbox.missing, None, False
         if missing:
-            self._outbox.add(Mark(entries.LOST, self._now(), lines=missing))
+            self._outbox.add(Mark(entries.LOST, self.now(), lines=missing))
         self._moving += self._outbox.take()
         self._moving_size = sum(map(len, self._moving))
         self._writing = True
@@ -294,10 +286,10 @@ class Buffer:
             missing = 0
         self._outbox.missing -= missing
         if self._head is not None:
-            self._written(self._head)
+            self.written(self._head)
         self._tell(error, has_room=has_room)
         if missing:
-            self._events.report("audit_entries_lost", lines=missing)
+            self.events.report("audit_entries_lost", lines=missing)
 
     def _tell(self, error: OSError | None, *, has_room: bool) -> None:
         if error is not None:
@@ -308,20 +300,20 @@ class Buffer:
             self._break(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), failing=False)
         elif self.broken:
             self.broken = ""
-            self._events.report("audit_writable")
+            self.events.report("audit_writable")
 
     async def _write(self) -> bool:
         """In a thread, whether there is room for more; where the disk hangs, that is said at once.
 
         What failed is tried with little at first: it may fail again.
         """
-        now, first = self._now(), FIRST if self._failing_since is not None else PIECE
+        now, first = self.now(), FIRST if self._failing_since is not None else PIECE
 
         def write() -> bool:
             for piece in _pieces(self._moving, first):
-                self._head = self._writer.write(piece, now)
+                self._head = self.writer.write(piece, now)
                 self._on_disk += len(piece)
-            return self._writer.has_room()
+            return self.writer.has_room()
 
         work = asyncio.ensure_future(asyncio.to_thread(write))
         done, _ = await asyncio.wait({work}, timeout=PATIENCE)
@@ -331,11 +323,11 @@ class Buffer:
 
     def _break(self, error: OSError, *, failing: bool = True) -> None:
         if failing and self._failing_since is None:
-            self._failing_since = self._clock()
+            self._failing_since = self.clock()
         if not self.broken:
             self._outbox.encode()  # its bytes count from now on
             said, kind = f"{self.place}: {reason_of(error)}", type(error).__name__
-            self._events.report("audit_unwritable", said=said, error=kind)
+            self.events.report("audit_unwritable", said=said, error=kind)
         self.broken = reason_of(error)
 
 

@@ -119,10 +119,10 @@ class Journal:
     ) -> None:
         self._access = access
         self._now = now
-        self._sparing = Sparing()
-        self._telling: asyncio.TimerHandle | None = None
         self.audit = audit
         self.recorder = recorder
+        self._sparing = Sparing()
+        self._telling: asyncio.TimerHandle | None = None
 
     def note(self, access: Access, entry: Entry | None, *, counted: bool = True) -> None:
         """Both lines of one call; no entry where it has one already.
@@ -144,12 +144,10 @@ class Journal:
         await self.audit.commit()
 
     async def aclose(self) -> None:
-        """Write the rest of the audit, and let go of it."""
+        """Say of the last calls too that had no lines."""
         if self._telling is not None:
             self._telling.cancel()
             self._tell_spared()
-        await self.audit.aclose()
-        await self.recorder.aclose()
 
     def _tell_spared(self) -> None:
         self._telling = None
@@ -158,22 +156,10 @@ class Journal:
 
 
 @asynccontextmanager
-async def open_chain(
-    settings: Settings, store: Store, events: Events, now: Callable[[], datetime]
-) -> AsyncIterator[Buffer]:
-    """The audit alone, with a chain that ends with the block; else as `open_audit`."""
-    buffer, recorder = await open_audit(settings, store, events, now)
-    try:
-        yield buffer
-    finally:
-        await buffer.aclose()
-        await recorder.aclose()
-
-
 async def open_audit(
     settings: Settings, store: Store, events: Events, now: Callable[[], datetime]
-) -> tuple[Buffer, Recorder]:
-    """Both of a new chain, running; the store knows it, and it has its first line.
+) -> AsyncIterator[tuple[Buffer, Recorder]]:
+    """Both of a new chain that ends with the block; the store knows it, and it has its first line.
 
     StartRefused, in a sentence, where the audit cannot be written; StoreError.
     """
@@ -194,4 +180,8 @@ async def open_audit(
     recorder.start()
     buffer = Buffer(writer, events, recorder.written, now)
     buffer.start()
-    return buffer, recorder
+    try:
+        yield buffer, recorder
+    finally:
+        await buffer.aclose()
+        await recorder.aclose()

@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import takewhile
 
@@ -33,38 +34,32 @@ INDEX_EVERY = 60.0
 EXPIRE_EVERY = 3600.0
 
 
+@dataclass(eq=False)
 class Upkeep(Periodic):
     """The index and the retention of one folder; several at once do no harm.
 
     `forget_too` drops what others keep of the days before one, once the audit has dropped its own.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        store: Store,
-        events: Events,
-        now: Callable[[], datetime],
-        clock: Callable[[], float] = time.monotonic,
-        forget_too: Callable[[date], Awaitable[None]] | None = None,
-    ) -> None:
-        self._settings = settings
-        self._store = store
-        self._events = events
-        self._now = now
-        self._clock = clock
-        self._forget_too = forget_too
-        self._folder = audit_folder(settings)
-        self._chains = Chains(store)
-        self._index = Index(store, self._folder)
+    settings: Settings
+    store: Store
+    events: Events
+    now: Callable[[], datetime]
+    clock: Callable[[], float] = time.monotonic
+    forget_too: Callable[[date], Awaitable[None]] | None = None
+
+    def __post_init__(self) -> None:
+        self._folder = audit_folder(self.settings)
+        self._chains = Chains(self.store)
+        self._index = Index(self.store, self._folder)
         # chains whose ends the store knows, and those of which it was said that they keep old days
         self._settled, self._told = set[str](), set[str]()
-        self._expire_at = clock()
-        self._wall_clock = WallClock(clock, now())
+        self._expire_at = self.clock()
+        self._wall_clock = WallClock(self.clock, self.now())
         super().__init__(
             INDEX_EVERY,
             self._turn,
-            events,
+            self.events,
             name="keep up the audit",
             first=self.record_ends,  # the process before this one may have been killed
             failed="audit_upkeep_failed",
@@ -74,19 +69,19 @@ class Upkeep(Periodic):
     async def _turn(self) -> None:
         await self.record_ends()
         await self._index.catch_up()
-        clock = self._clock()
-        if self._wall_clock.is_trusted(self._now()) and clock >= self._expire_at:
+        clock = self.clock()
+        if self._wall_clock.is_trusted(self.now()) and clock >= self._expire_at:
             self._expire_at = clock + EXPIRE_EVERY
-            before = (self._now() - timedelta(days=self._settings.audit.keep_days)).date()
+            before = (self.now() - timedelta(days=self.settings.audit.keep_days)).date()
             files = await self.expire(before)
-            await forget(self._store, before)
-            if self._forget_too is not None:
-                await self._forget_too(before)
+            await forget(self.store, before)
+            if self.forget_too is not None:
+                await self.forget_too(before)
             if files:
-                self._events.report("audit_days_dropped", files=files)
+                self.events.report("audit_days_dropped", files=files)
 
     def _secrets(self) -> Sequence[AuditSecret]:
-        return read_secrets(key_file(self._settings))
+        return read_secrets(key_file(self.settings))
 
     async def record_ends(self) -> None:
         """Tell the store of the last lines of processes that died. StoreError, OSError.
@@ -112,7 +107,7 @@ class Upkeep(Periodic):
                 with suppress(BrokenChain, FileNotFoundError):
                     await asyncio.to_thread(walk.follow_on, own)
                     if walk.head.seq > known.head.seq:
-                        now, ended = self._now(), walk.ended
+                        now, ended = self.now(), walk.ended
                         await self._chains.record(known.id, walk.head, now, ended=ended)
             self._settled.add(known.id)
 
@@ -136,7 +131,7 @@ class Upkeep(Periodic):
                 was = known[name].base if name in known else None
                 if now == was and name not in self._told:
                     self._told.add(name)
-                    self._events.report("audit_days_kept", said=str(error))
+                    self.events.report("audit_days_kept", said=str(error))
                 continue
             for file in old:
                 file.path.unlink(missing_ok=True)

@@ -91,14 +91,14 @@ async def recording(settings: "Settings", store: "Store") -> AsyncIterator[Recor
     """
     from gateway.audit.buffer import Unwritten
     from gateway.audit.chains import audit_folder
-    from gateway.audit.journal import open_chain
+    from gateway.audit.journal import open_audit
     from gateway.inquiries.deeds import Deeds, Unended
     from gateway.observe.event_log import EventLog
     from gateway.state import hand_over
 
     folder = audit_folder(settings)
     try:
-        async with open_chain(settings, store, EventLog(), now) as audit:
+        async with open_audit(settings, store, EventLog(), now) as (audit, _):
             yield partial(Deeds(store, audit, now).deed, actor(), **_origin(store))
     except Unwritten as error:
         fail(f"the audit in {folder} cannot be written ({error}): nothing was done; free its disk")

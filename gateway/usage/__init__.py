@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
@@ -23,34 +24,29 @@ SLOW = 1.0
 NOBODY = ""
 
 
+@dataclass(eq=False)
 class Usage(Periodic):
     """The calls of this process, written at the end of each minute; for the event loop's thread."""
 
-    def __init__(
-        self,
-        store: Store,
-        events: Events,
-        now: Callable[[], datetime],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._store = store
-        self._events = events
-        self._now = now
-        self._clock = clock
+    store: Store
+    events: Events
+    now: Callable[[], datetime]
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         # (key id, operation, status) -> calls of one minute, that of the first of them, the seconds
         # that they took in all, and how many were slow
         self._open: dict[tuple[str, str, int], list[float]] = {}
         self._minute = 0
         self._waiting: dict[Slot, CallSums] = {}
         self._missing = 0
-        self._wall_clock = WallClock(clock, now())
-        self._drop_at = clock() + DROP_EVERY
+        self._wall_clock = WallClock(self.clock, self.now())
+        self._drop_at = self.clock() + DROP_EVERY
         self._turning = asyncio.Lock()
-        self._closing = False
         super().__init__(
             self._to_the_minute,
             self._turn,
-            events,
+            self.events,
             name="write the usage",
             failed="usage_unwritten",
         )
@@ -61,7 +57,7 @@ class Usage(Periodic):
         counted = self._open.get(call)
         if counted is None:
             if not self._open:
-                self._minute = minute_of(self._now())
+                self._minute = minute_of(self.now())
             counted = self._open[call] = [0, 0.0, 0]
         counted[0] += 1
         counted[1] += seconds
@@ -70,7 +66,6 @@ class Usage(Periodic):
 
     async def aclose(self) -> None:
         """Write the rest. A write that runs is waited for: cut off, it might be made twice."""
-        self._closing = True
         await self.finish()
         await self.turn()
         self._let_go(len(self._waiting))
@@ -78,7 +73,7 @@ class Usage(Periodic):
 
     def _to_the_minute(self) -> float:
         """Never longer than a minute, whatever the wall clock does meanwhile."""
-        now = self._now()
+        now = self.now()
         return max(0.1, 60 - now.second - now.microsecond / 1e6)
 
     async def _turn(self) -> None:
@@ -87,16 +82,16 @@ class Usage(Periodic):
             self._end_minute()
             while self._waiting:
                 some = dict(islice(self._waiting.items(), WRITTEN_AT_ONCE))
-                await add(self._store, some)
+                await add(self.store, some)
                 for slot in some:
                     del self._waiting[slot]
                 self._tell()
-            now, clock = self._now(), self._clock()
+            now, clock = self.now(), self.clock()
             # once an hour; not by a wall clock that was set less than a day ago
             if self._wall_clock.is_trusted(now) and clock >= self._drop_at:
                 self._drop_at = clock + DROP_EVERY
                 # in steps, so that whoever else writes has its turn in between
-                while not self._closing and await drop(self._store, now - KEPT):
+                while not self._ending and await drop(self.store, now - KEPT):
                     pass
 
     def _end_minute(self) -> None:
@@ -116,9 +111,9 @@ class Usage(Periodic):
             return
         calls = sum(self._waiting.pop(slot).calls for slot in [*islice(self._waiting, sums)])
         self._missing += calls
-        self._events.report("usage_dropped", calls=calls)
+        self.events.report("usage_dropped", calls=calls)
 
     def _tell(self) -> None:
         if self._missing:
-            self._events.report("usage_lost", calls=self._missing)
+            self.events.report("usage_lost", calls=self._missing)
             self._missing = 0
