@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from inspect import iscoroutinefunction
 from itertools import product
+from secrets import token_hex
 from typing import Any, NamedTuple, Protocol, TypeVar
-from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from adapters.base import (
@@ -141,8 +141,7 @@ def needs(*verbs: str) -> Callable[[F], F]:
 
 def needs_of(test: object) -> frozenset[str]:
     """What was said of it."""
-    found: object = getattr(test, "needs", None)
-    return found if isinstance(found, frozenset) else frozenset()
+    return frozenset(getattr(test, "needs", ()))
 
 
 def _lacks(verb: str) -> NotImplementedError:
@@ -247,7 +246,7 @@ class Probe:
             reason="Limps since yesterday: 50% %s ; '--\nÀ gauche",
             is_urgent=True,
             now=self.practice.now,
-            reference=reference(),
+            reference=token_hex(8),
         )
         return replace(made, **more)
 
@@ -293,10 +292,4 @@ class Probe:
         return self.at(day + DAY, time()) - self.at(day, time()) != DAY
 
 
-def reference() -> str:
-    """A name of an attempt that no other has."""
-    return uuid4().hex[:16]
-
-
-def moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+moment = datetime.fromisoformat

@@ -9,6 +9,7 @@ from importlib import import_module
 from types import ModuleType
 
 from adapters.base import Adapter
+from adapters.documents.document import Place
 from adapters.examination import Examinable, Examination, Finding, LeftOut, Survey, Surveyable
 from adapters.mapped.adapter import Core
 from adapters.mapped.plan import filled_fields
@@ -39,19 +40,23 @@ def _doctor(adapter: Adapter) -> ModuleType | None:
     return None if name is None else import_module(name)
 
 
-def left_out(core: Core, source: str, names: Sequence[str], *place: str) -> LeftOut:
-    """Returns names of a source of which no field is made; the mapping reads it at `place`."""
-    at = core.document.problem(place, "", at_key=place[-1] != "from")
-    return LeftOut(
-        resource=place[1],
-        source=source,
-        names=tuple(names),
-        file=at.file,
-        line=at.line,
-        column=at.column,
-    )
+def surveyed(core: Core, found: Iterable[tuple[Place, str, Sequence[str]]]) -> Survey:
+    """Returns what the mapping leaves out, and what it fills.
 
-
-def surveyed(core: Core, found: Iterable[LeftOut]) -> Survey:
-    """Returns what the mapping leaves out, and what it fills."""
-    return Survey(left_out=tuple(found), filled=filled_fields(core.mapping.resources))
+    What is found: where the mapping reads a source, the source, and its names without a field.
+    """
+    left = []
+    for place, source, names in found:
+        at = core.document.problem(place, "", at_key=place[-1] != "from")
+        if names:
+            left.append(
+                LeftOut(
+                    resource=str(place[1]),
+                    source=source,
+                    names=tuple(names),
+                    file=at.file,
+                    line=at.line,
+                    column=at.column,
+                )
+            )
+    return Survey(left_out=tuple(left), filled=filled_fields(core.mapping.resources))

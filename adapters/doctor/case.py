@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -37,13 +37,13 @@ class Look:
 
     A finding is of the look's `check` and `subject` unless it names others. It stands at the look's
     `place`, or at what is `inner` to it; what is ok needs no place. One that is `alone` begins
-    the sessions that it needs itself, and is given none.
+    the sessions that it needs itself.
     """
 
     document: Document
     check: str
     subject: str
-    run: Callable[["Look", Any], Awaitable[None]] | None = None
+    run: Callable[["Look"], Awaitable[None]] | None = None
     place: Place = ()
     alone: bool = False
     findings: list[Finding] = field(default_factory=list)
@@ -73,17 +73,6 @@ class Look:
         named = {"check": self.check, "subject": self.subject, "ids": tuple(ids)[:MOST_IDS]}
         self.findings.append(Finding(verdict=verdict, text=text, place=where, **(named | more)))
 
-    def inside(self, *inner: str) -> "Look":
-        """The same look at a part of its subject."""
-        subject = f"{self.subject}.{inner[-1]}"
-        return replace(self, subject=subject, place=(*self.place, *inner))
-
-    async def take(self, session: Session | None) -> None:
-        """Looks, from the beginning where the session had to be begun again."""
-        if self.run is not None:
-            self.findings.clear()
-            await self.run(self, session)
-
 
 class RowTaken(NamedTuple):
     """A row, the public id to tell it by, and what no two rows share.
@@ -105,6 +94,7 @@ class DoctorCase(ABC):
     either end. `whole` are those of which these are all. The diary is read so far `ahead`, of the
     first vets. `rows_in` is where the mapping names the rows of a resource and of a list inside
     it, and `doubled` what to say where the same row comes twice: at which name, and the remedy.
+    `session` is that of the look which is taken.
     """
 
     ahead: ClassVar[timedelta]
@@ -113,6 +103,7 @@ class DoctorCase(ABC):
     rows_in: ClassVar[tuple[str, str]]
     doubled: ClassVar[tuple[str, str]]
     adapter: MappedAdapter
+    session: Session
     is_shut = False
 
     def __init__(self, examination: Examination) -> None:
@@ -130,7 +121,7 @@ class DoctorCase(ABC):
         self,
         check: str,
         subject: str,
-        run: Callable[[Any, Look, Any], Awaitable[None]] | None = None,
+        run: Callable[[Any, Look], Awaitable[None]] | None = None,
         *place: str | int,
     ) -> Look:
         """A look at what stands at that place of the mapping, by `run`, of this case.
@@ -139,9 +130,20 @@ class DoctorCase(ABC):
         """
         return Look(self.core.document, check, subject, run and partial(run, self), place)
 
+    async def take(self, look: Look, session: Session) -> None:
+        """Looks, from the beginning where the session had to be begun again."""
+        self.session = session
+        look.findings.clear()
+        if look.run is not None:
+            await look.run(look)
+
     def is_lost(self, *place: str | int) -> bool:
         """Whether the practice system lacks something there."""
         return any(lost[: len(place)] == place or place[: len(lost)] == lost for lost in self.lost)
+
+    @property
+    def has_several_vets(self) -> bool:
+        return len(self.samples.get("vets", ())) > 1
 
     def vets(self) -> list[str]:
         """The first vets, by public id."""
@@ -160,21 +162,19 @@ class DoctorCase(ABC):
         """What reads a resource's rows, or those of a list inside it as invoices.lines."""
 
     @abstractmethod
-    def batches(self, session: Any, name: str) -> Iterator[list[RowTaken]]:
+    def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """The rows of a resource, or of a list inside it, as far as they are looked at."""
 
     @abstractmethod
-    def has_rows(self, session: Any, resource: str) -> bool:
+    def has_rows(self, resource: str) -> bool:
         """Whether there are rows at all, whatever `where` hides."""
 
     @abstractmethod
-    async def missing(
-        self, session: Any, target: str, ids: set[str]
-    ) -> tuple[set[str], set[str], set[str]]:
+    async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         """Of the public ids those looked for, those of nothing, and those that `where` hides."""
 
     @abstractmethod
-    def misfits(self, look: Look, session: Any, name: str) -> None:
+    def misfits(self, look: Look, name: str) -> None:
         """Says what there is besides that is no row, or has no key."""
 
     def mapped(self, name: str) -> ResourceMap | ListMap:
@@ -201,7 +201,8 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
             if case.is_shut:
                 return
             try:
-                await (look.take(None) if look.alone else case.run(look.take))
+                if look.run is not None:
+                    await (look.run(look) if look.alone else case.run(partial(case.take, look)))
             except AdapterError as error:
                 look.findings.clear()
                 look.failed(f"could not be looked at: {short(error)}")

@@ -1,6 +1,6 @@
 """The diary: hours that open nothing, rows that block by mistake, overlaps, visits out of hours."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from itertools import chain, groupby, product
@@ -12,7 +12,7 @@ from adapters.doctor.case import DoctorCase, Look, agreeing, counted, weighed
 from adapters.doctor.values import ENOUGH, TOLERABLE, pages
 from adapters.documents.document import Place
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
-from adapters.mapped.session import DiarySpan, HoursRow, Session
+from adapters.mapped.session import DiarySpan, HoursRow
 from adapters.mapped.slots import ONE_DAY, Interval
 from adapters.mapping.hours import Shift
 from adapters.mapping.models import Owned
@@ -22,7 +22,8 @@ Source = HoursSource | SlotsSource | BusySource
 # The rows of a source by whose they are, "" where nobody says it, and the vets that they are for.
 SourceRows = dict[str, tuple[list[str], Sequence[Any]]]
 # What does not block, or no longer.
-PAST = frozenset({"CANCELLED", "NO_SHOW", "COMPLETED", None})
+NOT_HELD = frozenset({"CANCELLED", "NO_SHOW"})
+PAST = NOT_HELD | {"COMPLETED", None}
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 # So many different weeks, and so many days with hours of their own, are told.
 MOST_WEEKS, MOST_DAYS = 12, 7
@@ -76,9 +77,7 @@ def _of_each(
         yield case.look("diary", kind, partial(_read, source, tell), "diary", kind, source.number)
 
 
-async def _read(
-    source: Source, tell: Callable[..., None], case: DoctorCase, look: Look, session: Session
-) -> None:
+async def _read(source: Source, tell: Callable[..., None], case: DoctorCase, look: Look) -> None:
     """Reads the rows of a source, and lets `tell` judge them.
 
     What is wrong with some is in `troubles` then. A question that is refused is told instead.
@@ -89,28 +88,28 @@ async def _read(
     owned: Owned = source.hours if isinstance(source, HoursSource) else source.rows
     is_own = owned.vet is not None or owned.get is not None
     for vet in case.vets():
-        for calendar in await case.core.diary.calendars(session, vet):
+        for calendar in await case.core.diary.calendars(case.session, vet):
             whose = str(calendar.schedule) if owned.schedule is not None else vet if is_own else ""
             try:
                 if whose in rows:
                     pass
                 elif isinstance(source, HoursSource):
-                    rows[whose] = [], await session.hours(source.number, calendar)
+                    rows[whose] = [], await case.session.hours(source.number, calendar)
                 else:
                     span = DiarySpan(calendar, window, lasts)
-                    rows[whose] = [], await source.read(session, span)
+                    rows[whose] = [], await source.read(case.session, span)
             except AdapterError as error:
                 case.refused(look, error, vet)
                 return
             rows[whose][0].append(vet)
-    tell(source, rows, case, look, session)
+    tell(source, rows, case, look)
 
 
 def _everybodys(case: DoctorCase) -> Look:
     """Tells of the sources whose rows count for every vet, as they name none."""
     look, mapped = case.look("diary", "vet"), case.core.mapping.diary
     for kind, what in (("hours", "opens every vet's day"), ("busy", "blocks every vet")):
-        sources: Sequence[Owned] = getattr(mapped, kind) if _several(case) else ()
+        sources: Sequence[Owned] = getattr(mapped, kind) if case.has_several_vets else ()
         for number, source in enumerate(sources):
             if source.from_ is None or source.owner is not None:
                 continue
@@ -124,11 +123,7 @@ def _everybodys(case: DoctorCase) -> Look:
     return look
 
 
-def _several(case: DoctorCase) -> bool:
-    return len(case.samples.get("vets", [])) > 1
-
-
-def _hours(source: HoursSource, read: SourceRows, _: DoctorCase, look: Look, __: Session) -> None:
+def _hours(source: HoursSource, read: SourceRows, _: DoctorCase, look: Look) -> None:
     rows = [row for _, some in read.values() for row in some]
     odd = [row for row in rows if row is None or not _reads(source, row._replace(**_FINE))]
     bad = [row for row in rows if row not in odd and row and not _reads(source, row)]
@@ -153,10 +148,10 @@ def _reads(source: HoursSource, row: HoursRow) -> bool:
     return True
 
 
-async def _weeks(case: DoctorCase, look: Look, session: Session) -> None:
+async def _weeks(case: DoctorCase, look: Look) -> None:
     """Tells the hours as they were read, and vets without any."""
     own = case.core.diary
-    shifts = {vet: await own.shifts(session, vet) for vet in case.vets()}
+    shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
     hours_told(look, shifts, case.examination.now.astimezone(own.zone).date())
     idle, known = [vet for vet, own_ in shifts.items() if not own_], len(shifts)
     text, remedy = f"{len(idle)} of {known} vets have no working hours", "is `vet` the key of vets?"
@@ -207,7 +202,7 @@ def _times(shifts: Iterable[Shift]) -> str:
     )
 
 
-def _slots(_: SlotsSource, read: SourceRows, case: DoctorCase, look: Look, __: Session) -> None:
+def _slots(_: SlotsSource, read: SourceRows, case: DoctorCase, look: Look) -> None:
     count = sum(len(rows) for _, rows in read.values())
     if case.troubles:
         rows = counted(len(case.troubles), "row")
@@ -219,18 +214,13 @@ def _slots(_: SlotsSource, read: SourceRows, case: DoctorCase, look: Look, __: S
 
 
 def _busy(
-    blocked: Blocks,
-    source: BusySource,
-    read: SourceRows,
-    case: DoctorCase,
-    look: Look,
-    session: Session,
+    blocked: Blocks, source: BusySource, read: SourceRows, case: DoctorCase, look: Look
 ) -> None:
     count, over = 0, list[str]()
     for vets, rows in read.values():
         taken, likely = list[Taken](), list[Taken]()
         for block in chain.from_iterable(rows):
-            shown = None if block.key is None else session.appointment(block.key)
+            shown = None if block.key is None else case.session.appointment(block.key)
             taken.append((block.interval, shown))
             likely += taken[-1:] if block.is_likely else []
         count += len(taken)
@@ -246,7 +236,7 @@ def _busy(
         ahead = f"the next {case.ahead.days} days or a part of them"
         look.ok(f"{counted(count, 'row', 'block')} {ahead}")
     # of rows of which nobody says whose each is none need be over another
-    if over and not ("" in read and _several(case)):
+    if over and not ("" in read and case.has_several_vets):
         owner = "schedule" if source.busy.schedule is not None else "vet"
         text = f"{len(over)} appointments to come lie over another of the same {owner}"
         remedy = "the desk should part them; or some of them do not block: see `where`"
@@ -267,16 +257,13 @@ def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
             latest = taken, shown
 
 
-async def _missed(blocked: Blocks, case: DoctorCase, look: Look, session: Session) -> None:
+async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
     """Tells whether appointments to come block: what busy does not see is offered again."""
     now, by_key = case.examination.now, case.core.diary.knows_appointments
     known, lost = 0, list[str]()
-    for record in chain.from_iterable(pages(case, session, "appointments")):
+    for record, begins in _visits(case, now, now + case.ahead, PAST):
         shown, blocks = record["id"], blocked.get(record["vetId"])
-        if blocks is None or not shown or not record["scheduledAt"] or record["status"] in PAST:
-            continue
-        begins = datetime.fromisoformat(record["scheduledAt"]).astimezone(UTC)
-        if not now < begins < now + case.ahead:
+        if blocks is None or not shown:
             continue
         known += 1
         beginning = Interval(begins, begins + timedelta(minutes=1))
@@ -291,12 +278,15 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look, session: Sessio
         look.ok(f"{known} appointments to come block their time")
 
 
-async def _fitting(case: DoctorCase, look: Look, session: Session) -> None:
+async def _fitting(case: DoctorCase, look: Look) -> None:
     """Tells how many appointments fit into the hours of their vets, and if more would elsewhen."""
-    own = case.core.diary
-    shifts = {vet: await own.shifts(session, vet) for vet in case.vets()}
-    records = chain.from_iterable(pages(case, session, "appointments"))
-    visits = [visit for one in records for visit in _visit(one, shifts, case)]
+    own, now, visits = case.core.diary, case.examination.now, list[Visit]()
+    shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
+    for record, begins in _visits(case, now - AGO, now + AHEAD, NOT_HELD):
+        if theirs := shifts.get(record["vetId"]):
+            ends = datetime.fromisoformat(record["endTime"] or record["scheduledAt"])
+            wall = begins.astimezone(own.zone)
+            visits.append((theirs, wall, wall + max(ends - begins, timedelta())))
     if len(visits) < ENOUGH:
         return
 
@@ -331,14 +321,15 @@ async def _fitting(case: DoctorCase, look: Look, session: Session) -> None:
         look.ok(percent)
 
 
-def _visit(record: Record, shifts: Mapping[str, list[Shift]], case: DoctorCase) -> Iterator[Visit]:
-    """An appointment of a vet with hours, if it took place within a year or is to."""
-    if record["scheduledAt"] and record["status"] not in ("CANCELLED", "NO_SHOW"):
-        begins, now = datetime.fromisoformat(record["scheduledAt"]), case.examination.now
-        if now - AGO < begins < now + AHEAD and (theirs := shifts.get(record["vetId"])):
-            ends = datetime.fromisoformat(record["endTime"] or record["scheduledAt"])
-            wall = begins.astimezone(case.core.diary.zone)
-            yield theirs, wall, wall + max(ends - begins, timedelta())
+def _visits(
+    case: DoctorCase, since: datetime, until: datetime, but: Set[str | None]
+) -> Iterator[tuple[Record, datetime]]:
+    """The appointments that begin between, but those of some statuses; in UTC."""
+    for record in chain.from_iterable(pages(case, "appointments")):
+        if record["scheduledAt"] and record["status"] not in but:
+            begins = datetime.fromisoformat(record["scheduledAt"]).astimezone(UTC)
+            if since < begins < until:
+                yield record, begins
 
 
 def _within(shifts: list[Shift], begins: datetime, ends: datetime) -> bool:

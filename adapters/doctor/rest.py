@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import jmespath
 
 from adapters.base import AdapterError, Draft, Filter, NotFound
-from adapters.doctor import left_out, surveyed
+from adapters.doctor import surveyed
 from adapters.doctor.case import (
     DoctorCase,
     Look,
@@ -31,7 +31,7 @@ from adapters.doctor.case import (
 )
 from adapters.doctor.diary import diary
 from adapters.doctor.values import links, newest, values
-from adapters.examination import Examination, Finding, LeftOut, Survey, Verdict
+from adapters.examination import Examination, Finding, Survey, Verdict
 from adapters.mapping.checker import SEARCH, parts
 from adapters.mapping.models import CallMap, FilterParameter, ListCall, Paging, ResourceMap
 from adapters.mapping.paths import plain_steps
@@ -127,6 +127,7 @@ class RestCase(DoctorCase):
         "is it the record's own id? or the list gives rows again, from page to page",
     )
     adapter: RestAdapter
+    session: RestSession
 
     def __init__(self, adapter: RestAdapter, examination: Examination) -> None:
         super().__init__(examination)
@@ -155,7 +156,7 @@ class RestCase(DoctorCase):
         rows = self.adapter.readers[resource].rows
         return next((own for each, _, own in rows.lists if each == inner), rows)
 
-    def batches(self, session: Any, name: str) -> Iterator[list[RowTaken]]:
+    def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """A row of a list is told by its record's public id."""
         resource, _, _ = name.partition(".")
         rows = self.adapter.readers[resource].rows
@@ -173,7 +174,7 @@ class RestCase(DoctorCase):
                 return found or []
         return None
 
-    def misfits(self, look: Look, session: Any, name: str) -> None:
+    def misfits(self, look: Look, name: str) -> None:
         resource, _, inner = name.partition(".")
         raws, text, place = self.raws[resource], "are no objects", ["list", "items"]
         odd = [raw for raw in raws if not isinstance(raw, dict)]
@@ -184,12 +185,10 @@ class RestCase(DoctorCase):
             text = f"{counted(len(odd), 'record')} of {len(raws):,} {text}"
             look.failed(text, *place, check="rows")
 
-    def has_rows(self, session: Any, resource: str) -> bool:
+    def has_rows(self, resource: str) -> bool:
         return bool(self.raws[resource])
 
-    async def missing(
-        self, session: Any, target: str, ids: set[str]
-    ) -> tuple[set[str], set[str], set[str]]:
+    async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         """A few that are not known yet are asked for."""
         if target not in self.raws:
             return set(), set(), set()
@@ -248,10 +247,16 @@ def _looks(case: RestCase) -> Iterator[Look]:
 
 async def survey(adapter: RestAdapter) -> Survey:
     """Returns the members of a sample of records that no field is made of; AdapterErrors."""
-    return surveyed(adapter.core, [omission async for omission in _omissions(adapter)])
+    found = []
+    for name, reader in adapter.readers.items():
+        ways, names = _read_in(name, adapter.core.mapping.resources[name])
+        unused = dict.fromkeys(_unused(await reader.sample(SAMPLE), (), ways, names))
+        place = ("resources", name)
+        found.append((place, f"the records of {name}", [*unused][:MOST_NAMES]))
+    return surveyed(adapter.core, found)
 
 
-async def _login(case: RestCase, look: Look, _: RestSession) -> None:
+async def _login(case: RestCase, look: Look) -> None:
     """The first call, where the mapping has one for it."""
     call = case.core.mapping.backend.login
     if call is None:
@@ -266,7 +271,7 @@ async def _login(case: RestCase, look: Look, _: RestSession) -> None:
         look.ok(f"it lets us in; a token is good for {lives:g} s{also}")
 
 
-async def _answers(reader: ResourceCalls, case: RestCase, look: Look, _: RestSession) -> None:
+async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
     """Whether the list answers, and the calls for some of its records by their ids."""
     mapped = case.core.mapping.resources[reader.name]
     call, one = mapped.list_, mapped.one
@@ -303,14 +308,14 @@ def label_of(call: CallMap) -> str:
     return f"{call.method.upper()} {call.path}"
 
 
-async def _clock(case: RestCase, look: Look, _: RestSession) -> None:
+async def _clock(case: RestCase, look: Look) -> None:
     if case.client.apart is not None:
         clock_judged(look, case.client.apart)
     else:
         look.ok("the backend does not say what time it has")
 
 
-async def _clash(case: RestCase, look: Look, _: RestSession) -> None:
+async def _clash(case: RestCase, look: Look) -> None:
     """What keeps two bookings from one time, or shows that one was made."""
     mapped, rules = case.core.mapping.booking, case.core.mapping.backend.errors
     is_told = {
@@ -325,7 +330,7 @@ async def _clash(case: RestCase, look: Look, _: RestSession) -> None:
         look.ok("checked before and after; a clash is refused or withdrawn, a lost booking found")
 
 
-async def _lookup(case: RestCase, look: Look, session: RestSession) -> None:
+async def _lookup(case: RestCase, look: Look) -> None:
     """Looks for a booking like one of the appointments, with a reference that none has."""
     needed = ("patientId", "vetId", "scheduledAt")
     records = case.samples.get("appointments", ())
@@ -345,21 +350,21 @@ async def _lookup(case: RestCase, look: Look, session: RestSession) -> None:
         reference=NOBODYS,
     )
     try:
-        await case.core.bookings.find(session, draft, case.examination.now)
+        await case.core.bookings.find(case.session, draft, case.examination.now)
     except AdapterError as error:
         look.failed(short(error), "get")
     else:
         look.ok("the call that looks for a booking answers")
 
 
-async def _rehearsal(_: RestCase, look: Look, __: RestSession) -> None:
+async def _rehearsal(_: RestCase, look: Look) -> None:
     """Why none is made."""
     text = "no booking was made: over HTTP there are no transactions, so none could be undone"
     remedy = "make one through the gateway on a test account, and cancel it at the desk"
     look.warning(text, remedy=remedy)
 
 
-async def _renewal(case: RestCase, look: Look, _: RestSession) -> None:
+async def _renewal(case: RestCase, look: Look) -> None:
     """How often we had to prove ourselves, when all else has been asked."""
     call = case.core.mapping.backend.login
     if call is None:
@@ -377,7 +382,7 @@ async def _renewal(case: RestCase, look: Look, _: RestSession) -> None:
         look.ok(text)
 
 
-async def _speed(case: RestCase, look: Look, _: RestSession) -> None:
+async def _speed(case: RestCase, look: Look) -> None:
     """How long all that was asked took."""
     # the slowest call of each label, the slowest first
     slowest: dict[str, float] = {}
@@ -398,7 +403,7 @@ async def _speed(case: RestCase, look: Look, _: RestSession) -> None:
         look.ok(text, seconds=took)
 
 
-async def _paths(case: RestCase, look: Look, _: RestSession) -> None:
+async def _paths(case: RestCase, look: Look) -> None:
     """Whether each path of the mapping leads to something in what the backend gives."""
     count = 0
     for name, raws in case.raws.items():
@@ -409,16 +414,6 @@ async def _paths(case: RestCase, look: Look, _: RestSession) -> None:
     if not look.findings:
         many = counted(sum(map(len, case.raws.values())), "record")
         look.ok(f"all {count} paths lead somewhere in {many}")
-
-
-async def _omissions(adapter: RestAdapter) -> AsyncIterator[LeftOut]:
-    """Members of the records of a sample of which no field is made; AdapterErrors."""
-    for name, reader in adapter.readers.items():
-        ways, names = _read_in(name, adapter.core.mapping.resources[name])
-        rows = await reader.sample(SAMPLE)
-        if unused := dict.fromkeys(_unused(rows, (), ways, names)):
-            source = f"the records of {name}"
-            yield left_out(adapter.core, source, [*unused][:MOST_NAMES], "resources", name)
 
 
 def _read_in(name: str, resource: ResourceMap) -> tuple[set[Way], set[str]]:
@@ -462,22 +457,12 @@ def _unused(value: Any, way: Way, ways: set[Way], names: set[str]) -> Iterator[s
             yield ".".join(here)
 
 
-class PageGiven(NamedTuple):
-    """A page that the backend gave: how it was asked for, and a mark for each row."""
-
-    params: Params
-    link: str | None
-    marks: list[str]
-
-
-async def _pages(
-    reader: ResourceCalls, call: ListCall, case: RestCase, look: Look, _: RestSession
-) -> None:
+async def _pages(reader: ResourceCalls, call: ListCall, case: RestCase, look: Look) -> None:
     if call.page is not None and (listing := reader.listing()):
         pager, ask = listing
-        first, *second = await _first_two(pager, ask, call.page)
-        _compared(look, call.page, first, second[0].marks if second else [])
-        if pager.marks(pager.rows(await ask(first.params, first.link))) != first.marks:
+        asked, marks = await _first_two(pager, ask, call.page)
+        _compared(look, call.page, asked[0], *marks)
+        if pager.marks(pager.rows(await ask(*asked))) != marks[0]:
             text = "the first page, asked for again, has other rows or another order"
             remedy = "is there a parameter that sorts? write it under `query`"
             look.warning(text, remedy=remedy)
@@ -494,25 +479,30 @@ async def _pages(
         look.warning(text, seconds=seconds)
 
 
-async def _first_two(pager: Pager, ask: Ask, page: Paging) -> list[PageGiven]:
-    """The first page, and the second where there is one."""
-    given: list[PageGiven] = []
+async def _first_two(
+    pager: Pager, ask: Ask, page: Paging
+) -> tuple[tuple[Params, str | None], list[list[str]]]:
+    """How the first page is asked for, and a mark for each row of it and of the second, if any."""
+    asked: list[tuple[Params, str | None]] = []
+    marks: list[list[str]] = []
 
     async def noted(params: Params, link: str | None) -> Answer:
         answer = await ask(params, link)
-        given.append(PageGiven(params, link, pager.marks(pager.rows(answer))))
+        asked.append((params, link))
+        marks.append(pager.marks(pager.rows(answer)))
         return answer
 
     async with aclosing(pager.batches(noted, None, page.most)) as batches:
         async for batch in batches:
-            if batch.last or len(given) > 1:
+            if batch.last or len(marks) > 1:
                 break
-    return given[:2]
+    return asked[0], marks[:2]
 
 
-def _compared(look: Look, page: Paging, given: PageGiven, second: list[str]) -> None:
+def _compared(
+    look: Look, page: Paging, params: Params, first: list[str], second: Sequence[str] = ()
+) -> None:
     """Tells of rows that come again on the second page, and of pages of another size."""
-    first = given.marks
     # by offset the second page begins with the row that was read last
     expected = set(first[-1:]) if page.by == "offset" else set()
     if again := (set(first) & set(second)) - expected:
@@ -521,7 +511,7 @@ def _compared(look: Look, page: Paging, given: PageGiven, second: list[str]) -> 
         remedy = f"does the backend know {known}? and does it sort the rows?"
         look.failed(text, "page", "by", remedy=remedy)
     size = page.limit or page.size
-    wanted = dict(given.params).get(size) if size else None
+    wanted = dict(params).get(size) if size else None
     if wanted is None:
         return
     asked = f"though {wanted} were asked for"
@@ -549,12 +539,7 @@ def _filters(case: RestCase) -> Iterator[Look]:
 
 
 async def _filter(
-    reader: ResourceCalls,
-    field: str,
-    by: FilterParameter,
-    case: RestCase,
-    look: Look,
-    _: RestSession,
+    reader: ResourceCalls, field: str, by: FilterParameter, case: RestCase, look: Look
 ) -> None:
     wanted = _wanted(case, reader.name, field, by)
     if wanted is None:

@@ -6,7 +6,7 @@ They are counted one by one, whichever way they were fetched.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -25,7 +25,6 @@ from adapters.doctor.case import (
 )
 from adapters.examination import Verdict
 from adapters.mapped.records import RowValue
-from adapters.mapped.session import Session
 from adapters.values.convert import UnknownCode, Unreadable, plain
 from adapters.values.times import UtcTime
 from adapters.values.wall_clock import ZERO_DATES
@@ -169,12 +168,12 @@ def tally_of(case: DoctorCase, name: str) -> RowTally:
     return RowTally(rows.names, fields)
 
 
-def pages(case: DoctorCase, session: Session, name: str) -> Iterator[list[Record]]:
+def pages(case: DoctorCase, name: str) -> Iterator[list[Record]]:
     """Yields the records that are looked at; where all are, they are read again, page by page."""
     if case.examination.rows is not None:
         yield case.samples.get(name, [])
     elif name in case.samples:
-        yield from map(tally_of(case, name).take, case.batches(session, name))
+        yield from map(tally_of(case, name).take, case.batches(name))
 
 
 def values(case: DoctorCase) -> Iterator[Look]:
@@ -186,20 +185,20 @@ def values(case: DoctorCase) -> Iterator[Look]:
             yield case.look("values", f"{name}.{inner}", _rows, "resources", name, "lists", inner)
 
 
-async def _rows(case: DoctorCase, look: Look, session: Session) -> None:
+async def _rows(case: DoctorCase, look: Look) -> None:
     name = look.subject
     resource, _, inner = name.partition(".")
     tally, sample = tally_of(case, name), list[Record]()
-    for batch in case.batches(session, name):
+    for batch in case.batches(name):
         sample += tally.take(batch)
         del sample[case.kept : -case.kept]
     case.samples[name] = sample
     if not inner:
         _keys(case, look, tally)
-    case.misfits(look, session, name)
+    case.misfits(look, name)
     if not tally.count:
         at = case.rows_in[bool(inner)]
-        if inner or not case.has_rows(session, resource):
+        if inner or not case.has_rows(resource):
             look.warning(f"no row: is `{at}` right, or is there nothing yet?", at, check="rows")
         else:
             text = "0 records, though there are rows: is `where` right?"
@@ -234,7 +233,8 @@ def fields_judged(look: Look, tallies: Mapping[str, FieldTally], count: int) -> 
     """Says what is to be said of the fields of `count` rows; whether there was anything."""
     before = len(look.findings)
     for name, tally in tallies.items():
-        part = look.inside("fields", name)
+        place = (*look.place, "fields", name)
+        part = replace(look, subject=f"{look.subject}.{name}", place=place)
         if tally.codes:
             _unknown(part, tally)
         if tally.unreadable:
@@ -305,13 +305,11 @@ class Leads:
     ids: list[str] = field(default_factory=list)
 
 
-async def _links(
-    sample: str, name: str, target: str, case: DoctorCase, look: Look, session: Session
-) -> None:
+async def _links(sample: str, name: str, target: str, case: DoctorCase, look: Look) -> None:
     leads = Leads()
-    for page in pages(case, session, sample):
+    for page in pages(case, sample):
         given = {record[name] for record in page if record.get(name)}
-        looked_for, gone, hidden = await case.missing(session, target, given)
+        looked_for, gone, hidden = await case.missing(target, given)
         named = [(record[name], record.get("id")) for record in page if record.get(name)]
         lost = [shown for to, shown in named if to in gone]
         leads.count += sum(to in looked_for for to, _ in named)
@@ -350,9 +348,9 @@ def newest(case: DoctorCase) -> Iterator[Look]:
                 yield case.look("clock", f"{resource}.{name}", run, *place)
 
 
-async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look, session: Session) -> None:
+async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look) -> None:
     now, count, ahead, ids = case.examination.now, 0, list[timedelta](), list[str]()
-    for record in chain.from_iterable(pages(case, session, str(look.place[1]))):
+    for record in chain.from_iterable(pages(case, str(look.place[1]))):
         if record[name]:
             count += 1
             further = datetime.fromisoformat(record[name]) - now

@@ -5,6 +5,7 @@ what leads where, the diary, clocks, plans, and a booking that is undone.
 """
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 from adapters.doctor import surveyed
 from adapters.doctor.case import Look, examined
@@ -31,7 +32,7 @@ def _looks(case: SqlCase) -> Iterator[Look]:
     yield from newest(case)
     yield from plans(case)
     if case.examination.booking:
-        yield rehearsal(case)
+        yield replace(case.look("booking", "rehearsal", rehearsal), alone=True)
 
 
 async def survey(adapter: SqlAdapter) -> Survey:

@@ -48,8 +48,8 @@ def account(case: SqlCase) -> Iterator[Look]:
         place = ("booking", "steps", number)
         if case.is_lost(*place):
             continue
-        run = partial(_may_write if write.table else _may_count, write)
-        yield case.look("rights", write.table or write.sequence or "", run, *place)
+        name = write.table or write.sequence or ""
+        yield case.look("rights", name, partial(_may_write, write), *place)
         if write.counter is not None and not NAMED(write.where or ""):
             yield case.look("booking", write.counter, partial(_one_counter, write), *place)
     for name in booking.without_transactions:
@@ -59,49 +59,49 @@ def account(case: SqlCase) -> Iterator[Look]:
         yield look
 
 
-async def _too_much(case: SqlCase, look: Look, session: SqlSession) -> None:
-    for sentence in case.speech.rights(session.connection):
+async def _too_much(case: SqlCase, look: Look) -> None:
+    for sentence in case.speech.rights(case.session.connection):
         look.warning(f"{sentence}, which it does not need", remedy=_GRANTS)
     if not look.findings:
         look.ok("it may do no more than it needs")
 
 
-async def _may_write(write: StepMap, case: SqlCase, look: Look, session: SqlSession) -> None:
-    """The whole statement is explained: some rights are only looked at for all its columns."""
+async def _may_write(write: StepMap, case: SqlCase, look: Look) -> None:
+    for what, grant in _denied(write, case, case.session.connection):
+        look.failed(f"the account may not {what}", remedy=f"GRANT {grant}")
+        return
+    what = "insert into" if write.insert else "update" if write.table else "use"
+    look.ok(f"the account may {what} it", place=look.place)
+
+
+def _denied(write: StepMap, case: SqlCase, connection: Connection) -> Iterator[tuple[str, str]]:
+    """What the account may not do, and the grant for it.
+
+    The whole statement is explained: some rights are only looked at for all its columns.
+    """
+    # PostgreSQL alone asks for a right to a sequence, also to the one that numbers a new row
+    asks = connection.dialect.name == "postgresql"
+    if (name := write.sequence) is not None:
+        may = func.has_sequence_privilege(quoted(connection, name), "USAGE")
+        if asks and not connection.scalar(select(may)):
+            yield f"use the sequence {name}", f"USAGE ON SEQUENCE {name}"
+        return
     columns = list(write.values) or [write.column or ""]
-    rows, connection = named_table(write.table, columns), session.connection
+    rows = named_table(write.table, columns)
     nothing: dict[str, ColumnElement[Any]] = {column: null() for column in columns}
     statement = insert(rows).values(nothing) if write.insert else update(rows).values(nothing)
-    what = "insert into" if write.insert else "update"
     try:
         case.speech.explain(connection, statement, {})
     except DBAPIError as error:
         if case.speech.kind(error) is not ErrorKind.DENIED:
             raise
-        remedy = f"GRANT {'INSERT' if write.insert else 'UPDATE'} ON {write.table}"
-        look.failed(f"the account may not {what} {write.table}", remedy=remedy)
-        return
-    # PostgreSQL alone asks for a right to the sequence that numbers a new row
-    asks = write.insert is not None and connection.dialect.name == "postgresql"
-    for column in write.keys if asks else ():
+        what, right = ("insert into", "INSERT") if write.insert else ("update", "UPDATE")
+        yield f"{what} {write.table}", f"{right} ON {write.table}"
+    for column in write.keys if write.insert and asks else ():
         given = {"name": quoted(connection, write.table), "number": column}
         if column not in write.values and connection.scalar(_SERIAL, given) is False:
-            text = f"the account may not use the sequence of {write.table}.{column}"
-            look.failed(text, remedy="GRANT USAGE ON SEQUENCE, as the page on connecting shows")
-            return
-    look.ok(f"the account may {what} it", place=look.place)
-
-
-async def _may_count(_: StepMap, __: SqlCase, look: Look, session: SqlSession) -> None:
-    name, connection = look.subject, session.connection
-    may = connection.dialect.name != "postgresql" or connection.scalar(
-        select(func.has_sequence_privilege(quoted(connection, name), "USAGE"))
-    )
-    if may:
-        look.ok("the account may use it", place=look.place)
-    else:
-        remedy = f"GRANT USAGE ON SEQUENCE {name}"
-        look.failed(f"the account may not use the sequence {name}", remedy=remedy)
+            grant = "USAGE ON SEQUENCE, as the page on connecting shows"
+            yield f"use the sequence of {write.table}.{column}", grant
 
 
 def quoted(connection: Connection, name: str) -> str:
@@ -110,11 +110,11 @@ def quoted(connection: Connection, name: str) -> str:
     return ".".join(preparer.quote(part) for part in name.split("."))
 
 
-async def _one_counter(write: StepMap, _: SqlCase, look: Look, session: SqlSession) -> None:
+async def _one_counter(write: StepMap, case: SqlCase, look: Look) -> None:
     rows = named_table(write.table, [write.column or ""])
     # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
     which = text(f"({write.where or '1 = 1'})")
-    count = session.connection.scalar(select(func.count()).select_from(rows).where(which))
+    count = case.session.connection.scalar(select(func.count()).select_from(rows).where(which))
     if count == 1:
         look.ok("its counter is one row", place=look.place)
     else:
@@ -126,14 +126,8 @@ class _Undone(Exception):
     """Raised when the booking is made, so that the engine undoes it; its argument is the record."""
 
 
-def rehearsal(case: SqlCase) -> Look:
+async def rehearsal(case: SqlCase, look: Look) -> None:
     """Tries each vet's next free time until one works; says what was written and undone."""
-    look = case.look("booking", "rehearsal", _rehearsed)
-    look.alone = True
-    return look
-
-
-async def _rehearsed(case: SqlCase, look: Look, _: None) -> None:
     if case.lost:
         look.warning("no booking was tried, as the database lacks what the mapping names")
         return
@@ -144,8 +138,7 @@ async def _rehearsed(case: SqlCase, look: Look, _: None) -> None:
         look.warning(text, "booking", "steps")
         return
     for vet in case.vets():
-        draft = await case.run(partial(_draft, case, vet))
-        if draft is not None:
+        if (draft := await case.run(partial(_draft, case, vet))) is not None:
             await _booked(case, draft, look)
         if look.findings:
             return
@@ -157,11 +150,10 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
 
     None where there is none.
     """
-    patients = case.samples.get("patients", [])[:MOST_PATIENTS]
     kind = next((each["id"] for each in case.samples.get("appointmentTypes", ())), None)
     now, diary = case.examination.now, case.core.diary
     today = now.astimezone(diary.zone).date()
-    for patient in patients:
+    for patient in case.samples.get("patients", [])[:MOST_PATIENTS]:
         with suppress(NotFound, ValueError):
             if patient.get("status") != DECEASED:
                 await session.exists("clients", patient["clientId"] or "")

@@ -97,22 +97,16 @@ def _look(
 
 
 async def _plan(
-    what: str,
-    call: Call,
-    places: Sequence[Place],
-    strict: bool,
-    case: SqlCase,
-    look: Look,
-    session: SqlSession,
+    what: str, call: Call, places: Sequence[Place], strict: bool, case: SqlCase, look: Look
 ) -> None:
-    connection, heard = session.connection, list[tuple[Executable, dict[str, Any]]]()
+    connection, heard = case.session.connection, list[tuple[Executable, dict[str, Any]]]()
 
     def hear(_: Connection, statement: Any, __: Any, parameters: Any, ___: Any) -> None:
         heard.append((statement, dict(parameters)))
 
     event.listen(connection, "before_execute", hear)
     try:
-        await call(session)
+        await call(case.session)
     finally:
         event.remove(connection, "before_execute", hear)
     for number, (statement, parameters) in enumerate(heard):
@@ -158,8 +152,8 @@ def _count(connection: Connection, table: str) -> int:
         return 0
 
 
-async def _unbounded(busy: BusyMap, _: SqlCase, look: Look, session: SqlSession) -> None:
-    count = _count(session.connection, (busy.from_ or "").split(maxsplit=1)[0])
+async def _unbounded(busy: BusyMap, case: SqlCase, look: Look) -> None:
+    count = _count(case.session.connection, (busy.from_ or "").split(maxsplit=1)[0])
     if count > BIG:
         rows = counted(min(count, HUGE), "row")
         text = f"it holds {rows} or more, and says nowhere how long one can last"

@@ -41,6 +41,7 @@ class SqlCase(DoctorCase):
         " not a join",
     )
     adapter: SqlAdapter
+    session: SqlSession
 
     def __init__(self, adapter: SqlAdapter, examination: Examination) -> None:
         super().__init__(examination)
@@ -62,7 +63,7 @@ class SqlCase(DoctorCase):
         reader = self.adapter.readers[resource]
         return next((own.table for own in reader.children if own.name == inner), reader.table)
 
-    def batches(self, session: Any, name: str) -> Iterator[list[RowTaken]]:
+    def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """Behind the fields of a list's row stands the key of its parent."""
         mapped, table, of = self.mapped(name), self.rows(name), self.rows(name.partition(".")[0])
         selected, most, count = table.selected(), self.examination.rows, 0
@@ -80,46 +81,41 @@ class SqlCase(DoctorCase):
                     owner = of.ids.referred(parent.take(row, table.width)) or NO_PARENT
             return RowTaken(row, table.id_of(row), Columns.spelling(table.key_in(row)), owner)
 
-        for found in pages(session.connection, statement, table, most=most):
+        for found in pages(self.session.connection, statement, table, most=most):
             count += len(found)
             yield list(map(taken, found))
         if most is None or count < most:
             self.whole.add(name)
 
-    def misfits(self, look: Look, session: Any, name: str) -> None:
+    def misfits(self, look: Look, name: str) -> None:
         resource, _, inner = name.partition(".")
         if not inner:
             keyless = self.adapter.readers[resource].keyless.limit(MOST_BLANK).subquery()
-            blank = session.connection.scalar(select(func.count()).select_from(keyless))
+            blank = self.session.connection.scalar(select(func.count()).select_from(keyless))
             if blank:
                 text = f"{counted(int(blank), 'row')} without a key: they are never shown"
                 look.warning(text, "key", check="rows")
 
-    def has_rows(self, session: Any, resource: str) -> bool:
+    def has_rows(self, resource: str) -> bool:
         bare = self.core.mapping.resources[resource].model_copy(update={"where": None})
-        found = session.connection.execute(rows_of(bare, sql("1")).limit(1))
+        found = self.session.connection.execute(rows_of(bare, sql("1")).limit(1))
         return found.first() is not None
 
-    async def missing(
-        self, session: Any, target: str, ids: set[str]
-    ) -> tuple[set[str], set[str], set[str]]:
+    async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         mapped = self.core.mapping.resources[target]
         bare = mapped.model_copy(update={"where": None})
-        unseen = ids - self._existing(session.connection, target, mapped, sorted(ids))
-        gone = unseen - self._existing(session.connection, target, bare, sorted(unseen))
+        unseen = ids - self._existing(target, mapped, sorted(ids))
+        gone = unseen - self._existing(target, bare, sorted(unseen))
         return ids, gone, unseen - gone
 
-    def _existing(
-        self, connection: Connection, target: str, mapped: ResourceMap, ids: Sequence[str]
-    ) -> set[str | None]:
-        reader = self.adapter.readers[target]
+    def _existing(self, target: str, mapped: ResourceMap, ids: Sequence[str]) -> set[str | None]:
+        reader, found = self.adapter.readers[target], set[str | None]()
         key = reader.table.key
         statement = rows_of(mapped, *key.labelled("row_key"))
-        found = set()
         for first in range(0, len(ids), AT_ONCE):
             keys = [raw for each in ids[first : first + AT_ONCE] for raw in reader.spellings(each)]
-            for row in connection.execute(statement.where(key.among(keys))):
-                found.add(reader.table.id_of(row))
+            rows = self.session.connection.execute(statement.where(key.among(keys)))
+            found.update(map(reader.table.id_of, rows))
         return found
 
 

@@ -9,14 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from adapters.doctor import left_out
 from adapters.doctor.case import Look, clock_judged, texts_in
 from adapters.doctor.sql.rows import SqlCase
 from adapters.documents.document import Place
-from adapters.examination import LeftOut, Verdict
+from adapters.examination import Verdict
 from adapters.mapped.adapter import Core
 from adapters.mapping.models import ListMap, ResourceMap
-from adapters.sql.adapter import SqlSession
 from adapters.sql.checks import SchemaMismatch, checks_of, cut_short, mismatches_in
 
 _IN_SQLITE = text(
@@ -61,11 +59,11 @@ _GROUPS = ("resources", "fields", "lists")
 KnownColumns = dict[str, list[str]]
 
 
-async def names(case: SqlCase, look: Look, session: SqlSession) -> None:
+async def names(case: SqlCase, look: Look) -> None:
     """Whether the database has every table and column, and which names are near."""
     mapping, ids = case.core.mapping, case.adapter.converters.ids
-    faults = list(mismatches_in(session.connection, mapping, case.speech, ids))
-    known = _columns(session.connection) if faults else {}
+    faults = list(mismatches_in(case.session.connection, mapping, case.speech, ids))
+    known = _columns(case.session.connection) if faults else {}
     for fault in faults:
         # what of the mapping cannot be read without it
         rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
@@ -135,9 +133,9 @@ def _near(word: str, known: KnownColumns, part: str, kind: str) -> list[str]:
     return [f"{alias}.{name}" for name in close] if alias and kind == "column" else close
 
 
-async def clock(case: SqlCase, look: Look, session: SqlSession) -> None:
+async def clock(case: SqlCase, look: Look) -> None:
     """The database's clock and zone beside this machine's and the clinic's."""
-    shown, here = case.speech.clock(session.connection), datetime.now(UTC)
+    shown, here = case.speech.clock(case.session.connection), datetime.now(UTC)
     utc, local = datetime.fromisoformat(shown.utc[:19]), datetime.fromisoformat(shown.local[:19])
     clinic = here.astimezone(case.core.diary.zone).replace(tzinfo=None)
     text = "; the database uses this machine's zone"
@@ -151,7 +149,7 @@ async def clock(case: SqlCase, look: Look, session: SqlSession) -> None:
     clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
 
 
-def omissions(connection: Connection, core: Core) -> Iterator[LeftOut]:
+def omissions(connection: Connection, core: Core) -> Iterator[tuple[Place, str, list[str]]]:
     """The columns of the tables that resources name, of which no field is made."""
     for name, columns in _columns(connection).items():
         table, readers, used = name.lower().rpartition(".")[2], list[str](), set[str]()
@@ -160,8 +158,8 @@ def omissions(connection: Connection, core: Core) -> Iterator[LeftOut]:
                 readers.append(resource)
                 used |= found
         left = [column for column in columns if column.lower() not in used]
-        if readers and left:
-            yield left_out(core, f"the table {name}", left, "resources", readers[0], "from")
+        if readers:
+            yield ("resources", readers[0], "from"), f"the table {name}", left
 
 
 def _used(resource: ResourceMap, table: str) -> set[str] | None:
