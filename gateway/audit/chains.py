@@ -95,17 +95,12 @@ def named_place(folder: Path, state: str | None = None) -> str:
 
 def is_open(path: Path) -> bool:
     """Whether a process still writes to the file."""
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        # shared: two who ask at once do not take each other for one that writes
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(file)
+    with suppress(OSError), path.open("rb") as file:
+        try:
+            # shared: two who ask at once do not take each other for one that writes
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
     return False
 
 

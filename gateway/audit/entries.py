@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -230,11 +231,9 @@ def _add_secret(
     """A new secret before those; a file that must be new has nothing that it is `like`."""
     new = AuditSecret(secrets.token_bytes(32))
     text = state_line(state) + "".join(f"{each.value.hex()}\n" for each in (new, *known))
+    write = write_new if like is None else partial(replace_text, like=like)
     try:
-        if like is None:
-            write_new(path, text)
-        else:
-            replace_text(path, text, like=like)
+        write(path, text)
     except FileExistsError:
         raise
     except OSError as error:

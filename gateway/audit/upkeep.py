@@ -14,7 +14,6 @@ from itertools import takewhile
 from gateway.audit.chains import (
     Chains,
     DayFile,
-    Known,
     audit_folder,
     files_by_chain,
     is_open,
@@ -123,16 +122,19 @@ class Upkeep(Periodic):
             old = list(takewhile(lambda file: file.day < before and not is_open(file.path), own))
             if not old:
                 continue
+            walk = Walk(self._folder, known[name], secrets, rest) if name in known else None
             try:
-                await self._tell_dropped(known.get(name), old, secrets, whole=old == own)
+                await asyncio.to_thread(_check, walk, old, whole=old == own)
             except (BrokenChain, FileNotFoundError) as error:
                 now = {chain.id: chain.base for chain in await self._chains.known()}.get(name)
                 # unless another process has just dropped what was being read
-                was = known[name].base if name in known else None
+                was = walk and walk.known.base
                 if now == was and name not in self._told:
                     self._told.add(name)
                     self.events.report("audit_days_kept", said=str(error))
                 continue
+            if walk is not None and walk.head.seq > walk.known.base.seq:
+                await self._chains.drop(name, old[-1].day, walk.head, secrets[0])
             for file in old:
                 file.path.unlink(missing_ok=True)
             dropped += len(old)
@@ -140,33 +142,17 @@ class Upkeep(Periodic):
             sync_folder(self._folder)
         return dropped
 
-    async def _tell_dropped(
-        self,
-        known: Known | None,
-        old: Sequence[DayFile],
-        secrets: Sequence[AuditSecret],
-        *,
-        whole: bool,
-    ) -> None:
-        """Read what will be dropped, line by line: a name says nothing about what a file holds.
 
-        BrokenChain where it is not as it was written. A chain that the store does not know has
-        nobody to tell.
-        """
-        if known is None:
-            await asyncio.to_thread(_check_begins, old)
-            return
-        walk = Walk(self._folder, known, secrets, rest)
-        await asyncio.to_thread(walk.follow, old, whole=whole)
-        if walk.head.seq > known.base.seq:
-            await self._chains.drop(known.id, old[-1].day, walk.head, secrets[0])
+def _check(walk: Walk | None, files: Sequence[DayFile], *, whole: bool) -> None:
+    """Read what will be dropped, line by line: a name says nothing about what a file holds.
 
-
-def _check_begins(files: Sequence[DayFile]) -> None:
-    """BrokenChain where one does not begin as the file of its day and chain, unverified.
-
-    An empty one says nothing.
+    BrokenChain where it is not as it was written. Of a chain that the store does not know, which
+    has no `walk`, it is where a file does not begin as that of its day and chain, unverified; an
+    empty one says nothing.
     """
+    if walk is not None:
+        walk.follow(files, whole=whole)
+        return
     for file in files:
         with file.path.open("rb") as lines:
             first = lines.readline()
