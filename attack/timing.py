@@ -12,7 +12,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -26,7 +26,7 @@ from gateway.contract.errors import KeyInvalid
 from gateway.keys.key import Key
 from gateway.keys.ring import KeyRing
 from gateway.keys.secret import digest, hint, mint
-from gateway.keys.store import KeyChange, KnownSecret
+from gateway.keys.store import KeyAndSecrets, KnownSecret
 from gateway.pipeline.steps import authenticate
 
 PAIRS = int(os.environ.get("TIMING_PAIRS", "20000"))
@@ -183,10 +183,9 @@ def ring_of(secrets: Mapping[str, tuple[str, ...]], now: datetime) -> KeyRing:
     kept.append((key("revoked", revoked_at=now), secrets["revoked"][0]))
     kept.append((key("expired", expires_at=now), secrets["expired"][0]))
     kept.append((key("elsewhere", networks=(NETWORK,)), secrets["elsewhere"][0]))
-    changes = [
-        KeyChange(each.id, each, (KnownSecret(hint(secret), digest(secret)),))
-        for each, secret in kept
-    ]
+    changes = {
+        each.id: (each, (KnownSecret(hint(secret), digest(secret)),)) for each, secret in kept
+    }
     ring = KeyRing(_Kept(changes), None)  # type: ignore[arg-type]  # nothing is told here
     asyncio.run(ring.refresh())
     return ring
@@ -196,9 +195,9 @@ def ring_of(secrets: Mapping[str, tuple[str, ...]], now: datetime) -> KeyRing:
 class _Kept:
     """As much of a store as a ring reads."""
 
-    rows: Sequence[KeyChange]
+    rows: Mapping[str, KeyAndSecrets]
 
-    async def changes(self, since: int) -> tuple[int, Sequence[KeyChange]]:
+    async def changes(self, since: int) -> tuple[int, Mapping[str, KeyAndSecrets]]:
         return 1, self.rows
 
 

@@ -116,16 +116,17 @@ class KeyBook:
                 self._listed.clear()
                 self._odd.clear()
                 revision, changed = await self._store.changes(-1)
-            for change in changed:
-                self._odd.discard(change.id)
-                self._listed.pop(change.id, None)
-                if change.key is None:
-                    self._odd.add(change.id)
+            for key_id, held in changed.items():
+                self._odd.discard(key_id)
+                self._listed.pop(key_id, None)
+                if held is None:
+                    self._odd.add(key_id)
                 else:
-                    key, hints = change.key, [secret.hint for secret in change.secrets]
+                    key, secrets = held
+                    hints = [secret.hint for secret in secrets]
                     texts = (key.name, key.contact or "", key.id, *hints)
-                    self._searched[change.id] = "\n".join(texts).casefold()
-                    self._listed[change.id] = Listed(key, change.secrets)
+                    self._searched[key_id] = "\n".join(texts).casefold()
+                    self._listed[key_id] = Listed(key, secrets)
             self._revision = revision
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from gateway.background import JUMP, Periodic, ended
 from gateway.events import Events
 from gateway.keys.key import Key
-from gateway.keys.store import KeyChange, KeyStore
+from gateway.keys.store import KeyAndSecrets, KeyStore
 from gateway.store.base import StoreError
 
 POLL = 0.3
@@ -193,8 +193,8 @@ class KeyRing:
                 self._entries.clear()
                 self._digests.clear()
                 self._former.clear()
-            for change in changed:
-                self._take(change)
+            for key_id, held in changed.items():
+                self._take(key_id, held)
             self._revision = revision
             self._read_at = began
 
@@ -228,24 +228,25 @@ class KeyRing:
             with contextlib.suppress(StoreError):
                 await write()
 
-    def _take(self, change: KeyChange) -> None:
-        key, digests = change.key, tuple(secret.digest for secret in change.secrets)
-        former = self._digests.pop(change.id, ())
+    def _take(self, key_id: str, held: KeyAndSecrets | None) -> None:
+        former = self._digests.pop(key_id, ())
         for digest in former:
             self._entries.pop(digest, None)
+        key, secrets = held or (None, ())
+        digests = tuple(secret.digest for secret in secrets)
         if key is None:
-            self.events.report("key_nonsense", key=change.id)
+            self.events.report("key_nonsense", key=key_id)
         elif key.revoked_at is not None:
             former += digests
         else:
-            self._digests[change.id] = digests
-            for secret in change.secrets:
+            self._digests[key_id] = digests
+            for secret in secrets:
                 ends = (moment or _NEVER_ENDS for moment in (secret.expires_at, key.expires_at))
                 self._entries[secret.digest] = key, min(ends)
                 self._former.pop(secret.digest, None)
         for digest in former:
             if digest not in self._entries:
-                self._former[digest] = change.id
+                self._former[digest] = key_id
                 if len(self._former) > MOST_FORMER:
                     del self._former[next(iter(self._former))]
 

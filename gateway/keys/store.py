@@ -67,15 +67,6 @@ KeyAndSecrets = tuple[Key, tuple[KnownSecret, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class KeyChange:
-    """A key as it is now, with its secrets; `key` is None where what is kept makes no sense."""
-
-    id: str
-    key: Key | None
-    secrets: tuple[KnownSecret, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
     """Every key in the order of making, with its secrets; `odd` are the ids that make no sense."""
 
@@ -150,8 +141,8 @@ class KeyStore:
             ordered = select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
             read = await _read(connection, ordered, select(*_SECRETS))
         return Listing(
-            [(stored.key, stored.secrets) for stored in read if stored.key is not None],
-            [stored.id for stored in read if stored.key is None],
+            [held for held in read.values() if held is not None],
+            [key_id for key_id, held in read.items() if held is None],
         )
 
     async def get(self, key_id: str) -> Key:
@@ -253,12 +244,15 @@ class KeyStore:
         except (ValueError, OverflowError) as error:
             raise OddTime(self._store.place) from error
 
-    async def changes(self, since: int) -> tuple[int, Sequence[KeyChange]]:
-        """The present revision, and each key that changed after the revision `since`."""
+    async def changes(self, since: int) -> tuple[int, Mapping[str, KeyAndSecrets | None]]:
+        """The present revision, and by its id each key that changed after the revision `since`.
+
+        It is None where what is kept makes no sense.
+        """
         async with self._store.glance() as connection:
             revision = await _revision(connection)
         if revision == since:
-            return revision, []
+            return revision, {}
         async with self._store.begin() as connection:
             # what is newer than this is read with it perhaps, and then once more
             revision = await _revision(connection)
@@ -309,23 +303,25 @@ async def _next_revision(connection: AsyncConnection) -> int:
     return await _revision(connection)
 
 
-async def _read(connection: AsyncConnection, some: Any, named: Any) -> list[KeyChange]:
-    """The keys of some rows, with those secrets that are named and theirs."""
+async def _read(
+    connection: AsyncConnection, some: Any, named: Any
+) -> dict[str, KeyAndSecrets | None]:
+    """The keys of some rows, by their ids, with those secrets that are named and theirs."""
     rows = (await connection.execute(some)).all()
     held: dict[str, list[Any]] = {}
     for secret in await connection.execute(named.order_by(secrets.c.created_at)):
         held.setdefault(secret.key_id, []).append(secret)
-    return [_stored(row, held.get(row.id, ())) for row in rows]
+    return {row.id: _stored(row, held.get(row.id, ())) for row in rows}
 
 
 async def _get(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
     own = select(*_SECRETS).where(secrets.c.key_id == key_id)
     found = await _read(connection, select(*_COLUMNS).where(keys.c.id == key_id), own)
-    if not found:
+    if key_id not in found:
         raise UnknownKey(key_id)
-    if found[0].key is None:
+    if (held := found[key_id]) is None:
         raise OddKey(key_id)
-    return found[0].key, found[0].secrets
+    return held
 
 
 async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:
@@ -350,8 +346,8 @@ def row_of(key: Key) -> dict[str, Any]:
     }
 
 
-def _stored(row: Any, own: Sequence[Any]) -> KeyChange:
-    """A key of its rows; without one for what this version of the gateway can't have written."""
+def _stored(row: Any, own: Sequence[Any]) -> KeyAndSecrets | None:
+    """A key of its rows; None for what this version of the gateway can't have written."""
     try:
         known = [KnownSecret(held.hint, held.digest, read_instant(held.expires_at)) for held in own]
         values = members(row) | {"limit": row.hourly_limit}
@@ -360,7 +356,7 @@ def _stored(row: Any, own: Sequence[Any]) -> KeyChange:
         key = convert(values, Key)
         is_ours = _SCOPES.issuperset(key.scopes)
         if is_ours and all(read_network(network) == network for network in key.networks):
-            return KeyChange(row.id, key, tuple(known))
+            return key, tuple(known)
     except (MsgspecError, ValueError, TypeError):
         pass
-    return KeyChange(row.id, None)
+    return None

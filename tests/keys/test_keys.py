@@ -219,7 +219,7 @@ async def test_the_time_of_last_use_is_written_and_is_no_change_to_follow(
     ring.touch(key.id, NOW)
     await ring.save()
     assert (await keys.get(key.id)).last_used_at == NOW
-    assert await keys.changes(before) == (before, [])
+    assert await keys.changes(before) == (before, {})
 
 
 async def test_a_ring_that_follows_writes_the_times_of_last_use_now_and_then(

@@ -372,7 +372,7 @@ async def test_following_the_keys_costs_one_statement_outside_of_a_transaction(p
         engine = store.engine.sync_engine
         event.listen(engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
         for _ in range(5):
-            assert await keys.changes(revision) == (revision, [])
+            assert await keys.changes(revision) == (revision, {})
         assert len(sent) == 5
         assert all("revisions" in each for each in sent)
         async with store.glance() as connection:
