@@ -108,7 +108,7 @@ class Sparing:
     def told(self) -> Mapping[str | None, int]:
         """How many calls went without since this was asked last."""
         spared, self._spared = self._spared, Counter()
-        return +spared
+        return spared
 
 
 class Journal:

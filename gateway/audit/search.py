@@ -26,13 +26,11 @@ from gateway.audit.entries import CLOCK, AuditLine, read_line
 LEAST, MOST = 1 << 16, 1 << 18
 # Bytes that tell when a file ends.
 GLANCE = 1 << 13
-LAST_MOMENT = time_of_day.max
 # A chain has its lines in the order in which calls ended, and each tells when its call came in.
 SLACK = timedelta(minutes=10)
 # It names as many files as are written at once, and some.
 _cursor = re.compile(r"(\d{8})_(\d{8}T\d{6}\.\d{6})((?:_[0-9a-f]{12}-\d{1,15}){0,500})").fullmatch
 _CLOCK = b'"kind":"%b"' % CLOCK.encode()
-_TIME = b'"time":"'
 
 
 class Step(NamedTuple):
@@ -60,17 +58,13 @@ class Piece:
     @property
     def times(self) -> tuple[datetime | None, datetime | None]:
         """Those of the first and the last line."""
-        return _time_in(self.data[: self.data.index(b"\n")]), _time_in(self.last)
+        first = self.data[: self.data.index(b"\n")]
+        return _moment(read_line(first)), _moment(read_line(self.last))
 
 
-def _time_in(line: bytes) -> datetime | None:
-    begin = line.find(_TIME) + len(_TIME)
-    return _moment(line[begin : line.find(b'"', begin)].decode(errors="replace"))
-
-
-def _moment(text: str) -> datetime | None:
+def _moment(line: AuditLine | None) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        found = datetime.fromisoformat(line.time if line else "")
     except ValueError:
         return None
     return found if found.tzinfo is not None else None
@@ -146,7 +140,7 @@ class EntryFilter:
             before = data.rfind(b"\n", 0, match.start()) + 1
             end = data.index(b"\n", match.start()) + 1
             entry = read_line(data[before:end])
-            at = _moment(entry.time) if entry and entry.outcome and not entry.kind else None
+            at = _moment(entry) if entry and entry.outcome and not entry.kind else None
             if entry and at and self._is_meant(entry, at):
                 yield Step(at, piece.offset + end, entry)
 
@@ -261,7 +255,7 @@ def _name(file: DayFile) -> str:
 
 
 def end_of(day: date) -> datetime:
-    return datetime.combine(day, LAST_MOMENT, UTC)
+    return datetime.combine(day, time_of_day.max, UTC)
 
 
 def newest_entries(
