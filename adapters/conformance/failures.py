@@ -12,7 +12,6 @@ from adapters.base import (
     BackendNonsense,
     BackendTimeout,
     BackendUnavailable,
-    Draft,
     OutcomeUnknown,
     Watched,
 )
@@ -68,7 +67,7 @@ async def _ails(
 ) -> None:
     """While it ails every verb says so, in time and in no driver's words; then it is as before.
 
-    The `lenient` may answer with nothing.
+    The `lenient` may answer with nothing. Of the booking that failed either nothing or all is left.
     """
     draft = await probe.draft()
     known = (await probe.some("appointments", limit=1))[0]["id"]
@@ -85,7 +84,14 @@ async def _ails(
     raised = (_raised(name, ask, patience, empty=name in lenient) for name, ask in asks.items())
     for error in await asyncio.gather(*raised):
         assert "Limps" not in str(error), "an error's text quotes what was to be written"
-    await _recovers(probe, draft)
+    await probe.settled(probe.practice.mend())
+    await probe.adapter.ping()
+    assert await probe.one("clients", draft.client_id)
+    left = await probe.found(draft)
+    assert len(left) <= 1
+    assert (draft.scheduled_at in await probe.offered(draft)) is (not left)
+    made = left[0] if left else await probe.adapter.create_appointment(draft)
+    assert await probe.one("appointments", made["id"]) == made
 
 
 async def _raised(name: str, ask: Ask, patience: float, *, empty: bool) -> AdapterError | None:
@@ -103,15 +109,3 @@ async def _raised(name: str, ask: Ask, patience: float, *, empty: bool) -> Adapt
     if empty and isinstance(answer, Watched) and not answer.overwritten:
         return None
     pytest.fail(f"{name} answered {type(answer).__name__} instead of raising")
-
-
-async def _recovers(probe: Probe, draft: Draft) -> None:
-    """It answers again, and the booking that failed has left either nothing or all of itself."""
-    await probe.settled(probe.practice.mend())
-    await probe.adapter.ping()
-    assert await probe.one("clients", draft.client_id)
-    left = await probe.found(draft)
-    assert len(left) <= 1
-    assert (draft.scheduled_at in await probe.offered(draft)) is (not left)
-    made = left[0] if left else await probe.adapter.create_appointment(draft)
-    assert await probe.one("appointments", made["id"]) == made

@@ -50,24 +50,20 @@ class PagePromises:
         await probe.practice.settle()
         first = [each["id"] for each in await probe.everything("clients")]
         assert len(first) == len(there) + self.many
-        second = await self._read_while_added(probe)
-        assert len(set(second)) == len(second)
-        known = set(first)
-        assert [each for each in second if each in known] == first
-
-    async def _read_while_added(self, probe: Probe) -> list[str]:
-        """The ids of all clients; every few pages some are added before and some behind."""
-        found: list[str] = []
+        # every few pages some are added before and some behind
+        second: list[str] = []
         after, number = None, 0
         while number == 0 or after is not None:
             page = await probe.page("clients", limit=LARGEST_PAGE, after=after)
-            found += [each["id"] for each in page.records]
+            second += [each["id"] for each in page.records]
             after, number = page.after, number + 1
             if number % EVERY == 2:
                 await probe.practice.add_clients(ADDED_AT_ONCE, front=True)
                 await probe.practice.add_clients(ADDED_AT_ONCE, front=False)
             assert number * LARGEST_PAGE < 3 * self.many + 10_000, "the pages have no end"
-        return found
+        assert len(set(second)) == len(second)
+        known = set(first)
+        assert [each for each in second if each in known] == first
 
     @needs("asked")
     async def test_a_page_costs_the_same_however_many_records_it_has(self, probe: Probe) -> None:

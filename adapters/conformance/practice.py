@@ -141,7 +141,8 @@ def needs(*verbs: str) -> Callable[[F], F]:
 
 def needs_of(test: object) -> frozenset[str]:
     """What was said of it."""
-    return frozenset(getattr(test, "needs", ()))
+    found: object = getattr(test, "needs", None)
+    return found if isinstance(found, frozenset) else frozenset()
 
 
 def _lacks(verb: str) -> NotImplementedError:

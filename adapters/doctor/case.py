@@ -130,12 +130,17 @@ class DoctorCase(ABC):
         """
         return Look(self.core.document, check, subject, run and partial(run, self), place)
 
-    async def take(self, look: Look, session: Session) -> None:
+    async def take(self, look: Look) -> None:
         """Looks, from the beginning where the session had to be begun again."""
-        self.session = session
-        look.findings.clear()
-        if look.run is not None:
-            await look.run(look)
+        if (run := look.run) is None:
+            return
+
+        async def taken(session: Session) -> None:
+            self.session = session
+            look.findings.clear()
+            await run(look)
+
+        await (run(look) if look.alone else self.run(taken))
 
     def is_lost(self, *place: str | int) -> bool:
         """Whether the practice system lacks something there."""
@@ -201,8 +206,7 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
             if case.is_shut:
                 return
             try:
-                if look.run is not None:
-                    await (look.run(look) if look.alone else case.run(partial(case.take, look)))
+                await case.take(look)
             except AdapterError as error:
                 look.findings.clear()
                 look.failed(f"could not be looked at: {short(error)}")

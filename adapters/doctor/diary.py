@@ -48,8 +48,6 @@ _READINGS = (
     (0, -1, "a day earlier: weekday is 1 for Monday, and here one too low", "add 1 to weekday"),
     (0, 1, "a day later: weekday is 1 for Monday, and here one too high", "take 1 from weekday"),
 )
-# An appointment: the hours of its vet, the wall clock's time of it, and of its end.
-Visit = tuple[list[Shift], datetime, datetime]
 
 
 def diary(case: DoctorCase) -> Iterator[Look]:
@@ -280,7 +278,9 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
 
 async def _fitting(case: DoctorCase, look: Look) -> None:
     """Tells how many appointments fit into the hours of their vets, and if more would elsewhen."""
-    own, now, visits = case.core.diary, case.examination.now, list[Visit]()
+    own, now = case.core.diary, case.examination.now
+    # the hours of the vet, and an appointment's begin and end on the wall's clock
+    visits: list[tuple[list[Shift], datetime, datetime]] = []
     shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
     for record, begins in _visits(case, now - AGO, now + AHEAD, NOT_HELD):
         if theirs := shifts.get(record["vetId"]):
@@ -302,16 +302,13 @@ async def _fitting(case: DoctorCase, look: Look) -> None:
         for number, hours in enumerate(case.core.mapping.diary.hours)
         if not hours.is_rows or hours.weekday is not None
     )
-    time, weekday = ("resources", "appointments", "fields", "scheduledAt"), next(weekdays, ())
-    best, text, remedy, at = max(
-        (
-            (share(offsets, days), text, remedy, weekday if days else time)
-            for offsets, days, text, remedy in _READINGS
-            if weekday or not days
-        ),
-        key=itemgetter(0),
-    )
-    as_read = share(0, 0)
+    scheduled, weekday = ("resources", "appointments", "fields", "scheduledAt"), next(weekdays, ())
+    readings = [
+        (share(offsets, days), text, remedy, weekday if days else scheduled)
+        for offsets, days, text, remedy in _READINGS
+        if weekday or not days
+    ]
+    as_read, (best, text, remedy, at) = share(0, 0), max(readings, key=itemgetter(0))
     percent = f"{as_read:.0%} of {len(visits):,} appointments lie within working hours"
     if best >= as_read + BETTER and best > FEW:
         look.failed(f"{percent}, and {best:.0%} would {text}", place=at, remedy=remedy)

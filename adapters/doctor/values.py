@@ -91,7 +91,15 @@ class FieldTally:
         except Unreadable as error:
             if shown and len(self.ids) < MOST_IDS:
                 self.ids.append(shown)
-            self._count_unread(error, code_of(self.value, row))
+            written = code_of(self.value, row)
+            if isinstance(error, UnknownCode):
+                # more different ones than could be told are no codes: they are only counted
+                self.codes[written if len(self.codes) <= MOST_CODES else ""] += 1
+                return None
+            self.unreadable += 1
+            day = written.partition(" ")[0].partition("T")[0]
+            if self.is_time and day in NO_DATES:
+                self.no_dates[day] = None
             return None
         if value is not None:
             self.first = value if self.first is None else self.first
@@ -102,16 +110,6 @@ class FieldTally:
         ):
             self.odd_days[value[:10]] += 1
         return value
-
-    def _count_unread(self, error: Unreadable, written: str) -> None:
-        if isinstance(error, UnknownCode):
-            # more different ones than could be told are no codes: they are only counted
-            self.codes[written if len(self.codes) <= MOST_CODES else ""] += 1
-            return
-        self.unreadable += 1
-        day = written.partition(" ")[0].partition("T")[0]
-        if self.is_time and day in NO_DATES:
-            self.no_dates[day] = None
 
 
 def code_of(value: RowValue, row: Any) -> str:

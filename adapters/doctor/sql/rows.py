@@ -66,16 +66,15 @@ class SqlCase(DoctorCase):
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """Behind the fields of a list's row stands the key of its parent."""
         mapped, table, of = self.mapped(name), self.rows(name), self.rows(name.partition(".")[0])
-        selected, most, count = table.selected(), self.examination.rows, 0
-        parent = Columns(mapped.parent or ()) if isinstance(mapped, ListMap) else None
-        if parent is None:
-            statement = rows_of(mapped, *selected).where(table.key.present)
-        else:
-            statement = rows_of(mapped, *selected, *parent.labelled("parent_key"))
+        parent = Columns(mapped.parent or () if isinstance(mapped, ListMap) else ())
+        statement = rows_of(mapped, *table.selected(), *parent.labelled("parent_key"))
+        if not isinstance(mapped, ListMap):
+            statement = statement.where(table.key.present)
+        most, count = self.examination.rows, 0
 
         def taken(row: Any) -> RowTaken:
             owner = None
-            if parent is not None:
+            if parent.width:
                 owner = NO_PARENT
                 with suppress(Unreadable):  # it may be spelt otherwise than the key
                     owner = of.ids.referred(parent.take(row, table.width)) or NO_PARENT
