@@ -85,8 +85,7 @@ def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> lis
             if not target.parent.exists():
                 target.parent.mkdir(mode=0o700, parents=True)
                 _give(target.parent, _account(target.parent, manifest.owner))
-            _tidy(target.parent)
-            copy_file(folder / file.file, target, _account(target.parent, manifest.owner))
+            _put_back(folder / file.file, target, _account(target.parent, manifest.owner))
             restored.append(target)
     return restored
 
@@ -121,13 +120,8 @@ async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[
         audit.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in (state, audit, state / LOCK):
             _give(path, account)
-        restored = []
-        for file, target in _targets(settings, manifest, place, dropped):
-            _tidy(target.parent)
-            if not target.exists():
-                copy_file(folder / file.file, target, account)
-                restored.append(target)
-        return restored
+        targets = _targets(settings, manifest, place, dropped)
+        return [to for file, to in targets if _put_back(folder / file.file, to, account)]
 
 
 async def _checked(settings: Settings, manifest: Manifest) -> _Destination:
@@ -207,10 +201,14 @@ def _give(path: Path, account: Account | None) -> None:
         os.chown(path, *account, follow_symlinks=False)
 
 
-def _tidy(folder: Path) -> None:
-    """What a copy left that was cut off goes. OSError."""
-    for path in folder.glob(f"*{UNDER_WAY}"):
+def _put_back(source: Path, target: Path, account: Account | None) -> bool:
+    """Whether it was missing; what a copy left there that was cut off goes. OSError."""
+    for path in target.parent.glob(f"*{UNDER_WAY}"):
         path.unlink(missing_ok=True)
+    if target.exists():
+        return False
+    copy_file(source, target, account)
+    return True
 
 
 class _NumberedDeed(DeedLine, tag=DEED, tag_field="kind", rename="camel", kw_only=True):
