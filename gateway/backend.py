@@ -20,7 +20,8 @@ from gateway.contract.fields import Field
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.contract.window import BookingWindow
-from gateway.observe.breaker import BackendTroubles
+from gateway.events import Events
+from gateway.observe.metrics import Metrics
 from gateway.policy.policy import Policy
 from gateway.sealing import StoredIds, sealing_secret
 from gateway.settings import BackendSettings, Settings, StartRefused
@@ -33,6 +34,32 @@ VERBS = tuple(name for name, member in vars(Adapter).items() if callable(member)
 LOOK_PATIENCE = 1.0
 # Seconds between two such looks.
 CHECK_EVERY = 30.0
+# The breaker's states, as its figure counts them.
+BREAKER = ("closed", "half-open", "open")
+
+
+class BackendTroubles:
+    """Says when the practice system is left alone, and when it is back.
+
+    `state` is its breaker's: `closed`, `open` or `half-open`.
+    """
+
+    def __init__(self, metrics: Metrics, events: Events) -> None:
+        self.state = "closed"
+        self.metrics = metrics
+        self._events = events
+        self._alone = False
+        metrics.ask("gateway_backend_breaker", lambda: BREAKER.index(self.state))
+
+    def changed(self, state: str) -> None:
+        """The breaker's new state; a try that fails is no news."""
+        self.state = state
+        if state == "open" and not self._alone:
+            self._alone = True
+            self._events.report("practice_left_alone")
+        elif state == "closed":
+            self._alone = False
+            self._events.report("practice_answers")
 
 
 def check_configured(settings: Settings) -> None:

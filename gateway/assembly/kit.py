@@ -16,6 +16,7 @@ from gateway.audit.journal import Journal, open_audit
 from gateway.audit.upkeep import Upkeep
 from gateway.backend import (
     BackendProbe,
+    BackendTroubles,
     booking_window,
     check_serves,
     open_backend,
@@ -28,7 +29,6 @@ from gateway.booking.times import FreeTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
 from gateway.observe.access_log import ACCESS, AccessLog
-from gateway.observe.breaker import BackendTroubles
 from gateway.observe.event_log import EventLog
 from gateway.observe.metrics import Metrics
 from gateway.observe.traces import Traces, open_traces
