@@ -140,7 +140,7 @@ class RestCase(DoctorCase):
 
     async def run(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
         """With no time for all calls together: each has its own."""
-        return await self.adapter.driver.look(flow)
+        return await self.adapter.look(flow)
 
     def readable(self) -> Iterator[str]:
         yield from self.raws

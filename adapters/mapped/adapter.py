@@ -1,8 +1,9 @@
 """A practice system behind a mapping, as an Adapter: one for all, whichever way it is asked."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from adapters.base import (
     WATCHED_IN_A_READ,
@@ -27,35 +28,6 @@ from adapters.mapping.converters import Converters
 from adapters.mapping.models import MappingFile
 
 T = TypeVar("T")
-
-
-class SystemDriver(Protocol):
-    """Runs what the core asks: each flow is a coroutine function of a session."""
-
-    @property
-    def excludes(self) -> bool:
-        """Whether `book` lets bookings and look-ups for one vet wait for one another."""
-
-    async def one(self, resource: str, public_id: str, only: Only) -> Record:
-        """One record; an id that was never made here is NotFound without a question."""
-
-    async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:
-        """Ask what only reads, within the time of so many reads."""
-
-    async def search(self, flow: Callable[[Session], Awaitable[T]]) -> T:
-        """Ask what may look at every row."""
-
-    async def book(self, flow: Callable[[Session], Awaitable[T]]) -> T:
-        """Ask what writes, or has to be certain."""
-
-    async def find(self, flow: Callable[[Session], Awaitable[T]], draft: Draft) -> T:
-        """Ask what became of a booking; OutcomeUnknown while that may still change."""
-
-    async def ping(self) -> None:
-        """Whether the practice system answers."""
-
-    async def aclose(self) -> None:
-        """Let go of every connection."""
 
 
 class PlannedReader(Protocol):
@@ -99,21 +71,50 @@ class Core:
         )
 
 
-class MappedAdapter:
-    """Reads and books as the mapping says."""
+class MappedAdapter(ABC):
+    """Reads and books as the mapping says; what is asked for is a coroutine of a session."""
 
-    def __init__(self, options: AdapterOptions, core: Core, driver: SystemDriver) -> None:
+    excludes: ClassVar[bool]
+    """Whether `book` lets bookings and look-ups for one vet wait for one another."""
+
+    def __init__(self, options: AdapterOptions, core: Core) -> None:
         self.options, self.core = options, core
-        self._driver, self._diary, self._hours = driver, core.diary, core.hours
-        self._bookings = core.bookings
+        self._diary, self._hours, self._bookings = core.diary, core.hours, core.bookings
         self._keeper = IdKeeper(dict(core.converters.tabled), options.shapes)
-        self.excludes = driver.excludes
         self.settle = 0.0 if self.excludes else float(core.mapping.booking.settle)
         self.default_length: timedelta | None = core.diary.default_length
         self.resources = frozenset(core.readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in core.readers.items()
         }
+
+    @abstractmethod
+    async def one(self, resource: str, public_id: str, only: Only) -> Record:
+        """One record; an id that was never made here is NotFound without a question."""
+
+    @abstractmethod
+    async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:
+        """Ask what only reads, within the time of so many reads."""
+
+    @abstractmethod
+    async def search(self, flow: Callable[[Session], Awaitable[T]]) -> T:
+        """Ask what may look at every row."""
+
+    @abstractmethod
+    async def book(self, flow: Callable[[Session], Awaitable[T]]) -> T:
+        """Ask what writes, or has to be certain."""
+
+    @abstractmethod
+    async def find(self, flow: Callable[[Session], Awaitable[T]], draft: Draft) -> T:
+        """Ask what became of a booking; OutcomeUnknown while that may still change."""
+
+    @abstractmethod
+    async def ping(self) -> None:
+        """Whether the practice system answers."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Let go of every connection."""
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         """By what the mapping says of the fields; the practice system is not asked."""
@@ -128,7 +129,7 @@ class MappedAdapter:
     async def read_one(self, query: Query) -> Record:
         """One record, as it was booked where it is an appointment."""
         await self._keeper.learn_query(query)
-        read = self._driver.one(query.resource, query.id, query.only)
+        read = self.one(query.resource, query.id, query.only)
         record = await self._keeper.kept(read)
         return await self._hours.told(record) if query.resource == "appointments" else record
 
@@ -137,7 +138,7 @@ class MappedAdapter:
         await self._keeper.learn_query(query)
         if query.resource == "slots":
             slots = await self._hours.read(
-                lambda known: self._driver.read(
+                lambda known: self.read(
                     lambda session: self._diary.slots(session, query.values, query.now, known)
                 )
             )
@@ -150,17 +151,13 @@ class MappedAdapter:
             return await session.page(query.resource, *given)
 
         searches = any(each.match == "search" for each in query.filters)
-        return await self._keeper.kept(
-            (self._driver.search if searches else self._driver.read)(page)
-        )
+        return await self._keeper.kept((self.search if searches else self.read)(page))
 
     async def create_appointment(self, draft: Draft) -> Record:
         """Check, write, read back and check again, one booking at a time for each vet."""
         await self._keeper.learn_draft(draft)
         booked = self._hours.book(
-            lambda known: self._driver.book(
-                lambda session: self._bookings.book(session, draft, known)
-            )
+            lambda known: self.book(lambda session: self._bookings.book(session, draft, known))
         )
         record = await self._keeper.kept(booked, is_booking=True)
         await self._hours.keep([record])
@@ -169,7 +166,7 @@ class MappedAdapter:
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Looked up when no booking for that vet is under way, so that none is certain."""
         await self._keeper.learn_draft(draft)
-        found = self._driver.find(lambda session: self._bookings.find(session, draft, since), draft)
+        found = self.find(lambda session: self._bookings.find(session, draft, since), draft)
         records = await self._keeper.kept(found)
         await self._hours.keep(records)
         return records
@@ -179,7 +176,7 @@ class MappedAdapter:
         await self._keeper.learn_all("appointments", appointments)
         reads = -(-len(appointments) // WATCHED_IN_A_READ)
         return await self._hours.read(
-            lambda known: self._driver.read(
+            lambda known: self.read(
                 lambda session: self._bookings.overwritten(session, appointments, known),
                 reads=reads,
             )
@@ -188,11 +185,3 @@ class MappedAdapter:
     async def learn(self, resource: str, public_ids: Sequence[str]) -> None:
         """Look up ids of one resource, so that they can be asked for."""
         await self._keeper.learn_all(resource, public_ids)
-
-    async def ping(self) -> None:
-        """Whether the practice system answers."""
-        await self._driver.ping()
-
-    async def aclose(self) -> None:
-        """Let go of every connection."""
-        await self._driver.aclose()

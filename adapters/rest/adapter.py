@@ -19,7 +19,7 @@ from adapters.base import (
 )
 from adapters.documents.document import Place
 from adapters.documents.problems import Found, Problem, did_you_mean, warnings_of
-from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.mapped.adapter import Core
 from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import Interval
 from adapters.mapping.loading import open_mapping
@@ -35,7 +35,7 @@ from adapters.values.convert import Unreadable
 MOST_VETS = 10
 
 
-class RestAdapter(MappedAdapter):
+class RestAdapter(RestDriver):
     """Reads and books through the calls that the mapping gives, over `client` or one of its own.
 
     ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
@@ -46,14 +46,13 @@ class RestAdapter(MappedAdapter):
         problems = [] if text is None else [Problem("backend.url", 0, 0, text)]
         mapping, document = open_mapping(options, "rest", problems)
         client = client or Client(options.url, timeout=options.timeout)
-        self.parts = parts = Components(mapping, options, client)
-        self.readers = readers = {
+        parts = Components(mapping, options, client)
+        readers = {
             name: ResourceCalls(name, resource, parts)
             for name, resource in mapping.resources.items()
         }
         core = Core(options, mapping, document, parts.converters, readers, asked_by_day=True)
-        self.driver = RestDriver(core, readers, parts, options.booking_timeout)
-        super().__init__(options, core, self.driver)
+        super().__init__(options, core, readers, parts)
 
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where a call fails; a path that leads to nothing is a warning.
@@ -79,7 +78,7 @@ class RestAdapter(MappedAdapter):
         """What the sources of the diary do not answer for any of the vets."""
         vets, found = (await self.readers["vets"].page((), MOST_VETS, None)).records, list[Found]()
         for kind in ("hours", "slots", "busy"):
-            for number, rows in enumerate(getattr(self.driver.diary, kind)):
+            for number, rows in enumerate(getattr(self.diary, kind)):
                 errors = [] if rows is None else await self._errors(kind, number, vets)
                 if errors:
                     first = self._unanswered(("diary", kind, number), "get", errors[0])
@@ -103,7 +102,7 @@ class RestAdapter(MappedAdapter):
                     await getattr(session, kind)(number, calendar if kind == "hours" else span)
 
             try:
-                await self.driver.read(ask)
+                await self.read(ask)
             except (BackendUnavailable, BackendTimeout):
                 raise
             except AdapterError as error:

@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from adapters.base import (
     AdapterError,
+    AdapterOptions,
     BackendNonsense,
     BackendTimeout,
     BackendUnavailable,
@@ -21,7 +22,7 @@ from adapters.base import (
     Page,
     Record,
 )
-from adapters.mapped.adapter import Core
+from adapters.mapped.adapter import Core, MappedAdapter
 from adapters.mapped.booked import draft_values
 from adapters.mapped.records import Endless
 from adapters.mapped.session import (
@@ -281,25 +282,23 @@ def attempt_of(draft: Draft) -> Attempt:
     return draft.vet_id, instant_text(draft.scheduled_at)
 
 
-class RestDriver:
-    """Runs what the core asks over HTTP; its locks are this process's.
+class RestDriver(MappedAdapter):
+    """Runs what the core asks over HTTP; its locks are this process's."""
 
-    `patience` is how many seconds one booking may take.
-    """
-
-    excludes = False
+    excludes: ClassVar[bool] = False
 
     def __init__(
         self,
+        options: AdapterOptions,
         core: Core,
         readers: Mapping[str, ResourceCalls],
         parts: Components,
-        patience: float,
     ) -> None:
-        self.readers, self.parts, self._patience = readers, parts, patience
+        super().__init__(options, core)
+        self.readers, self.parts = readers, parts
         self.diary = DiaryCalls(core.diary, parts)
         booking, ping, call = core.mapping.booking, core.mapping.backend.ping, parts.templates.call
-        self.appointment, self._settle = booking.appointment, booking.settle
+        self.appointment = booking.appointment
         self.steps = [
             StepCall(step, call(step, DRAFT), {n: raw_value(kept) for n, kept in step.keep.items()})
             for step in booking.steps
@@ -330,7 +329,7 @@ class RestDriver:
 
     async def book(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
         """The session keeps to the time that a booking may take."""
-        return await self._run(flow, self._patience)
+        return await self._run(flow, self.options.booking_timeout)
 
     async def look(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
         """Ask with no time for all calls together: each has its own."""
@@ -340,7 +339,7 @@ class RestDriver:
         """OutcomeUnknown while the backend may still be at work on the attempt."""
         found = await self.read(flow)
         sent = self._attempts.get(attempt_of(draft))
-        if not found and sent is not None and _now() - sent < self._settle:
+        if not found and sent is not None and _now() - sent < self.settle:
             raise OutcomeUnknown("the backend may still be at work on the booking")
         self._attempts.pop(attempt_of(draft), None)
         return found
@@ -352,7 +351,7 @@ class RestDriver:
     def remember(self, attempt: Attempt) -> None:
         """Keep that something may still come of an attempt, for as long as that may be."""
         now, sent = _now(), self._attempts.items()
-        self._attempts = {name: at for name, at in sent if now - at < self._settle}
+        self._attempts = {name: at for name, at in sent if now - at < self.settle}
         self._attempts[attempt] = now
 
     async def ping(self) -> None:

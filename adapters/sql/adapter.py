@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 from zoneinfo import ZoneInfo
@@ -40,8 +39,8 @@ from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import found_in
 from adapters.sql.columns import Columns, sql
 from adapters.sql.diary import CalendarRows, DiaryRows
-from adapters.sql.engines import Engine, open_engine, wrong_with
-from adapters.sql.engines.base import HALF, Expression
+from adapters.sql.engines import open_engine, wrong_with
+from adapters.sql.engines.base import HALF
 from adapters.sql.records import SqlReader, SqlRecords
 from adapters.values.convert import Unreadable
 
@@ -53,9 +52,9 @@ MOST_ALIKE = 50
 class SqlSession:
     """Answers by statements on one connection."""
 
-    def __init__(self, driver: "SqlDriver", connection: Connection) -> None:
-        self._driver, self.connection = driver, connection
-        self._appointments = driver.readers["appointments"]
+    def __init__(self, adapter: "SqlAdapter", connection: Connection) -> None:
+        self._adapter, self.connection = adapter, connection
+        self._appointments = adapter.readers["appointments"]
         self._vets: dict[str, Sequence[Any]] = {}
         self.progress, self._undo = BookingProgress(), Undo()
 
@@ -79,7 +78,7 @@ class SqlSession:
         return await self._records(resource).page(filters, limit, after, only)
 
     def _records(self, resource: str) -> SqlRecords:
-        return self._driver.readers[resource].at(self.connection)
+        return self._adapter.readers[resource].at(self.connection)
 
     async def pick(
         self, resource: str, public_ids: Sequence[str], names: Sequence[str]
@@ -87,7 +86,7 @@ class SqlSession:
         return await self._records(resource).pick(public_ids, names)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
-        return self._driver.diary.schedules(self.connection, self._vet(vet))
+        return self._adapter.diary.schedules(self.connection, self._vet(vet))
 
     def keys(self, vet: str) -> Sequence[str]:
         return [str(each) for each in self._vet(vet)]
@@ -95,7 +94,7 @@ class SqlSession:
     def _vet(self, vet: str) -> Sequence[Any]:
         """A vet's raw key in all its spellings."""
         if vet not in self._vets:
-            self._vets[vet] = self._driver.readers["vets"].keys_of(vet)
+            self._vets[vet] = self._adapter.readers["vets"].keys_of(vet)
         return self._vets[vet]
 
     def appointment(self, key: Any) -> str | None:
@@ -104,20 +103,20 @@ class SqlSession:
         return None
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        rows = self._driver.diary.hours[source]
+        rows = self._adapter.diary.hours[source]
         return [] if rows is None else [HoursRow(*row) for row in self._found(rows, calendar)]
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        rows = self._driver.diary.busy[source]
+        rows = self._adapter.diary.busy[source]
         return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        rows = self._driver.diary.slots[source]
+        rows = self._adapter.diary.slots[source]
         return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        key = self._driver.readers["appointmentTypes"].key_of(type_id)
-        rows = self._driver.diary.durations[source]
+        key = self._adapter.readers["appointmentTypes"].key_of(type_id)
+        rows = self._adapter.diary.durations[source]
         return [row[0] for row in self._found(rows, calendar, **rows.type.bound("type", key))]
 
     def _found(self, rows: CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:
@@ -125,7 +124,7 @@ class SqlSession:
 
     def kept(self, draft: Draft) -> Draft:
         """Its encoding may lack letters of the reason."""
-        return self._driver.writes.kept(draft)
+        return self._adapter.writes.kept(draft)
 
     async def lock(self, calendar: Calendar) -> None:
         """Held by the database until the transaction ends, whoever else asks for it.
@@ -134,11 +133,11 @@ class SqlSession:
         """
         name = f"schedule:{calendar.schedule}"
         if calendar.schedule is None:
-            is_native = self._driver.readers["vets"].is_native
+            is_native = self._adapter.readers["vets"].is_native
             key = calendar.vet if is_native else self._vet(calendar.vet)[0]
             parts = Columns.spelling(key, folded=True)
             name = "vet:" + ";".join(map(str.strip, parts))
-        self._driver.engine.speech.lock(self.connection, name)
+        self._adapter.engine.speech.lock(self.connection, name)
 
     @asynccontextmanager
     async def before_writing(self) -> AsyncIterator[None]:
@@ -150,7 +149,7 @@ class SqlSession:
         values = draft_values(draft, offer.interval)
         values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
         async with self.after_writing():
-            key = self._driver.writes.write(self.connection, values, self.progress, self._undo)
+            key = self._adapter.writes.write(self.connection, values, self.progress, self._undo)
             public_id = self._appointments.table.public_id(key)
             if public_id is None:
                 raise BackendNonsense("the new appointment has no usable id")
@@ -180,15 +179,15 @@ class SqlSession:
         self.connection.info.pop(HALF, None)
 
     async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
-        if self._driver.reference is None:
+        if self._adapter.reference is None:
             return []
         appointments = self._records("appointments")
-        return appointments.marked(self._driver.reference, draft.reference, MOST_ALIKE)
+        return appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
 
     async def left_behind(
         self, draft: Draft, interval: Interval, since: datetime
     ) -> Sequence[Record]:
-        if self._driver.reference is not None and draft.reference:
+        if self._adapter.reference is not None and draft.reference:
             return await self.carrying(draft, interval)
         wanted = [
             Filter("equals", ("vetId",), draft.vet_id),
@@ -200,17 +199,39 @@ class SqlSession:
         return (await self._records("appointments").page(wanted, MOST_ALIKE, None)).records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlDriver:
-    """Runs what the core asks inside a database: a flow in one transaction of its own."""
+class SqlAdapter(MappedAdapter):
+    """Reads and books through the statements that the mapping gives.
 
-    engine: Engine
-    readers: Mapping[str, SqlReader]
-    diary: DiaryRows
-    writes: BookingWrites
-    reference: Expression | None
+    ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
+    """
+
     # bookings and look-ups wait for one another in the database itself
     excludes: ClassVar[bool] = True
+
+    def __init__(self, options: AdapterOptions) -> None:
+        problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
+        mapping, document = open_mapping(options, "sql", problems)
+        limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
+        self.engine = open_engine(options.url, **limits)
+        speech = self.engine.speech
+        self.converters = converters = Converters(
+            ZoneInfo(mapping.zone),
+            options.secret,
+            kinds=mapping.ids,
+            table=options.ids,
+            times_as_text=speech.times_as_text,
+        )
+        self.readers: dict[str, SqlReader] = {}
+        for name, rows in mapping.resources.items():
+            plan = compile_resource(name, rows, options.shapes[name], converters)
+            self.readers[name] = SqlReader(plan, rows, options.shapes[name], options.report, speech)
+        self.writes = BookingWrites(mapping, converters)
+        shortens = self.writes.shortens_slots
+        core = Core(options, mapping, document, converters, self.readers, shortens_slots=shortens)
+        super().__init__(options, core)
+        self.diary = DiaryRows(core.diary, speech)
+        reference = mapping.booking.reference
+        self.reference = None if reference is None else sql(reference)
 
     def _work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
         """The flow as work for the engine."""
@@ -246,49 +267,12 @@ class SqlDriver:
     async def aclose(self) -> None:
         await self.engine.aclose()
 
-
-class SqlAdapter(MappedAdapter):
-    """Reads and books through the statements that the mapping gives.
-
-    ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
-    """
-
-    def __init__(self, options: AdapterOptions) -> None:
-        problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
-        mapping, document = open_mapping(options, "sql", problems)
-        limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
-        engine = open_engine(options.url, **limits)
-        speech = engine.speech
-        self.converters = converters = Converters(
-            ZoneInfo(mapping.zone),
-            options.secret,
-            kinds=mapping.ids,
-            table=options.ids,
-            times_as_text=speech.times_as_text,
-        )
-        self.readers: dict[str, SqlReader] = {}
-        for name, rows in mapping.resources.items():
-            plan = compile_resource(name, rows, options.shapes[name], converters)
-            self.readers[name] = SqlReader(plan, rows, options.shapes[name], options.report, speech)
-        writes = BookingWrites(mapping, converters)
-        shortens = writes.shortens_slots
-        core = Core(options, mapping, document, converters, self.readers, shortens_slots=shortens)
-        reference = mapping.booking.reference
-        self.driver = SqlDriver(
-            engine=engine,
-            readers=self.readers,
-            diary=DiaryRows(core.diary, speech),
-            writes=writes,
-            reference=None if reference is None else sql(reference),
-        )
-        super().__init__(options, core, self.driver)
-
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where the database lacks a table or column that the mapping names.
 
         A key of which no id can be made is a warning: other rows may have better ones.
         """
-        engine, core = self.driver.engine, self.core
+        engine, core = self.engine, self.core
         await engine.ping()  # whether anything answers is known sooner
         named = (core.mapping, core.document, engine.speech, core.converters.ids)
         found = await engine.inspect(lambda connection: list(found_in(connection, *named)))

@@ -183,7 +183,7 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
 
     def work(connection: Connection) -> Any:
         nonlocal done, also
-        session = SqlSession(case.adapter.driver, connection)
+        session = SqlSession(case.adapter, connection)
         done = session.progress
         try:
             record = complete(case.core.bookings.book(session, draft, KnownTimes()))

@@ -49,11 +49,11 @@ class SqlCase(DoctorCase):
         patience = max(least, adapter.options.timeout)
         own = replace(adapter.options, report=self.troubles.append, timeout=patience)
         self.adapter = SqlAdapter(own)
-        self.engine = self.adapter.driver.engine
+        self.engine = self.adapter.engine
         self.speech = self.engine.speech
 
     async def run(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:
-        return await self.adapter.driver.read(flow)
+        return await self.adapter.read(flow)
 
     def readable(self) -> Iterator[str]:
         return (name for name in self.adapter.readers if not self.is_lost("resources", name))

@@ -573,7 +573,7 @@ async def test_the_diary_is_read_by_its_index_and_not_whole(
 ) -> None:
     vet = run(database, "SELECT ID_VETO FROM HORAIRES LIMIT 1")[0][0]
     said: list[tuple[str, Any]] = []
-    engine = await adapter.driver.engine.read(lambda connection: connection.engine)
+    engine = await adapter.engine.read(lambda connection: connection.engine)
     event.listen(engine, "before_cursor_execute", lambda *call: said.append((call[2], call[3])))
     public = adapter.readers["vets"].table.ids.shown(vet)
     await slots(adapter, public, date(2026, 3, 9))

@@ -73,7 +73,7 @@ async def a_draft(adapter: Adapter, vet: int = 1) -> Draft:
 @contextmanager
 def before(adapter: SqlAdapter, part: str, act: Callable[[], object]) -> Iterator[list[str]]:
     """Act once, when a booking is about to run a statement with this in it; its statements."""
-    pool = adapter.driver.engine.booker._engine.sync_engine  # type: ignore[attr-defined]
+    pool = adapter.engine.booker._engine.sync_engine  # type: ignore[attr-defined]
     said: list[str] = []
 
     def look(*call: Any) -> None:
@@ -191,7 +191,7 @@ async def test_a_lock_that_is_not_to_be_had_in_time_books_nothing(
         draft = await a_draft(adapter)
         holder = made.open(tmp_path)
         begun = asyncio.Event()
-        holding = asyncio.create_task(holder.driver.engine.book(_holds(holder, made, begun)))
+        holding = asyncio.create_task(holder.engine.book(_holds(holder, made, begun)))
         await begun.wait()
         with pytest.raises(BackendUnavailable):
             await adapter.create_appointment(draft)
@@ -207,7 +207,7 @@ def _holds(
     sleep = "SELECT pg_sleep(0.8)" if made.kind == "postgresql" else "SELECT SLEEP(0.8)"
 
     def work(connection: Connection) -> None:
-        holder.driver.engine.speech.lock(connection, "vet:1")
+        holder.engine.speech.lock(connection, "vet:1")
         begun.set()
         connection.execute(text(sleep))
 

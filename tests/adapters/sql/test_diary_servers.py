@@ -261,7 +261,7 @@ async def test_a_room_by_the_number_nought_is_locked_too(
     with practice("sqlite", tmp_path, *ROOMS) as made:
         adapter = made.open(tmp_path, changed(made, *IN_ROOMS))
         locked: list[str] = []
-        speech = type(adapter.driver.engine.speech)
+        speech = type(adapter.engine.speech)
         monkeypatch.setattr(speech, "lock", lambda _self, _connection, name: locked.append(name))
         await adapter.create_appointment(await a_draft(adapter))
         assert locked == ["vet:1", "schedule:0", "schedule:7"]

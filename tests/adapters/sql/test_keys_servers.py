@@ -270,7 +270,7 @@ async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_p
             "{from: client, key: id", "{from: client, key: {source: id, as: native id}"
         )
         adapter = made.open(tmp_path, mapping)
-        speech = adapter.driver.engine.speech
+        speech = adapter.engine.speech
 
         async def looked_for(session: SqlSession) -> list[list[bool]]:
             heard: list[Any] = []
@@ -282,7 +282,7 @@ async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_p
             plans = [speech.explain(session.connection, *each) for each in heard]
             return [[step.scans for step in plan] for plan in plans]
 
-        assert await adapter.driver.read(looked_for) == [[False], [False]]
+        assert await adapter.read(looked_for) == [[False], [False]]
         await adapter.aclose()
 
 

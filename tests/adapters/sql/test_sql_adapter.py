@@ -165,7 +165,7 @@ async def test_a_page_and_a_record_cost_a_fixed_number_of_statements(
     adapter: SqlAdapter, database: Path
 ) -> None:
     said: list[str] = []
-    engine = await adapter.driver.engine.read(lambda connection: connection.engine)
+    engine = await adapter.engine.read(lambda connection: connection.engine)
     event.listen(engine, "before_cursor_execute", lambda *args: said.append(args[2]))
     wanted = {"clients": 1, "invoices": 3, "appointments": 1}
     for resource, statements in wanted.items():
@@ -371,7 +371,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 async def test_a_statement_that_takes_too_long_is_stopped(database: Path) -> None:
     adapter = connect(database, timeout=0.05)
     with pytest.raises(BackendTimeout):
-        await adapter.driver.engine.read(lambda connection: connection.exec_driver_sql(ENDLESS))
+        await adapter.engine.read(lambda connection: connection.exec_driver_sql(ENDLESS))
     await adapter.aclose()
 
 
@@ -384,16 +384,16 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
     def endless(connection: Connection) -> None:
         connection.exec_driver_sql(ENDLESS)
 
-    slow = [asyncio.create_task(adapter.driver.engine.read(endless)) for _ in range(READERS)]
+    slow = [asyncio.create_task(adapter.engine.read(endless)) for _ in range(READERS)]
     await asyncio.sleep(0)
-    adapter.driver.engine.reader._room._patience = 0.0
+    adapter.engine.reader._room._patience = 0.0
     late = [
-        asyncio.create_task(adapter.driver.engine.read(lambda _: asked.append(1)))
+        asyncio.create_task(adapter.engine.read(lambda _: asked.append(1)))
         for _ in range(MOST_WAITING)
     ]
     await asyncio.sleep(0)
     with pytest.raises(BackendUnavailable, match="too much is waiting"):
-        await adapter.driver.engine.read(lambda _: asked.append(1))
+        await adapter.engine.read(lambda _: asked.append(1))
     await adapter.ping()  # on a lane of its own
     ends = await asyncio.gather(*slow, *late, return_exceptions=True)
     await adapter.aclose()
@@ -406,7 +406,7 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
 
 async def test_no_error_quotes_a_value(adapter: SqlAdapter, database: Path) -> None:
     with pytest.raises(BackendNonsense) as raised:
-        await adapter.driver.engine.read(
+        await adapter.engine.read(
             lambda it: it.exec_driver_sql("SELECT json_extract('0612345678', '$.x[')")
         )
     assert "0612345678" not in str(raised.value)
@@ -415,7 +415,7 @@ async def test_no_error_quotes_a_value(adapter: SqlAdapter, database: Path) -> N
 
 async def test_a_reader_cannot_write(adapter: SqlAdapter) -> None:
     with pytest.raises((BackendNonsense, BackendUnavailable)):
-        await adapter.driver.engine.read(lambda it: it.exec_driver_sql("DELETE FROM RDV"))
+        await adapter.engine.read(lambda it: it.exec_driver_sql("DELETE FROM RDV"))
 
 
 async def test_reads_at_the_same_time_do_not_disturb_each_other(adapter: SqlAdapter) -> None:
