@@ -146,9 +146,10 @@ class MappedAdapter(ABC):
 
         async def page(session: Session) -> Page:
             if query.within is not None:
-                await session.exists(*query.within, query.within_only)
+                resource, public_id = query.within
+                await session.reader(resource).exists(public_id, query.within_only)
             given = (query.filters, query.limit, query.after, query.only)
-            return await session.page(query.resource, *given)
+            return await session.reader(query.resource).page(*given)
 
         searches = any(each.match == "search" for each in query.filters)
         return await self._keeper.kept((self.search if searches else self.read)(page))

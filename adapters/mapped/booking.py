@@ -54,7 +54,7 @@ class BookingFlow:
         appointment = await session.write(draft, offer)
         async with session.after_writing():
             session.progress.place = ("resources", "appointments")
-            record = await session.one("appointments", appointment)
+            record = await session.reader("appointments").one(appointment)
             record = self.hours.settled(record, offer.interval)
             wrong = await self._wrong_with(session, record, draft, offer, known)
         if wrong is not None:
@@ -66,9 +66,9 @@ class BookingFlow:
         """The free time that the draft asks for, with the vet's calendars locked for it."""
         clients, patients = (draft.only.get(name, ()) for name in ("clients", "patients"))
         _, patient, _, visit = await session.together(
-            session.exists("clients", draft.client_id, clients),
-            session.one("patients", draft.patient_id, patients),
-            session.exists("vets", draft.vet_id),
+            session.reader("clients").exists(draft.client_id, clients),
+            session.reader("patients").one(draft.patient_id, patients),
+            session.reader("vets").exists(draft.vet_id),
             self.diary.visit(session, draft.appointment_type_id),
         )
         check_patient(patient, draft)
@@ -181,8 +181,8 @@ class BookingFlow:
             return Watched()
         names = ["vetId", "scheduledAt"]
         by_type = self.asked_by_day and "appointmentTypeId" in self.fields
-        found = await session.pick(
-            "appointments", appointments, [*names, "appointmentTypeId"] if by_type else names
+        found = await session.reader("appointments").pick(
+            appointments, [*names, "appointmentTypeId"] if by_type else names
         )
         groups: dict[tuple[Any, ...], dict[str, datetime]] = defaultdict(dict)
         for appointment, values in found.items():

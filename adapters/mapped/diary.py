@@ -234,7 +234,7 @@ class Diary:
         """The free slots of a day as records."""
         vet = values["vetId"]
         _, visit = await session.together(
-            session.exists("vets", vet), self.visit(session, values.get("appointmentTypeId"))
+            session.reader("vets").exists(vet), self.visit(session, values.get("appointmentTypeId"))
         )
         # of one start the first offer counts, as in a booking
         first: dict[datetime, Interval] = {}
@@ -250,7 +250,7 @@ class Diary:
         """What a booking of that type is; without a type it has the default length."""
         if type_id is None:
             return VisitKind(None, self.default)
-        minutes = (await session.one("appointmentTypes", type_id))["durationMinutes"]
+        minutes = (await session.reader("appointmentTypes").one(type_id))["durationMinutes"]
         return VisitKind(type_id, type_lasts(minutes, self.map.duration))
 
     async def calendars(self, session: Session, vet: str) -> list[Calendar]:

@@ -18,6 +18,7 @@ from adapters.base import (
     BackendNonsense,
     Condition,
     FieldShape,
+    Filter,
     NotFound,
     Only,
     Page,
@@ -166,6 +167,15 @@ class ResourceReader(ABC):
     @abstractmethod
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
         """The rows of those records that are there; None for one that cannot be read."""
+
+    @abstractmethod
+    async def page(
+        self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
+    ) -> Page:
+        """Up to `limit` records that the filters let through, from behind the place `after`.
+
+        What the conditions let not be is not among them, nor in what is skipped.
+        """
 
     async def made(self, rows: Sequence[Any], only: Only) -> Sequence[Record | None]:
         """As `record`, of some rows of a list."""

@@ -6,14 +6,15 @@ driver of a database answers at once, inside one transaction and in one of its t
 event loop runs: `complete` runs a coroutine there that never has to wait.
 """
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from adapters.base import Draft, Filter, Only, Page, Record
+from adapters.base import Draft, Record
 from adapters.documents.document import Place
+from adapters.mapped.records import ResourceReader
 from adapters.mapped.slots import Interval
 
 T = TypeVar("T")
@@ -83,21 +84,8 @@ class Session(Protocol):
     async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
         """All answers in order; over HTTP they are asked for at once."""
 
-    async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
-        """The record with that id; NotFound, also where the conditions let none be."""
-
-    async def exists(self, resource: str, public_id: str, only: Only = ()) -> None:
-        """NotFound where there is no such record."""
-
-    async def page(
-        self, resource: str, filters: Sequence[Filter], limit: int, after: str | None, only: Only
-    ) -> Page:
-        """Up to `limit` records behind the place `after`."""
-
-    async def pick(
-        self, resource: str, public_ids: Sequence[str], names: Sequence[str]
-    ) -> Mapping[str, Sequence[Any] | None]:
-        """Some fields of those of the records that are there; None where one is unreadable."""
+    def reader(self, resource: str) -> ResourceReader:
+        """What reads the records of a resource."""
 
     async def schedules(self, vet: str) -> Sequence[Any]:
         """The raw keys of the vet's schedules, in their order."""

@@ -15,11 +15,9 @@ from adapters.base import (
     BackendTimeout,
     BackendUnavailable,
     Draft,
-    Filter,
     NotFound,
     Only,
     OutcomeUnknown,
-    Page,
     Record,
 )
 from adapters.mapped.adapter import Core, MappedAdapter
@@ -78,21 +76,8 @@ class RestSession:
     async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
         return await together(*asked)
 
-    async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
-        return await self._readers[resource].one(public_id, only)
-
-    async def exists(self, resource: str, public_id: str, only: Only = ()) -> None:
-        await self._readers[resource].exists(public_id, only)
-
-    async def page(
-        self, resource: str, filters: Sequence[Filter], limit: int, after: str | None, only: Only
-    ) -> Page:
-        return await self._readers[resource].page(filters, limit, after, only)
-
-    async def pick(
-        self, resource: str, public_ids: Sequence[str], names: Sequence[str]
-    ) -> Mapping[str, Sequence[Any] | None]:
-        return await self._readers[resource].pick(public_ids, names)
+    def reader(self, resource: str) -> ResourceCalls:
+        return self._readers[resource]
 
     async def schedules(self, vet: str) -> Sequence[Any]:
         schedules = self._diary.schedules
@@ -221,7 +206,7 @@ class RestSession:
                 request, left = cancel.request(self._values), self._deadline - _now()
                 await self._backend.write(request, max(LEAST_PATIENCE, left), bare=True)
                 if self._made is not None:
-                    record = await self.one("appointments", self._made)
+                    record = await self._readers["appointments"].one(self._made)
             except NotFound:
                 return
             except AdapterError as error:
@@ -314,7 +299,7 @@ class RestDriver(MappedAdapter):
         self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
-        return await self.read(lambda session: session.one(resource, public_id, only))
+        return await self.read(lambda _: self.readers[resource].one(public_id, only))
 
     async def read(self, flow: Callable[[RestSession], Awaitable[T]], *, reads: int = 1) -> T:
         """BackendTimeout where the calls of so many reads take too long together."""
@@ -359,7 +344,7 @@ class RestDriver(MappedAdapter):
 
         async def ask(session: RestSession) -> None:
             if self._ping is None:
-                await session.page("appointmentTypes", (), 1, None, ())
+                await session.reader("appointmentTypes").page((), 1, None)
             else:
                 await self.parts.backend.read(self._ping.request(TemplateValues()))
 

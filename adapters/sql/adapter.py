@@ -1,6 +1,6 @@
 """A mapped database as an Adapter: each call is a session that answers at once, one transaction."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
@@ -16,7 +16,6 @@ from adapters.base import (
     Filter,
     NotFound,
     Only,
-    Page,
     Record,
 )
 from adapters.documents.problems import Problem, warnings_of
@@ -66,24 +65,8 @@ class SqlSession:
             for question in asked:
                 question.close()
 
-    async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
-        return await self._records(resource).one(public_id, only)
-
-    async def exists(self, resource: str, public_id: str, only: Only = ()) -> None:
-        await self._records(resource).exists(public_id, only)
-
-    async def page(
-        self, resource: str, filters: Sequence[Filter], limit: int, after: str | None, only: Only
-    ) -> Page:
-        return await self._records(resource).page(filters, limit, after, only)
-
-    def _records(self, resource: str) -> SqlRecords:
+    def reader(self, resource: str) -> SqlRecords:
         return self._adapter.readers[resource].at(self.connection)
-
-    async def pick(
-        self, resource: str, public_ids: Sequence[str], names: Sequence[str]
-    ) -> Mapping[str, Sequence[Any] | None]:
-        return await self._records(resource).pick(public_ids, names)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
         return self._adapter.diary.schedules(self.connection, self._vet(vet))
@@ -181,7 +164,7 @@ class SqlSession:
     async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
         if self._adapter.reference is None:
             return []
-        appointments = self._records("appointments")
+        appointments = self.reader("appointments")
         return appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
 
     async def left_behind(
@@ -196,7 +179,7 @@ class SqlSession:
         ]
         if "createdAt" in self._appointments.filterable:
             wanted.append(Filter("written since", ("createdAt",), since))
-        return (await self._records("appointments").page(wanted, MOST_ALIKE, None)).records
+        return (await self.reader("appointments").page(wanted, MOST_ALIKE, None)).records
 
 
 class SqlAdapter(MappedAdapter):

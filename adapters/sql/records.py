@@ -7,7 +7,7 @@ same, and the shown value is not, is left out here, before more of it is read.
 """
 
 import json
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, false, func, not_, or_, select
@@ -253,12 +253,9 @@ class SqlRecords(ResourceReader):
         return records
 
     async def page(
-        self, filters: Iterable[Filter], limit: int, after: str | None, only: Only = ()
+        self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
     ) -> Page:
-        """Up to `limit` records in the order of their keys, from behind the key `after`.
-
-        Rows outside `only` are not among them, nor in what is skipped.
-        """
+        """In the order of their keys."""
         conditions = [self._reader.filtered(each) for each in filters]
         conditions += self._reader.conditions(only)
         batches = self._batches(conditions, limit, after, only)

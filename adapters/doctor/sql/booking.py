@@ -156,7 +156,7 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
     for patient in case.samples.get("patients", [])[:MOST_PATIENTS]:
         with suppress(NotFound, ValueError):
             if patient.get("status") != DECEASED:
-                await session.exists("clients", patient["clientId"] or "")
+                await session.reader("clients").exists(patient["clientId"] or "")
                 break
     else:
         return None
@@ -242,7 +242,7 @@ async def _gone(
     case: SqlCase, look: Look, record: Record, done: BookingProgress, seconds: float
 ) -> None:
     try:
-        await case.run(lambda session: session.one("appointments", record["id"]))
+        await case.run(lambda session: session.reader("appointments").one(record["id"]))
     except NotFound:
         tables = list(dict.fromkeys(done.tables))
         written = f"{', '.join(tables)} {agreeing(len(tables), 'were')} written"

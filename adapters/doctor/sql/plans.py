@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable, Select, event, func, literal_column, select
 from sqlalchemy.exc import DBAPIError
 
-from adapters.base import Filter
+from adapters.base import Filter, Record
 from adapters.doctor.case import Look, counted
 from adapters.doctor.sql.booking import quoted
 from adapters.doctor.sql.rows import SqlCase
@@ -46,7 +46,7 @@ def plans(case: SqlCase) -> Iterator[Look]:
         ids = (record["id"] for record in case.samples.get(name, ()) if record.get("id"))
         known = [shown for shown in ids if reader.table.ids.keys(shown)]
         if known:
-            one = partial(SqlSession.one, resource=name, public_id=known[len(known) // 2])
+            one = partial(_one, name, known[len(known) // 2])
             nested = [("resources", name, "lists", children.name) for children in reader.children]
             places: list[Place] = [("resources", name), *nested]
             yield _look(case, "a single read", name, one, *places)
@@ -82,7 +82,11 @@ def _of_diary(case: SqlCase) -> Iterator[Look]:
 
 
 def _page(name: str, *filters: Filter) -> Call:
-    return lambda session: session.page(name, filters, 50, None, ())
+    return lambda session: session.reader(name).page(filters, 50, None)
+
+
+async def _one(name: str, public_id: str, session: SqlSession) -> Record:
+    return await session.reader(name).one(public_id)
 
 
 def _look(

@@ -276,8 +276,8 @@ async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_p
             heard: list[Any] = []
             note = lambda _, statement, __, bound, ___: heard.append((statement, dict(bound)))  # noqa: E731
             event.listen(session.connection, "before_execute", note)
-            await session.one("clients", OWNER)
-            await session.exists("clients", OWNER)
+            await session.reader("clients").one(OWNER)
+            await session.reader("clients").exists(OWNER)
             event.remove(session.connection, "before_execute", note)
             plans = [speech.explain(session.connection, *each) for each in heard]
             return [[step.scans for step in plan] for plan in plans]
