@@ -29,8 +29,6 @@ _WHOLE = re.compile("-?[0-9]{1,18}").fullmatch
 UNTIL = "clinic_until"
 # There too: whether the work has written what no ROLLBACK undoes, and has not taken it back.
 HALF = "clinic_half"
-# An execution option: the words to put before the statement.
-_EXPLAIN = "clinic_explain"
 
 
 class ErrorKind(StrEnum):
@@ -199,25 +197,12 @@ def seconds_left(connection: sa.Connection) -> float:
     return max(0.0, until - time.monotonic())
 
 
-def explaining(engine: sa.Engine) -> None:
-    """From now on the engine's connections can explain."""
-
-    @sa.event.listens_for(engine, "before_cursor_execute", retval=True)
-    def prefixed(*call: Any) -> tuple[str, Any]:
-        _, _, statement, parameters, context, _ = call
-        words = context is not None and context.execution_options.get(_EXPLAIN)
-        return (f"{words} {statement}" if words else statement), parameters
-
-
 def explain(
     connection: sa.Connection, words: str, statement: sa.Executable, parameters: dict[str, Any]
 ) -> sa.CursorResult[Any, *tuple[Any, ...]]:
     """What the database answers to the statement with words such as EXPLAIN before it."""
-    if not isinstance(statement, sa.UpdateBase):
-        return connection.execute(statement, parameters, execution_options={_EXPLAIN: words})
-    # by hand: its result would be taken for that of a write
-    compiled = statement.compile(connection, column_keys=list(parameters) or None)
-    values = compiled.construct_params(parameters)
-    names = compiled.positiontup if compiled.positional else None
-    bound = values if names is None else tuple(values[name] for name in names)
-    return connection.exec_driver_sql(f"{words} {compiled}", bound)
+    names = list(parameters) or None
+    compiled = statement.compile(connection, column_keys=names)  # type: ignore[attr-defined]
+    whole = compiled.construct_expanded_state(parameters)
+    bound = whole.positional_parameters if compiled.positional else whole.parameters
+    return connection.exec_driver_sql(f"{words} {whole.statement}", bound)

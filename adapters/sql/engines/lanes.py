@@ -28,7 +28,7 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
-from adapters.sql.engines.base import HALF, SAID, UNTIL, ErrorKind, Speech, T, Work, explaining
+from adapters.sql.engines.base import HALF, SAID, UNTIL, ErrorKind, Speech, T, Work
 from adapters.wrappers.admission import CallLimiter
 from adapters.wrappers.unreachable import reason
 
@@ -309,8 +309,8 @@ class PoolDriver(Driver, Protocol):
 
 
 def connection_pool(address: Any, size: int, **arguments: Any) -> AsyncEngine:
-    """An engine in AUTOCOMMIT, as transactions are our own, that explains and resets nothing."""
-    engine = create_async_engine(
+    """An engine in AUTOCOMMIT, as transactions are our own, that resets nothing."""
+    return create_async_engine(
         address,
         isolation_level="AUTOCOMMIT",
         pool_size=size,
@@ -318,8 +318,6 @@ def connection_pool(address: Any, size: int, **arguments: Any) -> AsyncEngine:
         pool_reset_on_return=None,
         connect_args=arguments,
     )
-    explaining(engine.sync_engine)
-    return engine
 
 
 class ThreadLane(Lane):

@@ -137,7 +137,6 @@ class SqliteDriver(ThreadDriver):
             check_same_thread=False,
         )
         self._engine = create_engine("sqlite://", creator=opened, poolclass=NullPool)
-        base.explaining(self._engine)
 
     def connect(self, *, booking: bool) -> Connection:
         file = self._file()
