@@ -51,13 +51,9 @@ class HoursSource:
             mine = vets is None or not {*map(str, vets)}.isdisjoint(session.keys(calendar.vet))
             there = schedules is None or str(calendar.schedule) in map(str, schedules)
             return self._written if mine and there else []
-        found = []
-        for row in await session.hours(self.number, calendar):
-            try:
-                found.append(self.shift(row))
-            except Unreadable:
-                self._diary.unusable("hours")
-        return found
+        rows = await session.hours(self.number, calendar)
+        tried = (self._diary.tried("hours", self.shift, row) for row in rows)
+        return [shift for shift in tried if shift is not None]
 
     def shift(self, row: HoursRow | None) -> Shift:
         """A row as a shift; Unreadable where it is none."""
@@ -90,12 +86,7 @@ class TimesSource:
         self.default = diary.default
 
     def tried(self, read: Callable[[Any], T], raw: Any) -> T | None:
-        """What `read` makes of a raw value; None, reported, where nobody can tell."""
-        try:
-            return read(raw)
-        except Unreadable:
-            self._diary.unusable(self.kind)
-            return None
+        return self._diary.tried(self.kind, read, raw)
 
 
 class BusySource(TimesSource):
@@ -214,6 +205,14 @@ class Diary:
         """Report a row that cannot be read."""
         self._report(Trouble("unreadable", "slots", f"diary.{kind}", ""))
 
+    def tried(self, kind: str, read: Callable[[Any], T], raw: Any) -> T | None:
+        """What `read` makes of a raw value; None, reported, where nobody can tell."""
+        try:
+            return read(raw)
+        except Unreadable:
+            self.unusable(kind)
+            return None
+
     @property
     def default_length(self) -> timedelta | None:
         """How long an appointment without a type lasts.
@@ -298,11 +297,8 @@ class Diary:
             return visit.lasts
         for number in range(len(self.map.durations)):
             for raw in await session.durations(number, calendar, visit.type):
-                try:
-                    if found := lasting(raw):
-                        return found
-                except Unreadable:
-                    self.unusable("durations")
+                if found := self.tried("durations", lasting, raw):
+                    return found
         return visit.lasts
 
     def _of_rows(

@@ -69,7 +69,8 @@ class SqlSession:
         return self._adapter.readers[resource].at(self.connection)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
-        return self._adapter.diary.schedules(self.connection, self._vet(vet))
+        rows = self._adapter.diary.schedules
+        return [] if rows is None else [row[0] for row in self._found(rows, Calendar(vet))]
 
     def keys(self, vet: str) -> Sequence[str]:
         return [str(each) for each in self._vet(vet)]
@@ -98,8 +99,9 @@ class SqlSession:
         return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        key = self._adapter.readers["appointmentTypes"].key_of(type_id)
         rows = self._adapter.diary.durations[source]
+        # a UUID that was not met yet may be kept in another case: `exists` tells
+        key = self._adapter.readers["appointmentTypes"].keys_of(type_id)[0]
         return [row[0] for row in self._found(rows, calendar, **rows.type.bound("type", key))]
 
     def _found(self, rows: CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:

@@ -27,9 +27,9 @@ NO_DAYS = ("____-00%", "_______-00%")
 class CalendarRows:
     """The rows of a vet, of a schedule, or all of them: a statement with the owner bound."""
 
-    def __init__(self, owned: Owned, *columns: Expression) -> None:
+    def __init__(self, owned: Owned, *columns: Expression, order: Expression | None = None) -> None:
         self._by_vet = owned.schedule is None
-        self._rows = rows_of(owned, *columns)
+        self._rows = rows_of(owned, *columns).order_by(order)
         if owned.owner is not None:
             owner = sql(owned.owner.text)
             self._rows = self._rows.where(owner.in_(given("owner", expanding=True)))
@@ -41,15 +41,6 @@ class CalendarRows:
         """The rows of a calendar."""
         bounds["owner"] = list(vets) if self._by_vet else [schedule]
         return [row for each in self._statements for row in connection.execute(each, bounds)]
-
-
-class HoursRows(CalendarRows):
-    """Rows of working hours, as a HoursRow has them."""
-
-    def __init__(self, hours: HoursMap) -> None:
-        when = hours.weekday or hours.day
-        columns = (when and when.text, hours.start, hours.end)
-        super().__init__(hours, *(sql(column or "NULL") for column in columns))
 
 
 class DurationRows(CalendarRows):
@@ -179,18 +170,18 @@ class DiaryRows:
 
     def __init__(self, diary: Diary, speech: Speech) -> None:
         said = diary.map
-        self.hours = [HoursRows(hours) if hours.is_rows else None for hours in said.hours]
+        self.hours = [_hours_rows(hours) if hours.is_rows else None for hours in said.hours]
         self.busy = [BusyRows(source, speech) for source in diary.busy]
         self.slots = [SlotRows(source) for source in diary.free]
         self.durations = [DurationRows(durations) for durations in said.durations]
-        self._schedules = None
+        self.schedules = None
         if said.schedules is not None and said.schedules.vet is not None:
             key = sql(said.schedules.key.text)
-            mine = sql(said.schedules.vet.text).in_(given("vet", expanding=True))
-            self._schedules = rows_of(said.schedules, key).where(mine).order_by(key)
+            self.schedules = CalendarRows(said.schedules, key, order=key)
 
-    def schedules(self, connection: Connection, vets: Sequence[Any]) -> Sequence[Any]:
-        """The keys of a vet's schedules, in their order."""
-        if self._schedules is None:
-            return []
-        return connection.execute(self._schedules, {"vet": list(vets)}).scalars().all()
+
+def _hours_rows(hours: HoursMap) -> CalendarRows:
+    """Rows of working hours, as a HoursRow has them."""
+    when = hours.weekday or hours.day
+    columns = (when and when.text, hours.start, hours.end)
+    return CalendarRows(hours, *(sql(column or "NULL") for column in columns))

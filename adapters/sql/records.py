@@ -89,15 +89,11 @@ class SqlReader:
         """Reads on a connection; `keys` are those of the one record, where it is one."""
         return SqlRecords(self, connection, keys)
 
-    def key_of(self, public_id: str) -> Any:
-        """The row's raw key; NotFound, without a query, for an id that was never made here.
-
-        A UUID that was not met yet may be kept in another case: `exists` tells.
-        """
-        return self.keys_of(public_id)[0]
-
     def keys_of(self, public_id: str) -> Sequence[Any]:
-        """The same, and of a UUID all the spellings in which a row may have it."""
+        """The row's raw key, and of a UUID all the spellings in which the row may have it.
+
+        NotFound, without a query, for an id that was never made here.
+        """
         keys = self.spellings(public_id)
         if not keys:
             raise self.table.missing()

@@ -209,7 +209,7 @@ async def test_a_booking_waits_for_the_desk_and_gives_way_to_it(
 ) -> None:
     draft = await a_draft(adapter)
     start = draft.scheduled_at.astimezone(adapter.converters.zone).strftime("%Y-%m-%d %H:%M:%S")
-    vet = adapter.readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].keys_of(draft.vet_id)[0]
     desk = sqlite3.connect(database, isolation_level=None)
     desk.execute("BEGIN IMMEDIATE")
     attempt = asyncio.create_task(adapter.create_appointment(draft))
@@ -278,8 +278,8 @@ async def test_who_has_left_is_not_found_though_the_id_was_once_good(
     adapter: SqlAdapter, database: Path
 ) -> None:
     draft = await a_draft(adapter)
-    client = adapter.readers["clients"].key_of(draft.client_id)
-    vet = adapter.readers["vets"].key_of(draft.vet_id)
+    client = adapter.readers["clients"].keys_of(draft.client_id)[0]
+    vet = adapter.readers["vets"].keys_of(draft.vet_id)[0]
     run(database, "UPDATE PERSONNES SET ACTIF = 'N' WHERE ID_PERS = ?", client)
     with pytest.raises(NotFound):
         await adapter.create_appointment(draft)
@@ -395,7 +395,7 @@ async def test_in_doubt_a_row_of_the_diary_blocks(
     troubles: list[Trouble] = []
     adapter = connect(database, troubles, mapping=mapping)
     draft = await a_draft(adapter)
-    vet = adapter.readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].keys_of(draft.vet_id)[0]
     day = _day(draft)
     before = await slots(adapter, draft.vet_id, day)
     first = datetime.fromisoformat(before[0]["startTime"]).astimezone(ZoneInfo("Europe/Paris"))
@@ -482,7 +482,7 @@ async def test_blanks_round_a_time_and_a_t_inside_it_hide_nothing_from_the_diary
         "iso": f"{paris:%Y-%m-%dT%H:%M:%S}",
         "end": f"{paris + timedelta(minutes=30):%Y-%m-%d %H:%M:%S}",
     }
-    vet = adapter.readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].keys_of(draft.vet_id)[0]
     run(database, "INSERT INTO RDV (ID_VETO, D_DEBUT, D_FIN, STATUT) VALUES (?, ?, ?, 'P')",
         vet, start.format_map(shown), end and end.format_map(shown))  # fmt: skip
     with pytest.raises(SlotTaken):
@@ -507,7 +507,7 @@ async def test_an_end_that_cannot_be_read_leaves_the_minutes_to_say_how_long(
     adapter: SqlAdapter, database: Path, end: str
 ) -> None:
     draft = await a_draft(adapter)
-    vet = adapter.readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].keys_of(draft.vet_id)[0]
     [(kind, minutes)] = run(
         database, "SELECT ID_TYPE, MAX(DUREE_MIN) FROM TYPES_RDV WHERE ACTIF = 'O'"
     )
@@ -596,7 +596,7 @@ async def test_a_shift_that_cannot_be_read_opens_nothing_harms_no_other_and_is_r
 ) -> None:
     draft = await a_draft(adapter)
     before = await slots(adapter, draft.vet_id, _day(draft))
-    vet = adapter.readers["vets"].key_of(draft.vet_id)
+    vet = adapter.readers["vets"].keys_of(draft.vet_id)[0]
     broken = {"ID_VETO": vet, "JOUR": 1, "H_DEBUT": "08:00", "H_FIN": "20:00"} | {column: value}
     columns, marks = ", ".join(broken), ", ".join("?" * len(broken))
     run(database, f"INSERT INTO HORAIRES ({columns}) VALUES ({marks})", *broken.values())
