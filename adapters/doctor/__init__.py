@@ -11,7 +11,7 @@ from types import ModuleType
 from adapters.base import Adapter
 from adapters.documents.document import Place
 from adapters.examination import Examinable, Examination, Finding, LeftOut, Survey, Surveyable
-from adapters.mapped.adapter import Core
+from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.plan import filled_fields
 
 DOCTORS = {
@@ -40,14 +40,14 @@ def _doctor(adapter: Adapter) -> ModuleType | None:
     return None if name is None else import_module(name)
 
 
-def surveyed(core: Core, found: Iterable[tuple[Place, str, Sequence[str]]]) -> Survey:
+def surveyed(adapter: MappedAdapter, found: Iterable[tuple[Place, str, Sequence[str]]]) -> Survey:
     """Returns what the mapping leaves out, and what it fills.
 
     What is found: where the mapping reads a source, the source, and its names without a field.
     """
     left = []
     for place, source, names in found:
-        at = core.document.problem(place, "", at_key=place[-1] != "from")
+        at = adapter.document.problem(place, "", at_key=place[-1] != "from")
         if names:
             left.append(
                 LeftOut(
@@ -59,4 +59,4 @@ def surveyed(core: Core, found: Iterable[tuple[Place, str, Sequence[str]]]) -> S
                     column=at.column,
                 )
             )
-    return Survey(left_out=tuple(left), filled=filled_fields(core.mapping.resources))
+    return Survey(left_out=tuple(left), filled=filled_fields(adapter.mapping.resources))

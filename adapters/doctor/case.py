@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from adapters.base import AdapterError, Record, Trouble
 from adapters.documents.document import Document, Place, comments_in
 from adapters.examination import Examination, Finding, Verdict
-from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.records import RowReader
 from adapters.mapped.session import Session
 from adapters.mapping.models import ListMap, ResourceMap
@@ -114,8 +114,9 @@ class DoctorCase(ABC):
         self.whole: set[str] = set()
 
     @property
-    def core(self) -> Core:
-        return self.adapter.core
+    def core(self) -> MappedAdapter:
+        """The adapter, as one over any mapping."""
+        return self.adapter
 
     def look(
         self,

@@ -249,11 +249,11 @@ async def survey(adapter: RestAdapter) -> Survey:
     """Returns the members of a sample of records that no field is made of; AdapterErrors."""
     found = []
     for name, reader in adapter.readers.items():
-        ways, names = _read_in(name, adapter.core.mapping.resources[name])
+        ways, names = _read_in(name, adapter.mapping.resources[name])
         unused = dict.fromkeys(_unused(await reader.sample(SAMPLE), (), ways, names))
         place = ("resources", name)
         found.append((place, f"the records of {name}", [*unused][:MOST_NAMES]))
-    return surveyed(adapter.core, found)
+    return surveyed(adapter, found)
 
 
 async def _login(case: RestCase, look: Look) -> None:

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class PlannedReader(Protocol):
-    """What the core knows of how one resource is read."""
+    """What the adapter knows of how one resource is read."""
 
     @property
     def rows(self) -> RowReader: ...
@@ -43,8 +43,11 @@ class PlannedReader(Protocol):
         """Why its records cannot be judged by a condition, with the remedy; None where they can."""
 
 
-class Core:
-    """What is made of one mapping for one practice system."""
+class MappedAdapter(ABC):
+    """Reads and books as the mapping says; what is asked for is a coroutine of a session."""
+
+    excludes: ClassVar[bool]
+    """Whether `book` lets bookings and look-ups for one vet wait for one another."""
 
     def __init__(
         self,
@@ -57,35 +60,24 @@ class Core:
         shortens_slots: bool = False,
         asked_by_day: bool = False,
     ) -> None:
-        self.mapping, self.document, self.converters = mapping, document, converters
-        self.readers = readers
-        fields = readers["appointments"].rows.by_name
-        self.hours = RepeatedHours(fields, options.times)
+        self.options, self.mapping, self.document = options, mapping, document
+        self.converters, self.readers = converters, readers
         self.diary = Diary(mapping.diary, converters, options.report, shortens_slots=shortens_slots)
+        fields = readers["appointments"].rows.by_name
+        self._hours = RepeatedHours(fields, options.times)
         self.bookings = BookingFlow(
             diary=self.diary,
-            hours=self.hours,
+            hours=self._hours,
             fields=fields,
             has_reference=mapping.booking.reference is not None,
             asked_by_day=asked_by_day,
         )
-
-
-class MappedAdapter(ABC):
-    """Reads and books as the mapping says; what is asked for is a coroutine of a session."""
-
-    excludes: ClassVar[bool]
-    """Whether `book` lets bookings and look-ups for one vet wait for one another."""
-
-    def __init__(self, options: AdapterOptions, core: Core) -> None:
-        self.options, self.core = options, core
-        self._diary, self._hours, self._bookings = core.diary, core.hours, core.bookings
-        self._keeper = IdKeeper(dict(core.converters.tabled), options.shapes)
-        self.settle = 0.0 if self.excludes else float(core.mapping.booking.settle)
-        self.default_length: timedelta | None = core.diary.default_length
-        self.resources = frozenset(core.readers) | {"slots"}
+        self._keeper = IdKeeper(dict(converters.tabled), options.shapes)
+        self.settle = 0.0 if self.excludes else float(mapping.booking.settle)
+        self.default_length: timedelta | None = self.diary.default_length
+        self.resources = frozenset(readers) | {"slots"}
         self.filterable: Mapping[str, frozenset[str]] = {
-            name: reader.filterable for name, reader in core.readers.items()
+            name: reader.filterable for name, reader in readers.items()
         }
 
     @abstractmethod
@@ -118,12 +110,12 @@ class MappedAdapter(ABC):
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
         """By what the mapping says of the fields; the practice system is not asked."""
-        reader, found = self.core.readers.get(resource), []
+        reader, found = self.readers.get(resource), []
         for each in only:
             text = reader.refusal(each) if reader else f"{resource} has no conditions"
             if text is not None:
                 place = ("resources", resource, "fields", each.field)
-                found.append(self.core.document.problem(place, text, at_key=True))
+                found.append(self.document.problem(place, text, at_key=True))
         return found
 
     async def read_one(self, query: Query) -> Record:
@@ -139,7 +131,7 @@ class MappedAdapter(ABC):
         if query.resource == "slots":
             slots = await self._hours.read(
                 lambda known: self.read(
-                    lambda session: self._diary.slots(session, query.values, query.now, known)
+                    lambda session: self.diary.slots(session, query.values, query.now, known)
                 )
             )
             return Page(records=slots)
@@ -158,7 +150,7 @@ class MappedAdapter(ABC):
         """Check, write, read back and check again, one booking at a time for each vet."""
         await self._keeper.learn_draft(draft)
         booked = self._hours.book(
-            lambda known: self.book(lambda session: self._bookings.book(session, draft, known))
+            lambda known: self.book(lambda session: self.bookings.book(session, draft, known))
         )
         record = await self._keeper.kept(booked, is_booking=True)
         await self._hours.keep([record])
@@ -167,7 +159,7 @@ class MappedAdapter(ABC):
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Looked up when no booking for that vet is under way, so that none is certain."""
         await self._keeper.learn_draft(draft)
-        found = self.find(lambda session: self._bookings.find(session, draft, since), draft)
+        found = self.find(lambda session: self.bookings.find(session, draft, since), draft)
         records = await self._keeper.kept(found)
         await self._hours.keep(records)
         return records
@@ -178,7 +170,7 @@ class MappedAdapter(ABC):
         reads = -(-len(appointments) // WATCHED_IN_A_READ)
         return await self._hours.read(
             lambda known: self.read(
-                lambda session: self._bookings.overwritten(session, appointments, known),
+                lambda session: self.bookings.overwritten(session, appointments, known),
                 reads=reads,
             )
         )

@@ -19,7 +19,6 @@ from adapters.base import (
 )
 from adapters.documents.document import Place
 from adapters.documents.problems import Found, Problem, did_you_mean, warnings_of
-from adapters.mapped.adapter import Core
 from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import Interval
 from adapters.mapping.loading import open_mapping
@@ -51,16 +50,15 @@ class RestAdapter(RestDriver):
             name: ResourceCalls(name, resource, parts)
             for name, resource in mapping.resources.items()
         }
-        core = Core(options, mapping, document, parts.converters, readers, asked_by_day=True)
-        super().__init__(options, core, readers, parts)
+        super().__init__(options, mapping, document, readers, parts)
 
     async def check(self) -> Sequence[Problem]:
         """DocumentErrors where a call fails; a path that leads to nothing is a warning.
 
         A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
         """
-        problem, found = self.core.document.problem, list[Found]()
-        for name, resource in self.core.mapping.resources.items():
+        problem, found = self.document.problem, list[Found]()
+        for name, resource in self.mapping.resources.items():
             try:
                 rows = await self.readers[name].sample()
             except (BackendUnavailable, BackendTimeout):
@@ -78,7 +76,7 @@ class RestAdapter(RestDriver):
         """What the sources of the diary do not answer for any of the vets."""
         vets, found = (await self.readers["vets"].page((), MOST_VETS, None)).records, list[Found]()
         for kind in ("hours", "slots", "busy"):
-            for number, rows in enumerate(getattr(self.diary, kind)):
+            for number, rows in enumerate(getattr(self.diary_calls, kind)):
                 errors = [] if rows is None else await self._errors(kind, number, vets)
                 if errors:
                     first = self._unanswered(("diary", kind, number), "get", errors[0])
@@ -89,7 +87,7 @@ class RestAdapter(RestDriver):
     def _unanswered(self, place: Place, method: str, error: AdapterError) -> Found:
         at = (*place, "items" if isinstance(error, NoArray) else method)
         text = " ".join(str(error).split())
-        return Found(self.core.document.problem(at, text), only_sampled=may_be_empty(error))
+        return Found(self.document.problem(at, text), only_sampled=may_be_empty(error))
 
     async def _errors(self, kind: str, number: int, vets: Sequence[Record]) -> list[AdapterError]:
         """What a source of the diary says of the vets' time, up to the first that it answers."""
@@ -97,7 +95,7 @@ class RestAdapter(RestDriver):
         for vet in vets:
 
             async def ask(session: RestSession, vet: str = vet["id"]) -> None:
-                for calendar in await self.core.diary.calendars(session, vet):
+                for calendar in await self.diary.calendars(session, vet):
                     span = DiarySpan(calendar, Interval(now, now + lasts), lasts)
                     await getattr(session, kind)(number, calendar if kind == "hours" else span)
 

@@ -20,7 +20,8 @@ from adapters.base import (
     OutcomeUnknown,
     Record,
 )
-from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.documents.document import Document
+from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.booked import draft_values
 from adapters.mapped.records import Endless
 from adapters.mapped.session import (
@@ -34,7 +35,7 @@ from adapters.mapped.session import (
 from adapters.mapped.slots import Interval
 from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
-from adapters.mapping.models import AnyCall, RowSource, StepMap
+from adapters.mapping.models import AnyCall, MappingFile, RowSource, StepMap
 from adapters.mapping.paths import Path, path
 from adapters.rest.backend import together
 from adapters.rest.diary import DiaryCalls
@@ -65,7 +66,7 @@ class RestSession:
     """Answers by calls, each within the deadline of the whole."""
 
     def __init__(self, driver: "RestDriver", stack: AsyncExitStack, deadline: float) -> None:
-        self._driver, self._readers, self._diary = driver, driver.readers, driver.diary
+        self._driver, self._readers, self._calls = driver, driver.readers, driver.diary_calls
         self._backend = driver.parts.backend
         self._stack, self._deadline = stack, deadline
         self._values = TemplateValues()
@@ -80,7 +81,7 @@ class RestSession:
         return self._readers[resource]
 
     async def schedules(self, vet: str) -> Sequence[Any]:
-        schedules = self._diary.schedules
+        schedules = self._calls.schedules
         return [] if schedules is None else await schedules(vet)
 
     def keys(self, vet: str) -> Sequence[str]:
@@ -91,17 +92,17 @@ class RestSession:
         return None if key is None else str(key)
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        read = self._diary.hours[source]
+        read = self._calls.hours[source]
         return [] if read is None else await read(calendar)
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        return await self._diary.busy[source](span)
+        return await self._calls.busy[source](span)
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        return await self._diary.slots[source](span)
+        return await self._calls.slots[source](span)
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        return await self._diary.durations[source](calendar, type_id)
+        return await self._calls.durations[source](calendar, type_id)
 
     def kept(self, draft: Draft) -> Draft:
         return draft
@@ -271,18 +272,19 @@ class RestDriver(MappedAdapter):
     """Runs what the core asks over HTTP; its locks are this process's."""
 
     excludes: ClassVar[bool] = False
+    readers: Mapping[str, ResourceCalls]
 
     def __init__(
         self,
         options: AdapterOptions,
-        core: Core,
+        mapping: MappingFile,
+        document: Document,
         readers: Mapping[str, ResourceCalls],
         parts: Components,
     ) -> None:
-        super().__init__(options, core)
-        self.readers, self.parts = readers, parts
-        self.diary = DiaryCalls(core.diary, parts)
-        booking, ping, call = core.mapping.booking, core.mapping.backend.ping, parts.templates.call
+        super().__init__(options, mapping, document, parts.converters, readers, asked_by_day=True)
+        self.parts, self.diary_calls = parts, DiaryCalls(self.diary, parts)
+        booking, ping, call = mapping.booking, mapping.backend.ping, parts.templates.call
         self.appointment = booking.appointment
         self.steps = [
             StepCall(step, call(step, DRAFT), {n: raw_value(kept) for n, kept in step.keep.items()})

@@ -1,6 +1,6 @@
 """A mapped database as an Adapter: each call is a session that answers at once, one transaction."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
@@ -19,7 +19,7 @@ from adapters.base import (
     Record,
 )
 from adapters.documents.problems import Problem, warnings_of
-from adapters.mapped.adapter import Core, MappedAdapter
+from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.booked import draft_values
 from adapters.mapped.plan import compile_resource
 from adapters.mapped.session import (
@@ -69,7 +69,7 @@ class SqlSession:
         return self._adapter.readers[resource].at(self.connection)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
-        rows = self._adapter.diary.schedules
+        rows = self._adapter.diary_rows.schedules
         return [] if rows is None else [row[0] for row in self._found(rows, Calendar(vet))]
 
     def keys(self, vet: str) -> Sequence[str]:
@@ -87,19 +87,19 @@ class SqlSession:
         return None
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        rows = self._adapter.diary.hours[source]
+        rows = self._adapter.diary_rows.hours[source]
         return [] if rows is None else [HoursRow(*row) for row in self._found(rows, calendar)]
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        rows = self._adapter.diary.busy[source]
+        rows = self._adapter.diary_rows.busy[source]
         return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        rows = self._adapter.diary.slots[source]
+        rows = self._adapter.diary_rows.slots[source]
         return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        rows = self._adapter.diary.durations[source]
+        rows = self._adapter.diary_rows.durations[source]
         # a UUID that was not met yet may be kept in another case: `exists` tells
         key = self._adapter.readers["appointmentTypes"].keys_of(type_id)[0]
         return [row[0] for row in self._found(rows, calendar, **rows.type.bound("type", key))]
@@ -192,6 +192,7 @@ class SqlAdapter(MappedAdapter):
 
     # bookings and look-ups wait for one another in the database itself
     excludes: ClassVar[bool] = True
+    readers: Mapping[str, SqlReader]
 
     def __init__(self, options: AdapterOptions) -> None:
         problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
@@ -199,22 +200,21 @@ class SqlAdapter(MappedAdapter):
         limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
         self.engine = open_engine(options.url, **limits)
         speech = self.engine.speech
-        self.converters = converters = Converters(
+        converters = Converters(
             ZoneInfo(mapping.zone),
             options.secret,
             kinds=mapping.ids,
             table=options.ids,
             times_as_text=speech.times_as_text,
         )
-        self.readers: dict[str, SqlReader] = {}
+        readers: dict[str, SqlReader] = {}
         for name, rows in mapping.resources.items():
             plan = compile_resource(name, rows, options.shapes[name], converters)
-            self.readers[name] = SqlReader(plan, rows, options.shapes[name], options.report, speech)
+            readers[name] = SqlReader(plan, rows, options.shapes[name], options.report, speech)
         self.writes = BookingWrites(mapping, converters)
         shortens = self.writes.shortens_slots
-        core = Core(options, mapping, document, converters, self.readers, shortens_slots=shortens)
-        super().__init__(options, core)
-        self.diary = DiaryRows(core.diary, speech)
+        super().__init__(options, mapping, document, converters, readers, shortens_slots=shortens)
+        self.diary_rows = DiaryRows(self.diary, speech)
         reference = mapping.booking.reference
         self.reference = None if reference is None else sql(reference)
 
@@ -257,8 +257,7 @@ class SqlAdapter(MappedAdapter):
 
         A key of which no id can be made is a warning: other rows may have better ones.
         """
-        engine, core = self.engine, self.core
-        await engine.ping()  # whether anything answers is known sooner
-        named = (core.mapping, core.document, engine.speech, core.converters.ids)
-        found = await engine.inspect(lambda connection: list(found_in(connection, *named)))
+        await self.engine.ping()  # whether anything answers is known sooner
+        named = (self.mapping, self.document, self.engine.speech, self.converters.ids)
+        found = await self.engine.inspect(lambda connection: list(found_in(connection, *named)))
         return warnings_of(found)

@@ -37,7 +37,6 @@ def _looks(case: SqlCase) -> Iterator[Look]:
 
 async def survey(adapter: SqlAdapter) -> Survey:
     """Returns the columns of the mapped tables that no field is made of; AdapterErrors."""
-    core = adapter.core
     return await adapter.engine.inspect(
-        lambda connection: surveyed(core, omissions(connection, core))
+        lambda connection: surveyed(adapter, omissions(connection, adapter))
     )

@@ -13,7 +13,7 @@ from adapters.doctor.case import Look, clock_judged, texts_in
 from adapters.doctor.sql.rows import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Verdict
-from adapters.mapped.adapter import Core
+from adapters.mapped.adapter import MappedAdapter
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.checks import SchemaMismatch, checks_of, cut_short, mismatches_in
 
@@ -149,11 +149,13 @@ async def clock(case: SqlCase, look: Look) -> None:
     clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
 
 
-def omissions(connection: Connection, core: Core) -> Iterator[tuple[Place, str, list[str]]]:
+def omissions(
+    connection: Connection, adapter: MappedAdapter
+) -> Iterator[tuple[Place, str, list[str]]]:
     """The columns of the tables that resources name, of which no field is made."""
     for name, columns in _columns(connection).items():
         table, readers, used = name.lower().rpartition(".")[2], list[str](), set[str]()
-        for resource, mapped in core.mapping.resources.items():
+        for resource, mapped in adapter.mapping.resources.items():
             if (found := _used(mapped, table)) is not None:
                 readers.append(resource)
                 used |= found

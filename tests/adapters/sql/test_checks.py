@@ -132,7 +132,7 @@ async def test_a_sound_mapping_is_asked_about_row_by_row_not_field_by_field(
     monkeypatch.setattr(SqliteSpeech, "explain", counted)
     assert await said(database, SAMPLE) == []
     adapter = connect(database)
-    assert len(asked) < len(list(checks_of(adapter.core.mapping))) / 4
+    assert len(asked) < len(list(checks_of(adapter.mapping))) / 4
     await adapter.aclose()
 
 
