@@ -12,8 +12,11 @@ from datetime import date
 from operator import add
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from adapters.mapping.conversion import CONVERTERS, DEFAULTS
+from adapters.base import FieldShape
+from adapters.mapping.conversion import Conversion
+from adapters.mapping.converters import CONVERTERS, DEFAULTS, Converters
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
@@ -123,14 +126,21 @@ def filters() -> list[str]:
     ]
 
 
+# What a converter has of its own depends on no clinic.
+MAKES = Converters(ZoneInfo("UTC"), bytes(32))
+
+
 def converters() -> list[str]:
     rows = []
-    for name, (takes, makes) in CONVERTERS.items():
+    for name, (takes, makes, _) in CONVERTERS.items():
         parameters = " ".join(f"`{each}`" for each in sorted(takes))
         formats = " ".join(
             f"{each}*" if DEFAULTS.get(each) == name else each for each in sorted(makes)
         )
-        rows.append(f"| `{name}` | {parameters} | {formats} | {READS[name]} |")
+        shape = FieldShape(format=min(makes))
+        none = getattr(MAKES.make(Conversion(as_=name, codes={}), shape), "zero", ())
+        zero = f" `zero` is {', '.join(none)}." if none else ""
+        rows.append(f"| `{name}` | {parameters} | {formats} | {READS[name]}{zero} |")
     return rows
 
 

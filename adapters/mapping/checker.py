@@ -10,15 +10,9 @@ from typing import Any
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.documents.document import Document, Place
 from adapters.documents.problems import Problem, did_you_mean
-from adapters.mapping.conversion import (
-    DRAFT_FIELDS,
-    DRAFT_KEYS,
-    IN_COLUMNS,
-    Conversion,
-    ConversionChecker,
-    Strict,
-    conversion_name,
-)
+from adapters.mapping.conversion import DRAFT_FIELDS, DRAFT_KEYS, Conversion, Strict
+from adapters.mapping.conversion_checker import ConversionChecker
+from adapters.mapping.converters import IN_COLUMNS, conversion_name
 from adapters.mapping.models import (
     NAMED,
     BackendMap,

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
 from adapters.base import FieldShape, inside, lists_in
-from adapters.mapping.conversion import Conversion, conversion_name
+from adapters.mapping.conversion import Conversion
+from adapters.mapping.converters import Converters, conversion_name
 from adapters.mapping.models import ListMap, ResourceMap, ValueSource
-from adapters.values.wall_clock import ZERO_DATES
 
+# None of it shows in what makes a field null.
+_CONVERTERS = Converters(ZoneInfo("UTC"), secret=bytes(32))
 
 @dataclass(frozen=True, slots=True)
 class PlanLine:
@@ -62,6 +65,5 @@ def _converter(source: ValueSource, shape: FieldShape) -> str:
 
 def _null(source: ValueSource, shape: FieldShape) -> str:
     none = [code for code, value in (source.codes or {}).items() if value is None]
-    if shape.format in ("date", "date-time"):
-        none += source.zero if source.zero is not None else ZERO_DATES
+    none += getattr(_CONVERTERS.make(source, shape), "zero", ())
     return ", ".join(["null", *(each or "''" for each in none)])

@@ -7,7 +7,8 @@ from typing import Any
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.mapping import models
 from adapters.mapping.checker import DRAFT, GIVEN, NEEDED, REQUIRED, SEARCH, TIME, UNLISTED
-from adapters.mapping.conversion import CONVERTERS, Strict
+from adapters.mapping.conversion import Strict
+from adapters.mapping.converters import CONVERTERS
 from adapters.mapping.models import MappingFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -113,7 +114,7 @@ class _Maker:
         if name not in self.definitions:
             made = deepcopy(self.definitions["ValueSource"])
             long = _long(made)["properties"]
-            names = [each for each, (_, makes) in CONVERTERS.items() if shape.format in makes]
+            names = [each for each, kind in CONVERTERS.items() if shape.format in kind.makes]
             long["as"] = {"enum": names}
             if shape.values:
                 values = {"enum": [*shape.values, None]}

@@ -8,8 +8,7 @@ from adapters.base import BackendNonsense, FieldShape, Only, Record, Report, Tro
 from adapters.ids import Id, PublicIds
 from adapters.mapped.plan import RowPlan
 from adapters.mapped.records import RowReader, RowValue
-from adapters.mapping.conversion import conversion_name
-from adapters.mapping.converters import Converters
+from adapters.mapping.converters import Converters, conversion_name
 from adapters.mapping.models import KeptValue, ListMap, ValueSource
 from adapters.mapping.paths import Path, holds, path
 from adapters.values.convert import Converter, Text, Unreadable

@@ -10,8 +10,7 @@ import orjson
 from yarl import URL
 
 from adapters.base import BackendNonsense, FieldShape, NotFound
-from adapters.mapping.conversion import conversion_name
-from adapters.mapping.converters import Converters
+from adapters.mapping.converters import Converters, conversion_name
 from adapters.mapping.models import CallMap, SentValue, Tree
 from adapters.rest.client import Request
 

@@ -78,7 +78,7 @@ class ColumnComparison:
 
     def by_code(self, codes: Codes) -> Criterion:
         """The codes of all that it lets be: an unknown one is none of them."""
-        wanted = [code for code, value in codes.table.items() if meets(value, self.condition)]
+        wanted = [code for code, value in codes.codes.items() if meets(value, self.condition)]
         bits: list[str] = []
         if self.speech.bits_are_letters:  # the numbers in a BIT column, as they become texts
             bits = [chr(int(each)) for each in wanted if each.isdecimal() and int(each) < ord(" ")]
@@ -121,8 +121,7 @@ class ColumnComparison:
             return kept >= _number(Decimal(epoch.since(moment)))
 
         found = self._within(kept, self._spans(_seconds), since)
-        marks = [Decimal(zero) for zero in epoch.zero if zero.lstrip("-").isdecimal()]
-        found = and_(found, *(kept != _number(mark) for mark in marks))
+        found = and_(found, *(kept != _number(mark) for mark in epoch.none))
         return self._or_unclear(found, kept)
 
     def by_instant(self, converter: LocalTime | ZonedTime) -> Criterion:

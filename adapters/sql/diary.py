@@ -134,10 +134,12 @@ class BusyRows(SpanRows):
 
     def _marks(self, end: Expression) -> Iterator[Criterion]:
         """Ends that mean none, and are no old dates: they matter where that is for good."""
+        if isinstance(self._until, Epoch):
+            marks = self._until.none if self._endless else ()
+            yield from (end == given(None, int(mark)) for mark in marks)
+            return
         for zero in self._until.zero if self._endless else ():
-            if isinstance(self._until, Epoch):
-                yield end == given(None, int(zero))
-            elif zero <= written(EARLIEST, PATTERN):
+            if zero <= written(EARLIEST, PATTERN):
                 continue
             elif self._until.as_text or is_day(zero):
                 yield on_day(end, zero, as_text=self._until.as_text)

@@ -196,18 +196,18 @@ class Codes(AsItIs):
     A code of None says that a value is known to mean nothing; "" is the code of no value.
     """
 
-    table: Mapping[str, Any]
+    codes: Mapping[str, Any]
 
     def decode(self, raw: Any) -> Any:
         text = plain(bits(raw))
         if text is None:
-            return self.table.get("")
-        if text not in self.table:
+            return self.codes.get("")
+        if text not in self.codes:
             raise UnknownCode
-        return self.table[text]
+        return self.codes[text]
 
     def encode(self, value: Any) -> tuple[Any, ...]:
-        return tuple(code for code, meaning in self.table.items() if meaning == value)
+        return tuple(code for code, meaning in self.codes.items() if meaning == value)
 
 
 def bits(raw: Any) -> Any:
@@ -220,25 +220,22 @@ def bits(raw: Any) -> Any:
 class Boolean(AsItIs):
     """Spellings of yes and no."""
 
-    YES: ClassVar[tuple[Any, ...]] = (1, "1", "true")
-    NO: ClassVar[tuple[Any, ...]] = (0, "0", "false")
-
-    true: tuple[Any, ...] = YES
-    false: tuple[Any, ...] = NO
+    yes: tuple[Any, ...] = (1, "1", "true")
+    no: tuple[Any, ...] = (0, "0", "false")
 
     def decode(self, raw: Any) -> bool | None:
         raw = int.from_bytes(raw) if isinstance(raw, bytes) else raw
         raw = raw.strip() if isinstance(raw, str) else raw
         if raw is None or raw == "":
             return None
-        if raw in self.true:
+        if raw in self.yes:
             return True
-        if raw in self.false:
+        if raw in self.no:
             return False
         raise UnknownCode
 
     def encode(self, value: Any) -> tuple[Any, ...]:
-        return self.true if value else self.false
+        return self.yes if value else self.no
 
 
 # Characters of a text that are searched.

@@ -92,7 +92,7 @@ _COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
 class Colour(AsItIs):
     """A colour as #RRGGBB: from that text, or from a whole number 0xRRGGBB (`bgr`: 0xBBGGRR)."""
 
-    bgr: bool = False
+    order: str = "rgb"
 
     def decode(self, raw: Any) -> str | None:
         text = plain(raw)
@@ -101,5 +101,5 @@ class Colour(AsItIs):
         number = whole(text)
         if number is None or not 0 <= number <= 0xFFFFFF:
             raise Unreadable
-        parts = number.to_bytes(3, "little" if self.bgr else "big")
+        parts = number.to_bytes(3, "little" if self.order == "bgr" else "big")
         return f"#{parts.hex().upper()}"

@@ -5,9 +5,11 @@ wall clock shows is converted with the clinic's zone at that date.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Any, ClassVar, Protocol
 
 from adapters.values.convert import Unreadable, plain
@@ -172,15 +174,22 @@ def _offset(text: str) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Epoch(TimeConverter):
-    """Seconds, or milliseconds, since the beginning of 1970 in UTC, as a number."""
+    """Seconds, or milliseconds, since the beginning of 1970 in UTC, as a number.
+
+    `none` are those of `zero` that are numbers: they mean none however they are spelt.
+    """
 
     zero: tuple[str, ...] = ("0",)
     unit: timedelta = timedelta(seconds=1)
+    none: frozenset[Decimal] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "none", frozenset(_numbers(self.zero)))
 
     def instant(self, raw: Any) -> datetime | None:
         text = plain(raw)
         number = None if text in self.zero else decimal(text)
-        if number is None:
+        if number is None or number in self.none:
             return None
         try:
             return _BEGINNING + int(number) * self.unit
@@ -189,6 +198,14 @@ class Epoch(TimeConverter):
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return ((_moment(value) - _BEGINNING) // self.unit,)
+
+
+def _numbers(texts: Iterable[str]) -> Iterator[Decimal]:
+    """Those of the texts that are numbers."""
+    for text in texts:
+        with suppress(Unreadable):
+            if (number := decimal(text)) is not None:
+                yield number
 
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -200,6 +217,10 @@ class Later(TimeConverter):
 
     start: TimeConverter
     compares: ClassVar[bool] = False
+
+    @property
+    def zero(self) -> tuple[str, ...]:
+        return self.start.zero
 
     def instant(self, raw: Any) -> datetime | None:
         return next(iter(self.instants(raw)), None)
