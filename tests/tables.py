@@ -132,7 +132,7 @@ MAKES = Converters(ZoneInfo("UTC"), bytes(32))
 
 def converters() -> list[str]:
     rows = []
-    for name, (takes, makes, _) in CONVERTERS.items():
+    for name, (takes, makes, *_) in CONVERTERS.items():
         parameters = " ".join(f"`{each}`" for each in sorted(takes))
         formats = " ".join(
             f"{each}*" if DEFAULTS.get(each) == name else each for each in sorted(makes)

@@ -1,7 +1,6 @@
 """Makes converters of what a mapping says about a value."""
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
 from functools import cache, partial
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -23,85 +22,41 @@ from adapters.values.numbers import Colour, Integer, Money, Number
 from adapters.values.times import Day, Epoch, Later, LocalTime, TimeConverter, UtcTime, ZonedTime
 
 
-class Making(NamedTuple):
-    """What a converter is made of: `given` are the parameters that it takes, where they are given.
-
-    `resource` is whose ids it knows, where it is one of ids.
-    """
-
-    mapping: "Converters"
-    said: Conversion
-    given: dict[str, Any]
-    resource: str
-    columns: int
-
-
 class ConverterKind(NamedTuple):
-    """What a name under `as` stands for: the parameters it takes, the formats it makes, and how."""
+    """What a name under `as` stands for: the parameters it takes, the formats it makes, and how.
+
+    What is not given is as the converter itself has it. Of the practice system it `needs` to know.
+    """
 
     takes: set[str]
     makes: set[str]
-    make: Callable[[Making], Any]
+    make: Callable[..., Any]
+    needs: tuple[str, ...] = ()
 
 
-def _of(kind: Callable[..., Any]) -> Callable[[Making], Any]:
-    """A converter of what is given alone: what is not is as the converter itself has it."""
-    return lambda of: kind(**of.given)
-
-
-def _id(of: Making) -> Id:
-    return Id(of.mapping.ids(of.resource))
-
-
-def _native_id(of: Making) -> Id:
-    """By the resource's own where these are UUIDs, as they know how one is spelt there."""
-    return _id(of) if of.mapping.kinds.get(of.resource) == NATIVE else Id(NativeIds())
-
-
-def _clock(of: Making) -> dict[str, Any]:
-    as_text = "pattern" in of.given or of.mapping.times_as_text
-    return {**of.given, "as_text": as_text, "columns": of.columns}
-
-
-def _local(of: Making) -> LocalTime:
-    return LocalTime(of.mapping.zone, **_clock(of))
-
-
-def _utc(of: Making) -> UtcTime:
-    return UtcTime(**_clock(of))
-
-
-def _epoch(of: Making) -> Epoch:
-    return Epoch(**{**of.given, "unit": timedelta(**{of.said.unit or "seconds": 1})})
-
-
-def _zoned(of: Making) -> ZonedTime:
-    return ZonedTime(**of.given, compares=not of.mapping.times_as_text)
-
-
-_Kind = ConverterKind
+_Kind, _CLOCK = ConverterKind, ("as_text", "columns")
 # All that may stand under `as`.
 CONVERTERS: Mapping[str, ConverterKind] = {
-    "text": _Kind({"encoding"}, {"text"}, _of(Text)),
-    "joined text": _Kind({"separator", "encoding"}, {"text"}, _of(JoinedText)),
-    "part of text": _Kind({"separator", "part", "encoding"}, {"text"}, _of(PartOfText)),
-    "split text": _Kind({"separator", "encoding"}, {"text"}, _of(SplitText)),
-    "email": _Kind({"encoding"}, {"email"}, _of(Email)),
-    "code": _Kind({"codes"}, {"text", "color", "integer", "number"}, _of(Codes)),
-    "boolean": _Kind({"yes", "no"}, {"boolean"}, _of(Boolean)),
-    "number": _Kind(set(), {"number", "integer"}, _of(Number)),
-    "integer": _Kind(set(), {"integer", "number"}, _of(Integer)),
-    "money": _Kind(set(), {"money", "percent"}, _of(Money)),
-    "cents": _Kind(set(), {"money", "percent"}, _of(partial(Money, cents=True))),
-    "colour": _Kind({"order"}, {"color"}, _of(Colour)),
-    "local time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, _local),
-    "utc time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, _utc),
-    "zoned time": _Kind({"zero", "plus"}, {"date-time"}, _zoned),
-    "epoch": _Kind({"unit", "zero", "plus"}, {"date-time"}, _epoch),
-    "date": _Kind({"pattern", "zero"}, {"date"}, _of(Day)),
-    "id": _Kind({"of", "part"}, {"uuid"}, _id),
-    NATIVE: _Kind({"of"}, {"uuid"}, _native_id),
-    HASHED: _Kind({"of"}, {"uuid"}, _id),
+    "text": _Kind({"encoding"}, {"text"}, Text),
+    "joined text": _Kind({"separator", "encoding"}, {"text"}, JoinedText),
+    "part of text": _Kind({"separator", "part", "encoding"}, {"text"}, PartOfText),
+    "split text": _Kind({"separator", "encoding"}, {"text"}, SplitText),
+    "email": _Kind({"encoding"}, {"email"}, Email),
+    "code": _Kind({"codes"}, {"text", "color", "integer", "number"}, Codes),
+    "boolean": _Kind({"yes", "no"}, {"boolean"}, Boolean),
+    "number": _Kind(set(), {"number", "integer"}, Number),
+    "integer": _Kind(set(), {"integer", "number"}, Integer),
+    "money": _Kind(set(), {"money", "percent"}, Money),
+    "cents": _Kind(set(), {"money", "percent"}, partial(Money, cents=True)),
+    "colour": _Kind({"order"}, {"color"}, Colour),
+    "local time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, LocalTime, ("zone", *_CLOCK)),
+    "utc time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, UtcTime, _CLOCK),
+    "zoned time": _Kind({"zero", "plus"}, {"date-time"}, ZonedTime, ("compares",)),
+    "epoch": _Kind({"unit", "zero", "plus"}, {"date-time"}, Epoch),
+    "date": _Kind({"pattern", "zero"}, {"date"}, Day),
+    "id": _Kind({"of", "part"}, {"uuid"}, Id),
+    NATIVE: _Kind({"of"}, {"uuid"}, Id),
+    HASHED: _Kind({"of"}, {"uuid"}, Id),
 }
 # The converters that read one value out of several columns.
 IN_COLUMNS = frozenset({"joined text", "local time", "utc time", "id"})
@@ -147,13 +102,13 @@ class Converters:
         times_as_text: bool = True,
         one_spelling: bool = False,
     ) -> None:
-        self.zone, self._secret, self.kinds, self._table = zone, secret, kinds or {}, table
-        self.times_as_text, self._one_spelling = times_as_text, one_spelling
+        self.zone, self._secret, self._kinds, self._table = zone, secret, kinds or {}, table
+        self._times_as_text, self._one_spelling = times_as_text, one_spelling
         self.ids = cache(self._ids)
 
     def _ids(self, resource: str) -> PublicIds:
         """How the keys of a resource, or of a list inside one (`invoices/lines`), are shown."""
-        kind = self.kinds.get(resource)
+        kind = self._kinds.get(resource)
         # what stands inside a record is never asked for by its id
         table = None if "/" in resource else self._table
         if kind == NATIVE:
@@ -165,7 +120,7 @@ class Converters:
     @property
     def tabled(self) -> Iterator[tuple[str, HashedIds | NativeIds]]:
         """The resources whose ids may need the table, with these."""
-        for name in self.kinds:
+        for name in self._kinds:
             ids = self.ids(name)
             if isinstance(ids, HashedIds | NativeIds) and "/" not in name:
                 yield name, ids
@@ -177,11 +132,21 @@ class Converters:
 
     def make(self, said: Conversion, shape: FieldShape, *, columns: int = 1) -> Any:
         """The converter that the mapping names, or the format's own; for so many columns."""
-        kind = CONVERTERS[conversion_name(said, shape)]
-        asked = {name: getattr(said, name) for name in kind.takes - {"plus"}}
-        given = {name: value for name, value in asked.items() if value is not None}
-        columns -= said.plus is not None
-        converter = kind.make(Making(self, said, given, said.of or shape.refers or "", columns))
+        name, resource = conversion_name(said, shape), said.of or shape.refers or ""
+        kind = CONVERTERS[name]
+        if kind.make is Id:
+            # the resource's own where these are UUIDs, as they know how one is spelt there
+            is_stranger = name == NATIVE and self._kinds.get(resource) != NATIVE
+            return Id(NativeIds() if is_stranger else self.ids(resource))
+        known = {
+            "zone": self.zone,
+            "as_text": said.pattern is not None or self._times_as_text,
+            "columns": columns - (said.plus is not None),
+            "compares": not self._times_as_text,
+        }
+        given = {each: getattr(said, each) for each in kind.takes - {"plus"}}
+        given = {each: value for each, value in given.items() if value is not None}
+        converter = kind.make(**given, **{each: known[each] for each in kind.needs})
         return converter if said.plus is None else Later(converter)
 
     def plain(self, value: Conversion | None) -> Callable[[Any], Any]:

@@ -12,6 +12,7 @@ from adapters.mapping.models import ListMap, ResourceMap, ValueSource
 # None of it shows in what makes a field null.
 _CONVERTERS = Converters(ZoneInfo("UTC"), secret=bytes(32))
 
+
 @dataclass(frozen=True, slots=True)
 class PlanLine:
     """A field, where it comes from, its converter, and what makes it null."""

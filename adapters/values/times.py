@@ -180,10 +180,12 @@ class Epoch(TimeConverter):
     """
 
     zero: tuple[str, ...] = ("0",)
-    unit: timedelta = timedelta(seconds=1)
+    unit: str = "seconds"
     none: frozenset[Decimal] = field(init=False)
+    _unit: timedelta = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_unit", timedelta(**{self.unit: 1}))
         object.__setattr__(self, "none", frozenset(_numbers(self.zero)))
 
     def instant(self, raw: Any) -> datetime | None:
@@ -192,12 +194,12 @@ class Epoch(TimeConverter):
         if number is None or number in self.none:
             return None
         try:
-            return _BEGINNING + int(number) * self.unit
+            return _BEGINNING + int(number) * self._unit
         except OverflowError as error:
             raise Unreadable from error
 
     def encode(self, value: Any) -> tuple[Any, ...]:
-        return ((_moment(value) - _BEGINNING) // self.unit,)
+        return ((_moment(value) - _BEGINNING) // self._unit,)
 
 
 def _numbers(texts: Iterable[str]) -> Iterator[Decimal]:

@@ -90,7 +90,7 @@ READ: list[tuple[convert.Converter, Any, Any]] = [
     (times.Epoch(("-1", "never")), "never", None),
     (times.Epoch(("-1", "never")), 0, "1970-01-01T00:00:00Z"),
     (times.Epoch(()), 0.0, "1970-01-01T00:00:00Z"),
-    (times.Epoch(unit=timedelta(milliseconds=1)), "1772355600250", "2026-03-01T09:00:00Z"),
+    (times.Epoch(unit="milliseconds"), "1772355600250", "2026-03-01T09:00:00Z"),
     (times.Later(PARIS), ("2026-07-01 10:00:00", "00:45:00"), "2026-07-01T08:45:00Z"),
     (times.Later(PARIS), ("2026-07-01 10:00:00", 20), "2026-07-01T08:20:00Z"),
     (times.Later(PARIS), ("2026-07-01 10:00:00", None), None),
