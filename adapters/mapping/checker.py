@@ -4,14 +4,14 @@ The models see the shape of each part. What they cannot see is checked here: wha
 kind of practice system, and the names of resources, fields, converters, drafts and steps.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.documents.document import Document, Place
 from adapters.documents.problems import Problem, did_you_mean
 from adapters.mapping.conversion import DRAFT_FIELDS, DRAFT_KEYS, Conversion, Strict
-from adapters.mapping.conversion_checker import ConversionChecker
+from adapters.mapping.conversion_faults import conversion_faults
 from adapters.mapping.converters import IN_COLUMNS, conversion_name
 from adapters.mapping.models import (
     NAMED,
@@ -94,7 +94,7 @@ _PAGING = {
 }
 
 
-class Checker(ConversionChecker):
+class Checker:
     """Checks one mapping for the adapter `sql` or `rest`.
 
     `secrets` are the names of those that the settings give.
@@ -108,7 +108,8 @@ class Checker(ConversionChecker):
         adapter: str,
         secrets: frozenset[str],
     ) -> None:
-        super().__init__(document, shapes)
+        self.document, self.shapes = document, shapes
+        self.found: list[Problem] = []
         self.mapping, self.diary, self.booking = mapping, mapping.diary, mapping.booking
         self.adapter, self.of_sql, self.secrets = adapter, adapter == "sql", secrets
         # what earlier steps have made for each step, and all of them in the end
@@ -119,6 +120,24 @@ class Checker(ConversionChecker):
             # what a step that is only for some bookings makes is there for no others
             made[step.for_] += [step.name] if step.name is not None else [*step.keep]
         self._made_for.append(self._certain(made, None))
+
+    def say(self, place: Place, text: str) -> None:
+        """Note a problem, at the name that it is about."""
+        self.found.append(self.document.problem(place, text, at_key=True))
+
+    def is_known(
+        self, place: Place, name: object, known: Collection[str], text: str, more: str = ""
+    ) -> bool:
+        """Whether a name is one of these; if not it is said, `text` first, with the nearest."""
+        if name not in known:
+            self.say(place, f"{text}{did_you_mean(str(name), known)}{more}")
+        return name in known
+
+    def conversion(
+        self, place: Place, said: Conversion, shape: FieldShape, *, whole: bool = True
+    ) -> None:
+        for at, text in conversion_faults(said, shape, self.shapes, whole=whole):
+            self.say((*place, *at), text)
 
     def _certain(self, made: Mapping[str | None, list[str]], which: str | None) -> list[str]:
         """What has been made in every booking of a slot row, or of another time, or of both."""

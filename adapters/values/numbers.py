@@ -85,7 +85,7 @@ class Money(AsItIs):
         return (int(Decimal(value) * 100) if self.cents else value,)
 
 
-_COLOUR = re.compile("#[0-9A-Fa-f]{6}").fullmatch
+is_colour = re.compile("#[0-9A-Fa-f]{6}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Colour(AsItIs):
 
     def decode(self, raw: Any) -> str | None:
         text = plain(raw)
-        if text is None or _COLOUR(text):
+        if text is None or is_colour(text):
             return text
         number = whole(text)
         if number is None or not 0 <= number <= 0xFFFFFF:
