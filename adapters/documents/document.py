@@ -71,13 +71,21 @@ class Document:
             and all(want in (name, "*") for name, want in zip(place, pattern, strict=True))
         ]
 
-    def problem(self, place: Place, text: str, *, at_key: bool = False, code: str = "") -> Problem:
+    def problem(
+        self,
+        place: Place,
+        text: str,
+        code: str = "",
+        *,
+        at_key: bool = False,
+        sampled: bool = False,
+    ) -> Problem:
         """A problem at a place, or at the nearest place around it that the file has."""
         while place and place not in self.marks:
             place = place[:-1]
         marks = self.keys if at_key and place in self.keys else self.marks
         line, column = marks.get(place, (1, 1))
-        return Problem(self.file, line, column, text, code)
+        return Problem(self.file, line, column, text, code, sampled)
 
 
 @dataclass(slots=True)
@@ -89,7 +97,7 @@ class ProblemList:
 
     def say(self, place: Place, code: str, text: str, *, at_key: bool = False) -> None:
         """Notes a problem; `code` is that of its check."""
-        self.problems.append(self.document.problem(place, text, at_key=at_key, code=code))
+        self.problems.append(self.document.problem(place, text, code, at_key=at_key))
 
     def absent(self, place: Place, code: str, text: str) -> None:
         """Notes that a name is missing there, unless it may be in what is not kept."""

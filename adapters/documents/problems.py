@@ -1,7 +1,7 @@
 """What is wrong with a file, at its line and column, and the checks that find it."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -14,7 +14,8 @@ class Problem:
     """One thing wrong with a file: where (line and column count from 1), what, and the remedy.
 
     Line 0 where there are no lines, as in an environment variable or a file that is not there.
-    `code` names the check that the file fails, where checks have names.
+    `code` names the check that the file fails, where checks have names. It is `only_sampled` where
+    nothing but the records that were looked at says so: others may differ, so it is a warning.
     """
 
     file: str
@@ -22,6 +23,7 @@ class Problem:
     column: int
     text: str
     code: str = field(default="", compare=False)
+    only_sampled: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
@@ -58,18 +60,6 @@ def run(checks: Iterable[Check[SubjectT]], subject: SubjectT) -> Iterator[Proble
             yield replace(problem, code=check.code)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A problem that a look at a practice system found.
-
-    `only_sampled` where nothing but the records that were looked at says so: others may differ, so
-    that it is no more than a warning.
-    """
-
-    problem: Problem
-    only_sampled: bool = False
-
-
 class DocumentErrors(Exception):
     """A file that cannot be used, with everything that is wrong with it; never without one."""
 
@@ -78,12 +68,11 @@ class DocumentErrors(Exception):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-def warnings_of(found: Iterable[Found]) -> tuple[Problem, ...]:
+def warnings_of(found: Sequence[Problem]) -> Sequence[Problem]:
     """Returns what only samples say; raises DocumentErrors with all else where there is any."""
-    all_ = list(found)
-    if certain := [one.problem for one in all_ if not one.only_sampled]:
+    if certain := [problem for problem in found if not problem.only_sampled]:
         raise DocumentErrors(certain)
-    return tuple(one.problem for one in all_)
+    return found
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

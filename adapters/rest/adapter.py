@@ -18,7 +18,7 @@ from adapters.base import (
     Record,
 )
 from adapters.documents.document import Place
-from adapters.documents.problems import Found, Problem, did_you_mean, warnings_of
+from adapters.documents.problems import Problem, did_you_mean, warnings_of
 from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import Interval
 from adapters.mapping.loading import open_mapping
@@ -57,7 +57,7 @@ class RestAdapter(RestDriver):
 
         A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
         """
-        problem, found = self.document.problem, list[Found]()
+        problem, found = self.document.problem, list[Problem]()
         for name, resource in self.mapping.resources.items():
             try:
                 rows = await self.readers[name].sample()
@@ -69,12 +69,13 @@ class RestAdapter(RestDriver):
             else:
                 for written in written_paths(name, resource, rows):
                     texts = written.complaints()
-                    found += [Found(problem(written.place, text), True) for text in texts]
+                    found += [problem(written.place, text, sampled=True) for text in texts]
         return warnings_of([*found, *await self._diary_checked()])
 
-    async def _diary_checked(self) -> list[Found]:
+    async def _diary_checked(self) -> list[Problem]:
         """What the sources of the diary do not answer for any of the vets."""
-        vets, found = (await self.readers["vets"].page((), MOST_VETS, None)).records, list[Found]()
+        vets = (await self.readers["vets"].page((), MOST_VETS, None)).records
+        found: list[Problem] = []
         for kind in ("hours", "slots", "busy"):
             for number, rows in enumerate(getattr(self.diary_calls, kind)):
                 errors = [] if rows is None else await self._errors(kind, number, vets)
@@ -84,10 +85,10 @@ class RestAdapter(RestDriver):
                     found.append(replace(first, only_sampled=not certain))
         return found
 
-    def _unanswered(self, place: Place, method: str, error: AdapterError) -> Found:
+    def _unanswered(self, place: Place, method: str, error: AdapterError) -> Problem:
         at = (*place, "items" if isinstance(error, NoArray) else method)
         text = " ".join(str(error).split())
-        return Found(self.document.problem(at, text), only_sampled=may_be_empty(error))
+        return self.document.problem(at, text, sampled=may_be_empty(error))
 
     async def _errors(self, kind: str, number: int, vets: Sequence[Record]) -> list[AdapterError]:
         """What a source of the diary says of the vets' time, up to the first that it answers."""

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from adapters.documents.document import Document, Place
-from adapters.documents.problems import Found
+from adapters.documents.problems import Problem
 from adapters.ids import NATIVE, PublicIds
 from adapters.mapping.models import (
     NAMED,
@@ -75,12 +75,12 @@ class SchemaMismatch:
 
 def found_in(
     connection: sa.Connection, mapping: MappingFile, document: Document, speech: Speech, ids: Ids
-) -> Iterator[Found]:
+) -> Iterator[Problem]:
     """What the database does not know of the mapping, each at its place in the file."""
     for mismatch in mismatches_in(connection, mapping, speech, ids):
         place = mismatch.place
-        problem = document.problem(place, mismatch.text + cut_short(document, place))
-        yield Found(problem, mismatch.only_sampled)
+        text = mismatch.text + cut_short(document, place)
+        yield document.problem(place, text, sampled=mismatch.only_sampled)
 
 
 def cut_short(document: Document, place: Place) -> str:
