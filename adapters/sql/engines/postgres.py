@@ -35,6 +35,7 @@ KINDS = {
     "57014": ErrorKind.TIMEOUT,
     "55P03": ErrorKind.BUSY,
     "40": ErrorKind.AGAIN,
+    "40003": ErrorKind.OTHER,  # of its class alone: nobody knows whether it was done
     **dict.fromkeys(("23505", "23P01"), ErrorKind.DUPLICATE),
     **dict.fromkeys(("23", "P0001"), ErrorKind.REFUSED),
     "42501": ErrorKind.DENIED,

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from adapters.base import BackendNonsense, OutcomeUnknown
 from adapters.sql.engines import Engine, open_engine
@@ -17,6 +17,11 @@ SETUP = (
     " 'BEGIN PERFORM pg_sleep(20); RETURN NULL; END'",
     "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED"
     " FOR EACH ROW EXECUTE FUNCTION sleeps()",
+    "CREATE TABLE ending (id int)",
+    "CREATE FUNCTION ends() RETURNS trigger LANGUAGE plpgsql AS"
+    " 'BEGIN RAISE SQLSTATE ''40003''; END'",
+    "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON ending DEFERRABLE INITIALLY DEFERRED"
+    " FOR EACH ROW EXECUTE FUNCTION ends()",
     "CREATE TABLE once (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)",
     "INSERT INTO once VALUES (1)",
 )
@@ -57,6 +62,19 @@ async def test_a_connection_that_dies_while_it_commits_leaves_the_outcome_unknow
 async def test_a_commit_that_takes_too_long_leaves_the_outcome_unknown(engine: Engine) -> None:
     with pytest.raises(OutcomeUnknown):
         await engine.book(insert("slow"))
+
+
+async def test_a_commit_whose_completion_is_unknown_is_not_tried_again(engine: Engine) -> None:
+    """SQLSTATE 40003, in the class of what is undone and worth another try."""
+    tries: list[int] = []
+
+    def work(connection: Connection) -> None:
+        tries.append(1)
+        insert("ending")(connection)
+
+    with pytest.raises(OutcomeUnknown):
+        await engine.book(work)
+    assert tries == [1]
 
 
 async def test_a_commit_that_the_database_refuses_left_certainly_nothing(engine: Engine) -> None:
