@@ -67,7 +67,7 @@ FIELD = (
     Step(
         "gateway/contract/resources.py",
         r"^    name=\"clients\",\n(?:.*\n)*?        ID,\n",
-        '        Field(name="recipeField", summary="A field more."),\n',
+        '        Field(name="recipeField", summary="A field more.", personal=True),\n',
     ),
     Step("policies.yaml", _CLIENTS_AT_STANDARD, "recipeField, "),
     Step("examples/mariadb_eav/policies.yaml", _CLIENTS_AT_STANDARD, "recipeField, "),
@@ -90,6 +90,7 @@ FIELD = (
         every=True,
     ),
     Step("tests/policy/test_policy.py", r"\"clients\": \(\s*\"[^\"]*\",\s*\"", "recipeField "),
+    Step("tests/policy/test_risks.py", r"^PERSONAL = \{\n    \"clients\": \"", "recipeField "),
     Step("tests/test_spec.py", r"^CLIENT = \{\n", '    "recipeField": "string",\n'),
 )
 # The second change of the same file.
@@ -297,6 +298,7 @@ def test_every_step_that_the_gateway_reads_is_left_out_once() -> None:
 # their own, which a new field must leave as they are.
 TESTS = (
     "tests/policy/test_policy.py::test_the_shipped_policy_opens_what_was_decided_and_hides_the_rest",
+    "tests/policy/test_risks.py",
     "tests/policy/test_recipes.py",
     "tests/policy/test_document.py",
     "tests/partners/test_page.py::test_what_has_pages_and_what_can_be_asked_since_when_is_named",
