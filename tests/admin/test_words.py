@@ -44,6 +44,17 @@ def places(text: Text) -> set[str]:
     return {name for form in forms(text) for _, name, _, _ in Formatter().parse(form) if name}
 
 
+def test_whatever_the_tables_name_has_its_words() -> None:
+    """First, and alone in this: what is missing is named with the file that a line is added to."""
+    check_words()
+    names = set(needed())
+    assert {f"fields.{each.name}.{path}" for each in RESOURCES for path in each.paths} < names
+    assert {f"resources.{each.name}" for each in RESOURCES} < names
+    assert {f"rights.{each}" for each in Permission} | {f"roles.{each}" for each in Role} < names
+    assert {f"masks.{each}" for each in KINDS} < names
+    assert {f"rights.{each}_about" for each in (*Permission, *LEVELS)} < names
+
+
 def test_each_text_says_the_same_in_each_language() -> None:
     wrong = [name for name, texts in catalogue().items() if not are_alike(texts)]
     assert wrong == []
@@ -82,14 +93,9 @@ def test_pages_ask_for_texts_that_are_there_and_no_text_is_left_over() -> None:
     assert left_over == []
 
 
-def test_whatever_the_tables_name_has_its_words() -> None:
-    check_words()
-    names = set(needed())
-    assert {f"fields.{each.name}.{path}" for each in RESOURCES for path in each.paths} < names
-    assert {f"resources.{each.name}" for each in RESOURCES} < names
-    assert {f"rights.{each}" for each in Permission} | {f"roles.{each}" for each in Role} < names
-    assert {f"masks.{each}" for each in KINDS} < names
-    assert {f"rights.{each}_about" for each in (*Permission, *LEVELS)} < names
+def complete() -> dict[str, Mapping[str, Text]]:
+    """The texts, with one for whatever still needs its own."""
+    return {name: dict.fromkeys(LANGUAGES, name) for name in needed()} | dict(catalogue())
 
 
 def said_of(texts: Mapping[str, Mapping[str, Text]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -105,7 +111,7 @@ def test_a_text_that_is_missing_is_named_with_its_file(
     absent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, _, name = absent.partition(".")
-    texts = {each: found for each, found in catalogue().items() if each != absent}
+    texts = {each: found for each, found in complete().items() if each != absent}
     assert said_of(texts, monkeypatch) == [
         f"{FOLDER / file}.toml: there is no text for {name}; add a line"
         f' "{name}" = {{ en = "...", fr = "..." }}'
@@ -115,7 +121,7 @@ def test_a_text_that_is_missing_is_named_with_its_file(
 def test_a_text_in_one_language_alone_is_named_with_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    texts = {**catalogue(), "fields.clients.phone": {"en": "Telephone"}}
+    texts = {**complete(), "fields.clients.phone": {"en": "Telephone"}}
     assert said_of(texts, monkeypatch) == [
         f"{FOLDER}/fields.toml: clients.phone has no text in fr; write"
         ' "clients.phone" = { en = "...", fr = "..." }'
