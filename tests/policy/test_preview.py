@@ -1,14 +1,20 @@
 """Specimens: made-up records that are valid by the contract, and that every mask changes."""
 
+from pathlib import Path
+
 from openapi_schema_validator import OAS31Validator
 
 from adapters.base import Record
-from gateway.contract.fields import Field, Resource
+from adapters.documents.document import read_document
+from gateway.contract.fields import UUID, Field, Resource
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.masks import Mask, fitting
 from gateway.policy.redactor import Redactor
+from gateway.policy.telling import preview
 from gateway.policy.telling.preview import ITEMS, specimen
 from gateway.policy.values import at, has_value, read_value
+
+SPECIMENS = Path(preview.__file__).with_name("specimens.yaml")
 
 
 def values(resource: Resource, path: str) -> list[object]:
@@ -23,6 +29,20 @@ def test_a_specimen_has_a_value_in_every_field() -> None:
         for path in resource.paths:
             assert has_value(record, path), (resource.name, path)
             assert len(values(resource, path)) == (ITEMS if "[]." in path else 1)
+
+
+def test_each_field_that_is_no_id_has_a_line_and_nothing_else_has() -> None:
+    lines = read_document(SPECIMENS).data
+    assert lines.pop("formats")
+    named = {f"{name}.{path}" for name, values in lines.items() for path in values}
+    fields = {
+        f"{resource.name}.{path}"
+        for resource in RESOURCES
+        for path in resource.paths
+        if resource.at(path).format is not UUID
+    }
+    assert fields - named == set(), f"add a line for each to {SPECIMENS}"
+    assert named <= fields
 
 
 def test_a_specimen_is_always_the_same() -> None:

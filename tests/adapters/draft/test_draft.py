@@ -20,9 +20,11 @@ from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
 from adapters.draft import DraftedMapping, draft_mapping
 from adapters.draft.document import quote
-from adapters.draft.vocabulary import likeness, phrases, tokens
+from adapters.draft.vocabulary import FIELDS, likeness, phrases, tokens
 from adapters.mapping.loading import load_mapping
 from gateway.backend import shapes
+from gateway.contract.fields import UUID
+from gateway.contract.resources import RESOURCES
 from tests.adapters.clinic import NOW, connect, copy_to
 from tests.adapters.draft.answers import DUTCH, ENGLISH, GERMAN, SAMPLE, answers
 from tests.adapters.servers import execute, mariadb_database, postgres_database
@@ -411,6 +413,22 @@ async def test_the_options_of_the_gateway_s_own_address_are_taken() -> None:
 def test_names_are_compared_by_their_words(name: str, words: str, least: float) -> None:
     assert likeness(tokens(name), phrases(words)) >= least
     assert likeness(tokens(name), phrases("invoice")) == 0
+
+
+# What is made of other columns, or of the diary.
+MADE = {"appointments.displayStatus", "stock.isLow", "slots.startTime", "slots.endTime"}
+
+
+def test_each_field_that_a_column_holds_has_words_by_which_it_is_found() -> None:
+    fields = {
+        f"{resource.name}.{path}".replace("[]", "")
+        for resource in RESOURCES
+        for path in resource.paths
+        if resource.at(path).format is not UUID
+    }
+    named = {f"{place}.{field}" for place, words in FIELDS.items() for field in words}
+    assert fields - named == MADE, "add what its columns are called to vocabulary.yaml"
+    assert named <= fields
 
 
 @pytest.mark.parametrize(
