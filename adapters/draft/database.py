@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import AdapterError, BackendUnavailable
 from adapters.sql.engines import Engine, open_engine
+from adapters.sql.engines.base import Speech
 from adapters.values.convert import bits
 from adapters.wrappers.unreachable import reason
 
@@ -47,12 +48,6 @@ _KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
     (types.Date, "day"),
     (types.Time, "clock"),
     (types.String, "text"),
-)
-# An INTEGER PRIMARY KEY is SQLite's own number of the row: of all keys it alone has no index.
-_NUMBERED_BY_SQLITE = sa.text(
-    "SELECT m.name, k.name FROM sqlite_master m JOIN pragma_table_info(m.name) k ON k.pk = 1"
-    " WHERE m.type = 'table' AND NOT EXISTS"
-    " (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk')"
 )
 
 
@@ -89,9 +84,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The tables and sequences of a database, and SQLAlchemy's dialect of it."""
+    """The tables and sequences of a database, SQLAlchemy's dialect of it, and the engine's."""
 
     dialect: Dialect
+    speech: Speech
     tables: tuple[Table, ...]
     sequences: tuple[str, ...] = ()
 
@@ -106,7 +102,7 @@ async def read_database(url: str) -> Database:
     tables = []
     try:
         await _connect(engine, make_url(url))
-        structure = await engine.inspect(_structure)
+        structure = await engine.inspect(partial(_structure, engine.speech))
         until = time.monotonic() + PATIENCE_IN_ALL
         for bare in structure.tables:
             try:
@@ -137,46 +133,42 @@ async def _connect(engine: Engine, address: URL) -> None:
         raise
 
 
-def _structure(connection: Connection) -> Database:
+def _structure(speech: Speech, connection: Connection) -> Database:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # types that SQLAlchemy does not know are no matter here
         inspector = sa.inspect(connection)
         numbered = set[tuple[str, str]]()
-        if connection.dialect.name == "sqlite":
-            numbered = {(name, key) for name, key in connection.execute(_NUMBERED_BY_SQLITE)}
+        if speech.numbered is not None:
+            numbered = {(name, key) for name, key in connection.execute(speech.numbered)}
         tables = [
-            bare for schema in _schemas(inspector) for bare in _tables(inspector, schema, numbered)
+            bare
+            for schema in (None, *_schemas_beside(inspector, speech))
+            for bare in _tables(inspector, speech, schema, numbered)
         ]
         try:
             sequences = inspector.get_sequence_names()
         except (NotImplementedError, SQLAlchemyError):
             sequences = []
-        return Database(connection.dialect, tuple(tables), tuple(sequences))
+        return Database(connection.dialect, speech, tuple(tables), tuple(sequences))
 
 
-def _schemas(inspector: Inspector) -> Iterator[str | None]:
-    """The account's own schema, and those beside it that are not the engine's."""
-    yield None
-    if inspector.dialect.name in ("postgresql", "mssql"):
-        own = inspector.default_schema_name
-        theirs = {"information_schema", "sys", "guest", "INFORMATION_SCHEMA", own}
-        for name in inspector.get_schema_names():
-            if name not in theirs and not name.startswith(("pg_", "db_")):
-                yield name
+def _schemas_beside(inspector: Inspector, speech: Speech) -> Iterator[str]:
+    """The schemas beside the account's own that are not the server's."""
+    own = inspector.default_schema_name
+    return (each for each in speech.schemas(inspector) if each != own)
 
 
 def _tables(
-    inspector: Inspector, schema: str | None, numbered: Set[tuple[str, str]]
+    inspector: Inspector, speech: Speech, schema: str | None, numbered: Set[tuple[str, str]]
 ) -> Iterator[Table]:
     """The tables of a schema; `numbered` are keys that have a default without saying so."""
     keys = inspector.get_multi_pk_constraint(schema=schema)
     foreign = inspector.get_multi_foreign_keys(schema=schema)
     unique: Mapping[Any, Any]
-    # what PostgreSQL has of indexes does not come through the engine's codecs
-    if inspector.dialect.name == "postgresql":
-        unique = inspector.get_multi_unique_constraints(schema=schema)
-    else:
+    if speech.reflects_indexes:
         unique = inspector.get_multi_indexes(schema=schema)
+    else:
+        unique = inspector.get_multi_unique_constraints(schema=schema)
     for place, columns in inspector.get_multi_columns(schema=schema).items():
         key, name = keys.get(place), place[1]
         yield Table(

@@ -51,9 +51,9 @@ class TableSource:
 
     def quoted(self, name: str) -> str:
         """The name as a statement has to write it: in quotes only where it needs them."""
-        dialect = self.catalog.database.dialect
-        preparer = dialect.identifier_preparer
-        folded = name if dialect.name == "postgresql" else name.lower()
+        database = self.catalog.database
+        preparer = database.dialect.identifier_preparer
+        folded = name if database.speech.folds_names else name.lower()
         return name if preparer.quote(folded) == folded else str(preparer.quote_identifier(name))
 
     def is_one_of(self, name: str, codes: Iterable[str]) -> str:
@@ -93,7 +93,7 @@ class TableSource:
 
     def select(self, what: str, *conditions: str, first_by: str = "") -> str:
         """A sub-select, for people to read: nothing here is run; of one row with an order."""
-        is_top = first_by and self.catalog.database.dialect.name == "mssql"
+        is_top = first_by and self.catalog.database.speech.limits_by_top
         what = f"TOP 1 {what}" if is_top else what
         sql = " ".join(("SELECT", what, "FROM", str(self), "WHERE", " AND ".join(conditions)))
         if first_by:

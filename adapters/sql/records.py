@@ -36,8 +36,6 @@ from adapters.sql.engines.base import Criterion, Expression, Speech, given
 from adapters.values.convert import Converter, JoinedText, PartOfText, by_value, fold, whole
 from adapters.values.times import ROOM
 
-# PostgreSQL's words for a value that is none of the column's kind, or too large for it.
-MISFITS = frozenset({"22P02", "22003"})
 MOST_BLANK = 1_000
 # Rows that are looked at for one page, where some are left out that only look like what is let be,
 # and how many each statement but the first asks for, however few the page takes.
@@ -204,7 +202,7 @@ class SqlRecords(ResourceReader):
         try:
             row = self._connection.execute(statement, bound).first()
         except DBAPIError as error:
-            if reader.speech.code(error) not in MISFITS:
+            if reader.speech.code(error) not in reader.speech.misfits:
                 raise
             row = None  # a key that the column cannot hold names nothing
         if row is None:

@@ -37,6 +37,7 @@ def _looks(case: SqlCase) -> Iterator[Look]:
 
 async def survey(adapter: SqlAdapter) -> Survey:
     """Returns the columns of the mapped tables that no field is made of; AdapterErrors."""
-    return await adapter.engine.inspect(
-        lambda connection: surveyed(adapter, omissions(connection, adapter))
+    engine = adapter.engine
+    return await engine.inspect(
+        lambda connection: surveyed(adapter, omissions(connection, engine.speech, adapter))
     )

@@ -26,12 +26,6 @@ from adapters.sql.booking import named_table
 from adapters.sql.engines.base import ErrorKind
 from adapters.values.convert import Unreadable
 
-# Columns that are numbered by themselves (identity) need no right.
-_SERIAL = text(
-    "SELECT has_sequence_privilege(pg_get_serial_sequence(CAST(:name AS text),"
-    " CAST(:number AS text)), 'USAGE') FROM pg_attribute WHERE attidentity = ''"
-    " AND attrelid = to_regclass(CAST(:name AS text)) AND attname = CAST(:number AS text)"
-)
 _GRANTS = "take from it what the page on connecting does not grant"
 # Days in which a free time is looked for.
 DAYS = 14
@@ -79,11 +73,8 @@ def _denied(write: StepMap, case: SqlCase, connection: Connection) -> Iterator[t
 
     The whole statement is explained: some rights are only looked at for all its columns.
     """
-    # PostgreSQL alone asks for a right to a sequence, also to the one that numbers a new row
-    asks = connection.dialect.name == "postgresql"
     if (name := write.sequence) is not None:
-        may = func.has_sequence_privilege(quoted(connection, name), "USAGE")
-        if asks and not connection.scalar(select(may)):
+        if not case.speech.may_use(connection, quoted(connection, name)):
             yield f"use the sequence {name}", f"USAGE ON SEQUENCE {name}"
         return
     columns = list(write.values) or [write.column or ""]
@@ -97,9 +88,10 @@ def _denied(write: StepMap, case: SqlCase, connection: Connection) -> Iterator[t
             raise
         what, right = ("insert into", "INSERT") if write.insert else ("update", "UPDATE")
         yield f"{what} {write.table}", f"{right} ON {write.table}"
-    for column in write.keys if write.insert and asks else ():
-        given = {"name": quoted(connection, write.table), "number": column}
-        if column not in write.values and connection.scalar(_SERIAL, given) is False:
+    # there may be a right of its own to what numbers a new row
+    unset = [column for column in write.keys if column not in write.values] if write.insert else ()
+    for column in unset:
+        if not case.speech.may_number(connection, quoted(connection, write.table), column):
             grant = "USAGE ON SEQUENCE, as the page on connecting shows"
             yield f"use the sequence of {write.table}.{column}", grant
 

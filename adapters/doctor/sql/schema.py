@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from adapters.doctor.case import Look, clock_judged, texts_in
@@ -16,28 +16,8 @@ from adapters.examination import Verdict
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.checks import SchemaMismatch, checks_of, cut_short, mismatches_in
+from adapters.sql.engines.base import Speech
 
-_IN_SQLITE = text(
-    "SELECT m.name, p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p"
-    " WHERE m.type IN ('table', 'view')"
-)
-_IN_SCHEMA = text(
-    "SELECT CAST(table_name AS CHAR(128)), CAST(column_name AS CHAR(128))"
-    " FROM information_schema.columns WHERE table_schema NOT IN"
-    " ('information_schema', 'pg_catalog', 'mysql', 'sys', 'performance_schema')"
-)
-# How the databases name what they do not know.
-_UNKNOWN = (
-    (re.compile(r"""no such table: ["`\[]?([\w.]+)""", re.IGNORECASE), "table"),
-    (re.compile(r"relation \"([^\"]+)\" does not exist"), "table"),
-    (re.compile(r"Table '([^']+)' doesn't exist"), "table"),
-    (re.compile(r"Invalid object name '([^']+)'"), "table"),
-    (re.compile(r"""no such column: ["`\[]?([\w.]+)"""), "column"),
-    (re.compile(r"has no column named (\w+)"), "column"),
-    (re.compile(r"column \"?([\w.]+)\"? (?:of relation \"\w+\" )?does not exist"), "column"),
-    (re.compile(r"Unknown column '([^']+)'"), "column"),
-    (re.compile(r"Invalid column name '([^']+)'"), "column"),
-)
 _BARE = re.compile(r"[^\W\d]\w*").fullmatch
 _WORDS = re.compile(r"\w+").findall
 # A name, with what stands before its dot: a table or an alias.
@@ -63,7 +43,7 @@ async def names(case: SqlCase, look: Look) -> None:
     """Whether the database has every table and column, and which names are near."""
     mapping, ids = case.core.mapping, case.adapter.converters.ids
     faults = list(mismatches_in(case.session.connection, mapping, case.speech, ids))
-    known = _columns(case.session.connection) if faults else {}
+    known = _columns(case.session.connection, case.speech) if faults else {}
     for fault in faults:
         # what of the mapping cannot be read without it
         rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
@@ -75,7 +55,7 @@ async def names(case: SqlCase, look: Look) -> None:
             check="rights" if fault.denied else "mapping",
             subject=".".join(str(part) for part in fault.place if part not in _GROUPS),
             place=fault.place,
-            remedy=_remedy(fault, known, str(_said_at(case, rows)), _said_at(case, fault.place)),
+            remedy=_remedy(case, fault, known, rows),
         )
     if not faults:
         count = len(list(checks_of(mapping)))
@@ -94,25 +74,26 @@ def _said_at(case: SqlCase, place: Place) -> Any:
     return found
 
 
-def _columns(connection: Connection) -> KnownColumns:
+def _columns(connection: Connection, speech: Speech) -> KnownColumns:
     """The tables and their columns; nothing where the database does not say."""
-    statement = _IN_SQLITE if connection.dialect.name == "sqlite" else _IN_SCHEMA
     found: KnownColumns = {}
     try:
-        for table, column in connection.execute(statement):
+        for table, column in connection.execute(speech.columns):
             found.setdefault(str(table).strip(), []).append(str(column).strip())
     except DBAPIError:
         return {}
     return found
 
 
-def _remedy(fault: SchemaMismatch, known: KnownColumns, part: str, said: Any) -> str:
+def _remedy(case: SqlCase, fault: SchemaMismatch, known: KnownColumns, rows: Place) -> str:
     if fault.denied:
         return "grant it to the gateway's account"
-    unknown = ((pattern.search(fault.text), kind) for pattern, kind in _UNKNOWN)
+    kinds = {"table": case.speech.unknown_table, "column": case.speech.unknown_column}
+    unknown = ((re.search(pattern, fault.text), kind) for kind, pattern in kinds.items())
     word, kind = next(((found[1], kind) for found, kind in unknown if found), ("", ""))
-    if near := word and _near(word, known, part, kind):
+    if near := word and _near(word, known, str(_said_at(case, rows)), kind):
         return f"near: {', '.join(near)}"
+    said = _said_at(case, fault.place)
     # a bare word that is meant as the value itself
     bare = said["source"] if isinstance(said, dict) and "source" in said else said
     is_value = {"fields", "values"} & {*fault.place} and isinstance(bare, str) and _BARE(bare)
@@ -150,10 +131,10 @@ async def clock(case: SqlCase, look: Look) -> None:
 
 
 def omissions(
-    connection: Connection, adapter: MappedAdapter
+    connection: Connection, speech: Speech, adapter: MappedAdapter
 ) -> Iterator[tuple[Place, str, list[str]]]:
     """The columns of the tables that resources name, of which no field is made."""
-    for name, columns in _columns(connection).items():
+    for name, columns in _columns(connection, speech).items():
         table, readers, used = name.lower().rpartition(".")[2], list[str](), set[str]()
         for resource, mapped in adapter.mapping.resources.items():
             if (found := _used(mapped, table)) is not None:

@@ -86,6 +86,13 @@ class Speech(Protocol):
     `loose_types`: whether a number and a text of its digits are two values, whatever the column.
     `times_as_text`: whether it has no times of its own. `bits_are_letters`: whether the number in
     a BIT column becomes the letter of that number, as a text. `first_day`: what no day is before.
+    `misfits`: the codes of a value that is none of the column's kind, or too large for it.
+
+    What the doctor and the draft need besides. `columns`: names each column of each table but the
+    server's own. `unknown_table`, `unknown_column`: patterns that find the name in the sentence
+    that says so. `numbered`: names the keys that have a number without a default. `folds_names`:
+    whether a name with capitals needs quotes. `limits_by_top`: whether it writes TOP 1 for LIMIT
+    1. `reflects_indexes`: whether the driver reads what it says of indexes.
     """
 
     kinds: ClassVar[Mapping[str, ErrorKind]]
@@ -95,6 +102,14 @@ class Speech(Protocol):
     times_as_text: ClassVar[bool] = False
     bits_are_letters: ClassVar[bool] = False
     first_day: ClassVar[str] = "0001-01-01"
+    misfits: ClassVar[frozenset[str]] = frozenset()
+    columns: ClassVar[sa.TextClause]
+    unknown_table: ClassVar[str]
+    unknown_column: ClassVar[str]
+    numbered: ClassVar[sa.TextClause | None] = None
+    folds_names: ClassVar[bool] = False
+    limits_by_top: ClassVar[bool] = False
+    reflects_indexes: ClassVar[bool] = True
 
     def searchable(self, expression: Expression) -> Expression:
         """The text as `fold` has it; never NULL."""
@@ -153,9 +168,29 @@ class Speech(Protocol):
         """What the account may do beyond its needs, as sentences."""
         return []
 
+    def may_use(self, connection: sa.Connection, sequence: str) -> bool:
+        """Whether the account may take a number of the sequence, whose name is in quotes."""
+        return True
+
+    def may_number(self, connection: sa.Connection, table: str, column: str) -> bool:
+        """The same of what numbers the column of a new row, if anything does."""
+        return True
+
     def transactional(self, connection: sa.Connection, tables: Sequence[str]) -> Sequence[str]:
         """Those of the tables that have no transactions."""
         return []
+
+    def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
+        """The schemas that are not the server's own, where a database may have several."""
+        return []
+
+
+def columns_beside(*schemas: str) -> sa.TextClause:
+    """Each table and column of all schemas but these, which are the server's own."""
+    return sa.text(
+        "SELECT CAST(table_name AS CHAR(128)), CAST(column_name AS CHAR(128))"
+        " FROM information_schema.columns WHERE table_schema NOT IN :theirs"
+    ).bindparams(sa.bindparam("theirs", schemas, expanding=True))
 
 
 def given(

@@ -25,7 +25,15 @@ from sqlalchemy.pool import NullPool
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
+from adapters.sql.engines.base import (
+    Criterion,
+    ErrorKind,
+    Expression,
+    Speech,
+    TableAccess,
+    columns_beside,
+    quoted,
+)
 from adapters.sql.engines.lanes import ThreadDriver
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -83,6 +91,10 @@ class MssqlSpeech(Speech):
     kinds = {}  # noqa: RUF012 - the driver has no codes
     binary, now = "Latin1_General_BIN2", _CLOCK
     first_day = "1753-01-01"  # of its older kind of times
+    columns = columns_beside("INFORMATION_SCHEMA", "sys")
+    unknown_table = "Invalid object name '([^']+)'"
+    unknown_column = "Invalid column name '([^']+)'"
+    limits_by_top = True
 
     def searchable(self, expression: Expression) -> Expression:
         raw = func.left(func.coalesce(_text(expression), _quoted("")), LONGEST_FOLDED)
@@ -143,6 +155,10 @@ class MssqlSpeech(Speech):
         rights = connection.execute(_RIGHTS).scalars().all()
         said = [f"the account has the role {each}" for each in roles]
         return [*said, *(f"the account has {each} on the whole database" for each in rights)]
+
+    def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
+        others = {*inspector.get_schema_names()} - {"INFORMATION_SCHEMA", "sys", "guest"}
+        return sorted(each for each in others if not each.startswith("db_"))
 
 
 class _Bare(MSSQLCompiler):

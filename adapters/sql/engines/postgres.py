@@ -25,7 +25,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
+from adapters.sql.engines.base import (
+    Criterion,
+    ErrorKind,
+    Expression,
+    Speech,
+    TableAccess,
+    columns_beside,
+    quoted,
+)
 from adapters.sql.engines.lanes import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, fold
 
@@ -57,6 +65,12 @@ _ROLE = text(
     " (rolbypassrls, 'passes by row level security'),"
     " (has_database_privilege(current_database(), 'CREATE'), 'may create schemas'))"
     " AS rights (has, said) WHERE rolname = current_user AND has"
+)
+# Columns that are numbered by themselves (identity) need no right.
+_SERIAL = text(
+    "SELECT has_sequence_privilege(pg_get_serial_sequence(CAST(:name AS text),"
+    " CAST(:number AS text)), 'USAGE') FROM pg_attribute WHERE attidentity = ''"
+    " AND attrelid = to_regclass(CAST(:name AS text)) AND attname = CAST(:number AS text)"
 )
 _SCHEMAS = text(
     "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%'"
@@ -116,6 +130,13 @@ class PostgresSpeech(Speech):
     """PostgreSQL's spelling, without any extension."""
 
     kinds, binary, now = KINDS, "C", _CLOCK
+    misfits = frozenset({"22P02", "22003"})
+    columns = columns_beside("information_schema", "pg_catalog")
+    unknown_table = r"relation \"([^\"]+)\" does not exist"
+    unknown_column = r"column \"?([\w.]+)\"? (?:of relation \"\w+\" )?does not exist"
+    folds_names = True
+    # they do not come through the codecs
+    reflects_indexes = False
 
     def searchable(self, expression: Expression) -> Expression:
         raw = func.left(func.coalesce(cast(expression, sa.Text), quoted("")), LONGEST_FOLDED)
@@ -172,6 +193,16 @@ class PostgresSpeech(Speech):
             if names:
                 said.append(f"the account {may}: {', '.join(names[:MOST_NAMED])}{rest}")
         return said
+
+    def may_use(self, connection: Connection, sequence: str) -> bool:
+        return bool(connection.scalar(sa.select(func.has_sequence_privilege(sequence, "USAGE"))))
+
+    def may_number(self, connection: Connection, table: str, column: str) -> bool:
+        return connection.scalar(_SERIAL, {"name": table, "number": column}) is not False
+
+    def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
+        others = {*inspector.get_schema_names()} - {"information_schema"}
+        return sorted(each for each in others if not each.startswith("pg_"))
 
 
 def _accesses(node: dict[str, Any]) -> Iterator[TableAccess]:

@@ -64,6 +64,18 @@ class SqliteSpeech(Speech):
     now = text("SELECT datetime('now', 'localtime'), datetime('now'), ''")
     loose_types = True
     times_as_text = True
+    columns = text(
+        "SELECT m.name, p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p"
+        " WHERE m.type IN ('table', 'view')"
+    )
+    unknown_table = r"""no such table: ["`\[]?([\w.]+)"""
+    unknown_column = r"""(?:no such column: ["`\[]?|has no column named )([\w.]+)"""
+    # An INTEGER PRIMARY KEY is its own number of the row: of all keys it alone has no index.
+    numbered = text(
+        "SELECT m.name, k.name FROM sqlite_master m JOIN pragma_table_info(m.name) k ON k.pk = 1"
+        " WHERE m.type = 'table' AND NOT EXISTS"
+        " (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk')"
+    )
 
     def searchable(self, expression: Expression) -> Expression:
         # as bytes: a text in another encoding must not fail the search for all others

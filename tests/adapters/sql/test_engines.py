@@ -467,6 +467,37 @@ async def test_a_value_that_no_column_takes_is_an_adapter_error_or_finds_nothing
         assert rows == []
 
 
+async def test_the_columns_of_all_tables_are_told_but_those_of_the_server(engine: Engine) -> None:
+    found = await engine.read(lambda it: it.execute(engine.speech.columns).all())
+    assert {(str(table).strip(), str(column).strip()) for table, column in found} == {
+        *(("visit", each) for each in ("id", "vet", "starts", "note")),
+        *(("counter", each) for each in ("name", "value")),
+        *(("person", each) for each in ("id", "name")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "word"),
+    [
+        ("SELECT id FROM vist", "unknown_table", "vist"),
+        ("SELECT nme FROM visit", "unknown_column", "nme"),
+        ("SELECT visit.nme FROM visit", "unknown_column", "visit.nme"),
+    ],
+)
+async def test_a_name_that_a_server_does_not_know_is_found_in_its_sentence(
+    engine: Engine, statement: str, kind: str, word: str
+) -> None:
+    def complaint(connection: Connection) -> str | None:
+        with pytest.raises(DBAPIError) as raised:
+            engine.speech.explain(connection, text(statement), {})
+        return engine.speech.complaint(raised.value)
+
+    said = await engine.read(complaint)
+    found = re.search(getattr(engine.speech, kind), said or "")
+    assert found is not None, said
+    assert found[1].endswith(word)
+
+
 VISITS = RowSource.model_validate({"from": "visit"})
 
 

@@ -1,11 +1,14 @@
 """The door of the engines: addresses as people write them, and sentences for all others."""
 
 import importlib.util
+import tomllib
 from typing import Any
 
 import pytest
 
-from adapters.sql.engines import open_engine, wrong_with
+from adapters.rest.client import address_problem
+from adapters.sql.engines import KINDS, open_engine, wrong_with
+from tests.tables import ROOT
 
 UNKNOWN = (
     "begins with oracle, which is not known: use one of sqlite, postgresql, mysql, mariadb, mssql"
@@ -42,6 +45,25 @@ def test_an_address_that_leads_nowhere_is_a_sentence(url: str, said: str) -> Non
         open_engine(url, timeout=1, booking_timeout=1)
     assert str(raised.value) == f"the database's address {said}"
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("scheme", KINDS)
+def test_whatever_knows_a_kind_of_database_knows_each(scheme: str) -> None:
+    """The recipe of the README names these places; a kind that is new must stand in all."""
+    said = "is a database's address: it needs backend.adapter: sql"
+    assert address_problem(f"{scheme}://host/clinic") == said, "add it to adapters/rest/client.py"
+    assert f"`{scheme}://" in (ROOT / "docs" / "connecting.md").read_text("utf-8")
+    extra = KINDS[scheme].extra
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert not extra or extra in project["optional-dependencies"]
+    assert not extra or f".[{extra}]" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_only_the_engines_ask_which_kind_of_database_it_is() -> None:
+    """What a kind does in its own way, the Speech or the Driver of its one file says."""
+    files = [*ROOT.glob("adapters/**/*.py")]
+    asking = {file for file in files if "dialect.name" in file.read_text("utf-8")}
+    assert asking == set()
 
 
 @pytest.mark.parametrize(
