@@ -75,6 +75,31 @@ def test_the_folders_that_the_readme_shows_are_there() -> None:
         assert (ROOT / name).exists(), name
 
 
+def recipes() -> dict[str, str]:
+    """What is to be done to add something, by its name."""
+    plan = README.partition("## Carry it on")[2].partition("\n## ")[0]
+    found = re.findall(r"^- \*\*(Add .+?)\*\*((?:.*\n)+?)(?=- |\Z)", plan, re.MULTILINE)
+    return dict(found)
+
+
+def test_there_are_recipes() -> None:
+    assert len(recipes()) == README.count("\n- **Add ") >= 6
+
+
+@pytest.mark.parametrize("recipe", recipes())
+def test_a_recipe_names_files_words_and_tests_that_are_there(recipe: str) -> None:
+    """Words such as `CONVERTERS` and `_now` stand in a file that the recipe names."""
+    text = recipes()[recipe]
+    files = [ROOT / each for each in re.findall(r"`([\w./-]+\.(?:py|yaml|toml|md))`", text)]
+    chosen = re.findall(r"ARGS=(?:\"([^\"]+)\"|(\S+)`)", " ".join(text.split()))
+    assert chosen, "it says which tests to run"
+    tests = [ROOT / each for pair in chosen for each in "".join(pair).split()]
+    assert [str(each) for each in (*files, *tests) if not each.exists()] == []
+    told = "".join(each.read_text() for each in files)
+    words = re.findall(r"`(_\w+|[A-Z]{2,})`", text)
+    assert [word for word in words if not re.search(rf"\b{word}\b", told)] == []
+
+
 def promises() -> list[str]:
     """The command of each promise."""
     table = README.partition("<!-- promises -->")[2].partition("<!-- /promises -->")[0]
