@@ -37,6 +37,14 @@ def path(expression: str) -> Path:
     return _field(steps[0]) if len(steps) == 1 and isinstance(steps[0], str) else _walk(steps)
 
 
+def value_at(way: Path, data: Any) -> Any:
+    """What a path finds; None where it cannot be asked."""
+    try:
+        return way(data)
+    except Unreadable:
+        return None
+
+
 def plain_steps(expression: str) -> Steps | None:
     """The steps of a plain path; None for any other expression."""
     return _steps(jmespath.compile(expression).parsed)

@@ -23,12 +23,11 @@ from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import Interval
 from adapters.mapping.loading import open_mapping
 from adapters.mapping.models import ListMap, ResourceMap
-from adapters.mapping.paths import Steps, heads, path, plain_steps
+from adapters.mapping.paths import Steps, heads, path, plain_steps, value_at
 from adapters.rest.client import Client, address_problem
 from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.resource import Components, ResourceCalls
 from adapters.rest.session import RestDriver, RestSession
-from adapters.values.convert import Unreadable
 
 # One that answers is enough; the calendar of another may be missing.
 MOST_VETS = 10
@@ -153,10 +152,7 @@ def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator
 
 
 def _items(items: str, raw: Any) -> list[Any]:
-    try:
-        rows = path(items)(raw)
-    except Unreadable:
-        return []
+    rows = value_at(path(items), raw)
     return rows if isinstance(rows, list) else []
 
 

@@ -20,9 +20,9 @@ from adapters.base import LONGEST_AFTER, AdapterError, BackendNonsense, IdTable
 from adapters.ids.seal import uuid_of_digest
 from adapters.mapped.records import Barren, Batch, Endless
 from adapters.mapping.models import Paging
-from adapters.mapping.paths import path
+from adapters.mapping.paths import path, value_at
 from adapters.rest.backend import Answer, Ask, Params
-from adapters.values.convert import Unreadable, whole
+from adapters.values.convert import whole
 
 # Rows of a list that one call looks at.
 MOST_ROWS = 5_000
@@ -108,7 +108,7 @@ class Pager:
 
     def rows(self, answer: Answer) -> list[Any]:
         """The rows in an answer; BackendNonsense where there is no array."""
-        rows = _found(self._items, answer.data)
+        rows = value_at(self._items, answer.data)
         if not isinstance(rows, list):
             text = f"{self._label}: there is no array where the list should be"
             near = list(islice(arrays_in(answer.data), MOST_NEAR))
@@ -117,7 +117,7 @@ class Pager:
 
     def marks(self, rows: Iterable[Any]) -> list[str]:
         """A short text for each row, by its key."""
-        keys = (json.dumps(_found(self._mark, row)).encode() for row in rows)
+        keys = (json.dumps(value_at(self._mark, row)).encode() for row in rows)
         return [blake2b(key, digest_size=9).hexdigest() for key in keys]
 
     def _endless(self, name: str | None) -> str:
@@ -127,7 +127,7 @@ class Pager:
         """The page that begins there; of the parameters those that have a name are sent."""
         answer = await ask(tuple((name, number) for name, number in params if name), None)
         rows = self.rows(answer)
-        total = None if self._total is None else whole(_found(self._total, answer.data))
+        total = None if self._total is None else whole(value_at(self._total, answer.data))
         last = total is not None and begin + len(rows) >= total
         return _Page(begin, rows, self.marks(rows), last)
 
@@ -255,7 +255,7 @@ class Pager:
             links = (link[1] for link in _NEXT(answer.link) if _REL_NEXT(link[2]))
             following = next(links, None)
         else:
-            following = _found(self._next, answer.data)
+            following = value_at(self._next, answer.data)
         if following is None or following is False or (self._next and following == ""):
             return None
         if not isinstance(following, str | int):
@@ -272,14 +272,6 @@ def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
             yield name
         elif _NAME(name):
             yield from (f"{name}.{inner}" for inner in arrays_in(member, depth - 1))
-
-
-def _found(way: Callable[[Any], Any], data: Any) -> Any:
-    """What a path finds; None where it cannot be asked."""
-    try:
-        return way(data)
-    except Unreadable:
-        return None
 
 
 def _place(*parts: Any) -> str:

@@ -1,7 +1,7 @@
 """One call to a mapped backend: a session whose questions and bookings are calls over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from math import inf
@@ -36,7 +36,7 @@ from adapters.mapped.slots import Interval
 from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.models import AnyCall, MappingFile, RowSource, StepMap
-from adapters.mapping.paths import Path, path
+from adapters.mapping.paths import Path, path, value_at
 from adapters.rest.backend import together
 from adapters.rest.diary import DiaryCalls
 from adapters.rest.paging import MOST_ROWS, Pager
@@ -74,8 +74,7 @@ class RestSession:
         self._attempt: Attempt | None = None
         self.progress = BookingProgress()
 
-    async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
-        return await together(*asked)
+    together = staticmethod(together)
 
     def reader(self, resource: str) -> ResourceCalls:
         return self._readers[resource]
@@ -173,9 +172,7 @@ class RestSession:
         else:
             data = (await self._backend.read(request)).data
         for name, find in step.keep.items():
-            value = None
-            with suppress(Unreadable):
-                value = find(data)
+            value = value_at(find, data)
             if value is None or isinstance(value, dict | list | bool):
                 text = f"{step.call.label}: the answer lacks what booking.steps keeps of it"
                 raise (OutcomeUnknown if step.map.get is None else BackendNonsense)(text)
@@ -233,10 +230,8 @@ class RestSession:
         find, reader, found = self._driver.find_call, self._readers["appointments"], list[Record]()
         reference = self._driver.reference if draft.reference else None
 
-        def carries(row: Any) -> bool:
-            with suppress(Unreadable):  # what we wrote could be read
-                return reference is None or reference(row) == draft.reference
-            return False
+        def carries(row: Any) -> bool:  # what we wrote can be read
+            return reference is None or value_at(reference, row) == draft.reference
 
         looked_at, endless = 0, f"{find.label}: there is no end of what it gives"
         ask = self._backend.pages(find, TemplateValues(draft_values(draft, interval)))
