@@ -135,7 +135,9 @@ class SqlSession:
         values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
         async with self.after_writing():
             key = self._adapter.writes.write(self.connection, values, self.progress, self._undo)
-            public_id = self._appointments.table.public_id(key)
+            public_id: str | None = None
+            with suppress(Unreadable):
+                public_id = self._appointments.table.ids.shown(key)
             if public_id is None:
                 raise BackendNonsense("the new appointment has no usable id")
         return public_id

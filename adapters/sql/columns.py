@@ -9,11 +9,11 @@ from sqlalchemy import Select, and_, false, literal_column, or_, select, text
 
 from adapters.base import Report
 from adapters.ids import Id
-from adapters.mapped.plan import FieldPlan, RowPlan
+from adapters.mapped.plan import RowPlan
 from adapters.mapped.records import RowReader, RowValue
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
-from adapters.values.convert import Unreadable, by_value
+from adapters.values.convert import Converter, by_value
 
 
 def sql(expression: str) -> Expression:
@@ -104,10 +104,9 @@ def _parts(raw: Any) -> tuple[Any, ...]:
 class FieldColumn(Columns):
     """One field: its expressions, and its converter."""
 
-    def __init__(self, field: FieldPlan) -> None:
-        super().__init__(field.source.expressions)
-        self.name = field.name
-        self.converter = field.converter
+    def __init__(self, name: str, expressions: Sequence[str], converter: Converter) -> None:
+        super().__init__(expressions)
+        self.name, self.converter = name, converter
 
 
 class KeyedRows(RowReader):
@@ -117,8 +116,12 @@ class KeyedRows(RowReader):
     """
 
     def __init__(self, plan: RowPlan, report: Report) -> None:
-        self.key, self.ids = Columns(plan.key.source if plan.key else ()), plan.ids
-        self.columns = [FieldColumn(field) for field in plan.fields]
+        own, self.ids = Id(plan.ids, own=True), plan.ids
+        self.key = FieldColumn("id", plan.key.source if plan.key else (), own)
+        self.columns = [
+            FieldColumn(field.name, field.source.expressions, field.converter)
+            for field in plan.fields
+        ]
         self.width = self.key.width
         by_name = {}
         for column in self.columns:
@@ -126,20 +129,12 @@ class KeyedRows(RowReader):
             by_name[column.name] = RowValue(column.getter(self.width), converter.decode, converter)
             self.width += column.width
         self.key_in = self.key.getter(0)
-        own = Id(plan.ids, own=True)
         super().__init__(plan, report, RowValue(self.key_in, own.decode, own), by_name)
 
     def selected(self) -> list[Expression]:
         """The key and the fields, labelled, so that no two names can clash."""
         labelled = (column.labelled(f"f{number}") for number, column in enumerate(self.columns))
         return [*self.key.labelled("row_key"), *chain.from_iterable(labelled)]
-
-    def public_id(self, key: Any) -> str | None:
-        """The id of a raw key; None where it makes none."""
-        try:
-            return self.ids.shown(key)
-        except Unreadable:
-            return None
 
 
 def comparable(raws: Sequence[Any], *, loose_types: bool) -> Sequence[Any]:

@@ -33,7 +33,7 @@ from adapters.mapping.narrowing import is_ordered
 from adapters.sql.columns import Columns, KeyedRows, comparable, rows_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
-from adapters.values.convert import Converter, JoinedText, PartOfText, by_value, fold, whole
+from adapters.values.convert import JoinedText, PartOfText, by_value, fold, whole
 from adapters.values.times import ROOM
 
 MOST_BLANK = 1_000
@@ -55,10 +55,7 @@ class SqlReader:
     ) -> None:
         self.name, self.speech, self._shapes = plan.resource, speech, shapes
         self.table = self.rows = KeyedRows(plan, report)
-        self._places: dict[str, tuple[Columns, Converter]] = {
-            column.name: (column, column.converter) for column in self.table.columns
-        }
-        self._places["id"] = self.table.key, Id(self.table.ids, own=True)
+        self._places = {each.name: each for each in (self.table.key, *self.table.columns)}
         self.filterable = frozenset(
             column.name
             for column in self.table.columns
@@ -105,22 +102,22 @@ class SqlReader:
     def conditions(self, only: Only) -> Iterator[Criterion]:
         """What to add to a statement; of what comes then `exists` of its rows decides."""
         for condition in only:
-            columns, converter = self._places[condition.field]
-            yield ColumnComparison(columns, condition, self.speech).sql(converter)
+            column = self._places[condition.field]
+            yield ColumnComparison(column, condition, self.speech).sql(column.converter)
 
     def refusal(self, condition: Condition) -> str | None:
         """Why a statement cannot have that condition; None where it can."""
         text = self.table.refusal(condition, self._shapes)
         if text is not None:
             return text
-        columns, converter = self._places[condition.field]
+        column = self._places[condition.field]
         name = f"{self.name}.{condition.field}"
-        if columns.width > 1:
+        if column.width > 1:
             return (
                 f"{name} is kept in several columns: leave it out of `only`, or map it from one"
                 " column"
             )
-        if type(converter) in COMPARED and converter.compares:
+        if type(column.converter) in COMPARED and column.converter.compares:
             return None
         does = "sort" if is_ordered(condition) else "compare"
         return (
@@ -130,13 +127,13 @@ class SqlReader:
 
     def filtered(self, wanted: Filter) -> Criterion:
         """What to add to a statement; BackendNonsense for what cannot be compared."""
-        columns = [self._places[name][0] for name in wanted.fields]
+        columns = [self._places[name] for name in wanted.fields]
         if wanted.match == "search":
             return self._search(columns, wanted.value)
-        name, column = wanted.fields[0], columns[0]
-        converter: Any = self._places[name][1]
+        column = columns[0]
+        converter: Any = column.converter
         if not converter.compares:
-            raise BackendNonsense(f"{self.name} cannot be compared by {name}")
+            raise BackendNonsense(f"{self.name} cannot be compared by {column.name}")
         if wanted.match == "since":
             return column.beyond(converter.since(wanted.value), at_least=True)
         if wanted.match == "written since":
