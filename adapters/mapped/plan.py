@@ -76,10 +76,7 @@ def compile_resource(
     )
 
 
-FilledFields = Mapping[str, frozenset[str]]
-
-
-def filled_fields(resources: Mapping[str, ResourceMap]) -> FilledFields:
+def filled_fields(resources: Mapping[str, ResourceMap]) -> Mapping[str, frozenset[str]]:
     """Returns the fields that a mapping fills, by resource, those of lists inside included."""
     filled = {}
     for name, resource in resources.items():

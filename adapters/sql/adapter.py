@@ -35,7 +35,7 @@ from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
 from adapters.mapping.loading import open_mapping
 from adapters.sql.booking import BookingWrites, Undo
-from adapters.sql.checks import found_in
+from adapters.sql.checks import mismatches_in
 from adapters.sql.columns import Columns, sql
 from adapters.sql.diary import CalendarRows, DiaryRows
 from adapters.sql.engines import open_engine, wrong_with
@@ -261,5 +261,6 @@ class SqlAdapter(MappedAdapter):
         """
         await self.engine.ping()  # whether anything answers is known sooner
         named = (self.mapping, self.document, self.engine.speech, self.converters.ids)
-        found = await self.engine.inspect(lambda connection: list(found_in(connection, *named)))
-        return warnings_of(found)
+        found = await self.engine.inspect(lambda asked: list(mismatches_in(asked, *named)))
+        problem = self.document.problem
+        return warnings_of([problem(it.place, it.text, sampled=it.only_sampled) for it in found])

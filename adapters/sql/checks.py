@@ -6,7 +6,7 @@ first; where that fails, every piece is looked at by itself, so that a problem h
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import starmap
 from typing import Any
@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from adapters.documents.document import Document, Place
-from adapters.documents.problems import Problem
 from adapters.ids import NATIVE, PublicIds
 from adapters.mapping.models import (
     NAMED,
@@ -73,17 +72,7 @@ class SchemaMismatch:
     only_sampled: bool = False
 
 
-def found_in(
-    connection: sa.Connection, mapping: MappingFile, document: Document, speech: Speech, ids: Ids
-) -> Iterator[Problem]:
-    """What the database does not know of the mapping, each at its place in the file."""
-    for mismatch in mismatches_in(connection, mapping, speech, ids):
-        place = mismatch.place
-        text = mismatch.text + cut_short(document, place)
-        yield document.problem(place, text, sampled=mismatch.only_sampled)
-
-
-def cut_short(document: Document, place: Place) -> str:
+def _cut_short(document: Document, place: Place) -> str:
     """The likely cause where a blank and a # ended the SQL at a place; "" where they did not.
 
     That is where what stands before them has a quote or a parenthesis that is never closed.
@@ -98,11 +87,12 @@ def cut_short(document: Document, place: Place) -> str:
 
 
 def mismatches_in(
-    connection: sa.Connection, mapping: MappingFile, speech: Speech, ids: Ids
+    connection: sa.Connection, mapping: MappingFile, document: Document, speech: Speech, ids: Ids
 ) -> Iterator[SchemaMismatch]:
-    """The same, by their places in the mapping."""
+    """What the database does not know of the mapping, each at its place in the file."""
     lost: set[Place] = set()
-    yield from _unknown(connection, mapping, speech, lost)
+    for mismatch in _unknown(connection, mapping, speech, lost):
+        yield replace(mismatch, text=mismatch.text + _cut_short(document, mismatch.place))
     for name, rows in mapping.resources.items():
         if ("resources", name) not in lost and (wrong := _wrong_key(connection, rows, ids(name))):
             yield SchemaMismatch(("resources", name, "key"), wrong, only_sampled=True)

@@ -15,7 +15,7 @@ from adapters.documents.document import Place
 from adapters.examination import Verdict
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapping.models import ListMap, ResourceMap
-from adapters.sql.checks import SchemaMismatch, checks_of, cut_short, mismatches_in
+from adapters.sql.checks import SchemaMismatch, checks_of, mismatches_in
 from adapters.sql.engines.base import Speech
 
 _BARE = re.compile(r"[^\W\d]\w*").fullmatch
@@ -41,8 +41,8 @@ KnownColumns = dict[str, list[str]]
 
 async def names(case: SqlCase, look: Look) -> None:
     """Whether the database has every table and column, and which names are near."""
-    mapping, ids = case.core.mapping, case.adapter.converters.ids
-    faults = list(mismatches_in(case.session.connection, mapping, case.speech, ids))
+    mapping, document, ids = case.core.mapping, case.core.document, case.adapter.converters.ids
+    faults = list(mismatches_in(case.session.connection, mapping, document, case.speech, ids))
     known = _columns(case.session.connection, case.speech) if faults else {}
     for fault in faults:
         # what of the mapping cannot be read without it
@@ -51,7 +51,7 @@ async def names(case: SqlCase, look: Look) -> None:
             case.lost.add(rows)
         look.judge(
             Verdict.WARNING if fault.only_sampled else Verdict.FAILED,
-            fault.text + cut_short(case.core.document, fault.place),
+            fault.text,
             check="rights" if fault.denied else "mapping",
             subject=".".join(str(part) for part in fault.place if part not in _GROUPS),
             place=fault.place,
