@@ -32,28 +32,21 @@ HALF = "clinic_half"
 
 
 class ErrorKind(StrEnum):
-    """What a database's complaint is about."""
+    """What a database's complaint is about, as a sentence without its own words."""
 
-    DOWN = "down"  # it cannot be reached, or gave up the connection
-    TIMEOUT = "timeout"  # the statement took too long and was stopped
-    BUSY = "busy"  # a lock was not to be had in time
-    AGAIN = "again"  # a deadlock or the like: undone, and worth another try
-    DUPLICATE = "duplicate"  # a value or an interval that may stand there once only
-    REFUSED = "refused"  # another rule of the tables, a trigger's included
-    DENIED = "denied"  # a missing grant
-    STATEMENT = "statement"  # an unknown name, or bad grammar
-    OTHER = "other"
-
-
-SAID = {
-    ErrorKind.DOWN: "the database can't be reached or gave up the connection",
-    ErrorKind.TIMEOUT: "the statement took too long and was stopped",
-    ErrorKind.BUSY: "the database kept something locked for too long",
-    ErrorKind.AGAIN: "the statement collided with others",
-    ErrorKind.DUPLICATE: "the database has such a row already",
-    ErrorKind.REFUSED: "a rule of the database refused a row",
-    ErrorKind.DENIED: "the account may not do that",
-}
+    DOWN = "the database can't be reached or gave up the connection"
+    TIMEOUT = "the statement took too long and was stopped"
+    BUSY = "the database kept something locked for too long"
+    # a deadlock or the like: undone, and worth another try
+    AGAIN = "the statement collided with others"
+    # or an interval that may stand there once only
+    DUPLICATE = "the database has such a row already"
+    # a trigger's rule included
+    REFUSED = "a rule of the database refused a row"
+    # a missing grant
+    DENIED = "the account may not do that"
+    STATEMENT = "a statement failed: an unknown name, or bad grammar"
+    OTHER = "a statement failed"
 
 
 @dataclass(frozen=True, slots=True)

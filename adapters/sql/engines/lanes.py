@@ -28,7 +28,7 @@ from adapters.base import (
     BackendUnavailable,
     OutcomeUnknown,
 )
-from adapters.sql.engines.base import HALF, SAID, UNTIL, ErrorKind, Speech, T, Work
+from adapters.sql.engines.base import HALF, UNTIL, ErrorKind, Speech, T, Work
 from adapters.wrappers.admission import CallLimiter
 from adapters.wrappers.unreachable import reason
 
@@ -92,7 +92,7 @@ class Driver(Protocol):
         why = reason(error) if kind is ErrorKind.DOWN else None
         if why:
             return f"the database can't be reached: {why}; see backend.url"
-        return f"{SAID.get(kind, 'a statement failed')} ({code})"
+        return f"{kind} ({code})"
 
 
 @dataclass(slots=True)

@@ -148,7 +148,7 @@ class MssqlSpeech(Speech):
         wait = int(base.seconds_left(connection) * 1000)
         values = {"name": f"clinic-gateway:{name}"[:255], "wait": wait}
         if connection.execute(_LOCK, values).scalar_one() < 0:
-            raise BackendUnavailable(base.SAID[ErrorKind.BUSY])
+            raise BackendUnavailable(ErrorKind.BUSY)
 
     def rights(self, connection: Connection) -> Sequence[str]:
         roles = connection.execute(_ROLES).scalars().all()

@@ -157,7 +157,7 @@ class MysqlSpeech(Speech):
         seconds = ceil(base.seconds_left(connection))
         full = f"clinic-gateway:{digest}"
         if connection.scalar(_LOCK, {"name": full, "seconds": seconds}) != 1:
-            raise BackendUnavailable(base.SAID[ErrorKind.BUSY])
+            raise BackendUnavailable(ErrorKind.BUSY)
         connection.info.setdefault(_LOCKS, []).append(full)
 
     def rights(self, connection: Connection) -> Sequence[str]:

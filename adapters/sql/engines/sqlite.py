@@ -182,7 +182,7 @@ class SqliteDriver(ThreadDriver):
 
     def explained(self, kind: ErrorKind, code: str, error: Exception) -> str:
         why = next((said for start, said in DOWN.items() if code.startswith(start)), None)
-        said = f" {why}" if why else f": {base.SAID.get(kind, 'a statement failed')}"
+        said = f" {why}" if why else f": {kind}"
         return f"{self._path}{said} ({code})"
 
     def _file(self) -> tuple[int, int]:
