@@ -6,7 +6,7 @@ driver of a database answers at once, inside one transaction and in one of its t
 event loop runs: `complete` runs a coroutine there that never has to wait.
 """
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -135,12 +135,13 @@ class Session(Protocol):
         """The appointments that may be the draft's, made at `since` or later."""
 
 
-def complete(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Returns what the coroutine does, which never has to wait; raises what it raises."""
+def complete(answer: Awaitable[T]) -> T:
+    """Returns an answer that never has to be waited for; raises what it raises."""
+    steps = answer.__await__()
     try:
-        coroutine.send(None)
+        next(steps)
     except StopIteration as stop:
-        answer: T = stop.value
-        return answer
-    coroutine.close()
+        found: T = stop.value
+        return found
+    steps.close()
     raise RuntimeError("a session of a database answers at once")

@@ -222,11 +222,7 @@ class SqlAdapter(MappedAdapter):
 
     def _work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
         """The flow as work for the engine."""
-
-        async def answered(connection: Connection) -> T:
-            return await flow(SqlSession(self, connection))
-
-        return lambda connection: complete(answered(connection))
+        return lambda connection: complete(flow(SqlSession(self, connection)))
 
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
         """By its statements alone: most calls are such reads."""
