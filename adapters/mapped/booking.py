@@ -218,9 +218,7 @@ class BookingFlow:
 def _asked(draft: Draft) -> dict[str, Any]:
     """What an appointment of the draft reads as, whatever became of it since."""
     reason = (draft.reason or "").strip() or None
-    return {
-        **draft.asked, "scheduledAt": instant_text(draft.scheduled_at), "reason": reason,
-    }  # fmt: skip
+    return draft.asked | {"scheduledAt": instant_text(draft.scheduled_at), "reason": reason}
 
 
 def _named(session: Session, blocks: Iterable[Block]) -> list[tuple[str | None, Block]]:

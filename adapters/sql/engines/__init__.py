@@ -57,7 +57,7 @@ class Engine:
 
 
 class EngineKind(NamedTuple):
-    """One kind of database: where its Driver stands, what that needs, and the extra that has it.
+    """One kind of database: where its Driver stands, as the extra is named, and what that needs.
 
     `options` are those of an address; None where the driver itself judges them.
     """
@@ -65,25 +65,24 @@ class EngineKind(NamedTuple):
     module: str
     driver: str
     needs: str
-    extra: str = ""
     options: tuple[str, ...] | None = None
 
 
 _SQLITE = EngineKind("sqlite", "SqliteDriver", "sqlite3")
-_POSTGRES = EngineKind("postgres", "PostgresDriver", "asyncpg", "postgres")
+_POSTGRES = EngineKind("postgres", "PostgresDriver", "asyncpg")
 # The driver would take others too, but as texts where it needs numbers.
 _MYSQL_OPTIONS = (
     *("ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_check_hostname"),
     *("unix_socket", "charset"),
 )
-_MYSQL = EngineKind("mysql", "MysqlDriver", "asyncmy", "mysql", _MYSQL_OPTIONS)
+_MYSQL = EngineKind("mysql", "MysqlDriver", "asyncmy", _MYSQL_OPTIONS)
 KINDS = {
     "sqlite": _SQLITE,
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
-    "mssql": EngineKind("mssql", "MssqlDriver", "mssql_python", "mssql"),
+    "mssql": EngineKind("mssql", "MssqlDriver", "mssql_python"),
 }
 
 
@@ -110,7 +109,7 @@ def wrong_with(url: str) -> Sequence[str]:
         odd = [name for name in address.query if name not in kind.options]
         wrong += [f"has an option {name!r} that is not known: {known} are" for name in odd]
     if importlib.util.find_spec(kind.needs) is None:
-        extra = f"pip install 'clinic-gateway[{kind.extra}]'"
+        extra = f"pip install 'clinic-gateway[{kind.module}]'"
         wrong.append(f"needs a driver that is not installed: {extra}")
     return wrong
 
