@@ -1,7 +1,7 @@
 """Converters: one way of writing a value in an old database, read and written.
 
 Each decodes a raw value of the driver into its JSON form (None for no value) and encodes a value
-back. A mapping names them under `as`; `conversion` lists the names and their parameters.
+back. A mapping names them under `as`, by the table in adapters/mapping/converters.py.
 Numbers are in `numbers`, times in `times`, ids in adapters/ids/.
 
 Where a value stands in several columns, its raw value is a tuple.
