@@ -21,7 +21,7 @@ from sqlalchemy import event
 from adapters.base import Condition, FieldShape, Filter, NotFound, Only, Record, Trouble
 from adapters.conformance.pages import MEMBERS, ORDERED, conditions, let_be
 from adapters.ids import SealedIds
-from adapters.mapping.conversion import CONVERTERS, Conversion
+from adapters.mapping.conversion import Conversion
 from adapters.mapping.converters import Converters
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
@@ -30,6 +30,7 @@ from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, copy_to, everything, run
 from tests.adapters.sample_practice import key
 from tests.adapters.shelf import Shelf
+from tests.tables import CONVERTERS
 
 SHAPES = {name: each for name, each in shapes().items() if name != "slots"}
 BOUNDS: dict[str, Any] = {
@@ -374,7 +375,7 @@ INCOMPARABLE = {"joined text", "part of text", "split text", "colour"}
 def test_each_converter_has_its_way_of_being_compared_or_is_known_to_have_none() -> None:
     made = Converters(ZoneInfo("Europe/Paris"), b"k" * 32)
     without = set()
-    for name, (_, formats) in CONVERTERS.items():
+    for name, (_, formats, *_) in CONVERTERS.items():
         said = Conversion.model_validate({"as": name, "codes": {"A": 1}})
         shape = FieldShape(format=min(formats), refers="clients")
         if type(made.make(said, shape)) not in COMPARED:
