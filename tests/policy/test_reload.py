@@ -308,7 +308,7 @@ async def test_an_approval_does_not_outlast_a_policy_that_the_store_learns_of_la
     await until(lambda: keeper.status.waiting is not None)
     waiting = keeper.status.waiting.hash  # type: ignore[union-attr]
     await command(gateway, "approve", waiting, "--by", "A", "--reason", "B")
-    assert hash_of(gateway) == waiting
+    await until(lambda: hash_of(gateway) == waiting)
 
     async def down(*_: Any) -> None:
         raise StoreError("locked")

@@ -10,7 +10,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy
@@ -18,19 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from adapters.base import Condition, FieldShape, Filter, NotFound, Only, Record, Trouble
+from adapters.base import Condition, Filter, NotFound, Only, Record, Trouble
 from adapters.conformance.pages import MEMBERS, ORDERED, conditions, let_be
 from adapters.ids import SealedIds
-from adapters.mapping.conversion import Conversion
-from adapters.mapping.converters import Converters
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
-from adapters.sql.comparisons import COMPARED
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, copy_to, everything, run
 from tests.adapters.sample_practice import key
 from tests.adapters.shelf import Shelf
-from tests.tables import CONVERTERS
 
 SHAPES = {name: each for name, each in shapes().items() if name != "slots"}
 BOUNDS: dict[str, Any] = {
@@ -366,21 +361,6 @@ async def test_times_as_numbers_are_judged_as_times(tmp_path: Path) -> None:
         found = await narrowed(adapter, "stock", (only,), limit=2)
         assert found == let_be(whole, (only,)), only
     await adapter.aclose()
-
-
-# Converters about whose fields no condition can be, as no statement compares their columns.
-INCOMPARABLE = {"joined text", "part of text", "split text", "colour"}
-
-
-def test_each_converter_has_its_way_of_being_compared_or_is_known_to_have_none() -> None:
-    made = Converters(ZoneInfo("Europe/Paris"), b"k" * 32)
-    without = set()
-    for name, (_, formats, *_) in CONVERTERS.items():
-        said = Conversion.model_validate({"as": name, "codes": {"A": 1}})
-        shape = FieldShape(format=min(formats), refers="clients")
-        if type(made.make(said, shape)) not in COMPARED:
-            without.add(name)
-    assert without == INCOMPARABLE, "add a line to _WAYS of adapters/sql/comparisons.py, or here"
 
 
 async def test_rows_without_a_key_are_counted_where_they_would_exist(tmp_path: Path) -> None:
