@@ -7,7 +7,7 @@ an end is the column behind the last letter.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from os.path import realpath
 from pathlib import Path
@@ -138,7 +138,11 @@ def as_data(checked: Checked) -> dict[str, Any]:
     for found in annotations(checked):
         severity = found.check.severity
         about = {"endColumn": found.end, "severity": severity.value, "help": found.check.help}
-        data[names[severity]].append(asdict(found.problem) | about)
+        shown = {
+            name: getattr(found.problem, name)
+            for name in ("file", "line", "column", "text", "code")
+        }
+        data[names[severity]].append(shown | about)
     return data
 
 
