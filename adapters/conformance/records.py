@@ -12,6 +12,7 @@ import pytest
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     FiniteFloat,
     StringConstraints,
@@ -29,6 +30,13 @@ def _text(pattern: str, read: Callable[[str], object] = str) -> Any:
     return Annotated[str, StringConstraints(pattern=f"^({pattern})$"), AfterValidator(read)]
 
 
+def _is_plain(value: object) -> object:
+    """A number as JSON has them: a Decimal would become a text."""
+    if type(value) not in (int, float):
+        raise ValueError("must be an int or a float")
+    return value
+
+
 _TWO_PLACES = _text(r"-?[0-9]+\.[0-9]{2}")
 FORMATS: Mapping[str, Any] = {
     "uuid": _text("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
@@ -36,7 +44,7 @@ FORMATS: Mapping[str, Any] = {
     "email": _text(r"[^@\s]+@[^@\s]+"),
     "boolean": bool,
     "integer": int,
-    "number": FiniteFloat,
+    "number": Annotated[FiniteFloat, BeforeValidator(_is_plain)],
     "date-time": _text("[0-9-]{10}T[0-9:]{8}Z", datetime.fromisoformat),
     "date": _text("[0-9]{4}-[0-9]{2}-[0-9]{2}", date.fromisoformat),
     "money": _TWO_PLACES,

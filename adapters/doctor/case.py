@@ -113,11 +113,6 @@ class DoctorCase(ABC):
         self.samples: dict[str, list[Record]] = {}
         self.whole: set[str] = set()
 
-    @property
-    def core(self) -> MappedAdapter:
-        """The adapter, as one over any mapping."""
-        return self.adapter
-
     def look(
         self,
         check: str,
@@ -129,7 +124,7 @@ class DoctorCase(ABC):
 
         Without `run` it only tells.
         """
-        return Look(self.core.document, check, subject, run and partial(run, self), place)
+        return Look(self.adapter.document, check, subject, run and partial(run, self), place)
 
     async def take(self, look: Look) -> None:
         """Looks, from the beginning where the session had to be begun again."""
@@ -186,7 +181,7 @@ class DoctorCase(ABC):
     def mapped(self, name: str) -> ResourceMap | ListMap:
         """What the mapping says of a resource, or of a list inside it."""
         resource, _, inner = name.partition(".")
-        mapped = self.core.mapping.resources[resource]
+        mapped = self.adapter.mapping.resources[resource]
         return mapped.lists[inner] if inner else mapped
 
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
@@ -199,9 +194,9 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
 
     The case's adapter is closed then.
     """
-    case.core.converters.keep_no_ids()
+    case.adapter.converters.keep_no_ids()
     try:
-        for finding in todos(case.core.document):
+        for finding in todos(case.adapter.document):
             yield finding
         for look in looks:
             if case.is_shut:

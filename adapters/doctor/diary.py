@@ -52,7 +52,7 @@ _READINGS = (
 
 def diary(case: DoctorCase) -> Iterator[Look]:
     """Hours, vets, slot rows, what blocks, and the appointments there have been or will be."""
-    own = case.core.diary
+    own = case.adapter.diary
     if case.is_lost("resources", "vets") or case.is_lost("diary"):
         return
     yield from _of_each(case, "hours", [each for each in own.hours if each.hours.is_rows], _hours)
@@ -82,11 +82,11 @@ async def _read(source: Source, tell: Callable[..., None], case: DoctorCase, loo
     """
     case.troubles.clear()
     now, rows = case.examination.now, SourceRows()
-    window, lasts = Interval(now, now + case.ahead), case.core.diary.default
+    window, lasts = Interval(now, now + case.ahead), case.adapter.diary.default
     owned: Owned = source.hours if isinstance(source, HoursSource) else source.rows
     is_own = owned.vet is not None or owned.get is not None
     for vet in case.vets():
-        for calendar in await case.core.diary.calendars(case.session, vet):
+        for calendar in await case.adapter.diary.calendars(case.session, vet):
             whose = str(calendar.schedule) if owned.schedule is not None else vet if is_own else ""
             try:
                 if whose in rows:
@@ -105,7 +105,7 @@ async def _read(source: Source, tell: Callable[..., None], case: DoctorCase, loo
 
 def _everybodys(case: DoctorCase) -> Look:
     """Tells of the sources whose rows count for every vet, as they name none."""
-    look, mapped = case.look("diary", "vet"), case.core.mapping.diary
+    look, mapped = case.look("diary", "vet"), case.adapter.mapping.diary
     for kind, what in (("hours", "opens every vet's day"), ("busy", "blocks every vet")):
         sources: Sequence[Owned] = getattr(mapped, kind) if case.has_several_vets else ()
         for number, source in enumerate(sources):
@@ -148,7 +148,7 @@ def _reads(source: HoursSource, row: HoursRow) -> bool:
 
 async def _weeks(case: DoctorCase, look: Look) -> None:
     """Tells the hours as they were read, and vets without any."""
-    own = case.core.diary
+    own = case.adapter.diary
     shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
     hours_told(look, shifts, case.examination.now.astimezone(own.zone).date())
     idle, known = [vet for vet, own_ in shifts.items() if not own_], len(shifts)
@@ -257,7 +257,7 @@ def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
 
 async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
     """Tells whether appointments to come block: what busy does not see is offered again."""
-    now, by_key = case.examination.now, case.core.diary.knows_appointments
+    now, by_key = case.examination.now, case.adapter.diary.knows_appointments
     known, lost = 0, list[str]()
     for record, begins in _visits(case, now, now + case.ahead, PAST):
         shown, blocks = record["id"], blocked.get(record["vetId"])
@@ -278,7 +278,7 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
 
 async def _fitting(case: DoctorCase, look: Look) -> None:
     """Tells how many appointments fit into the hours of their vets, and if more would elsewhen."""
-    own, now = case.core.diary, case.examination.now
+    own, now = case.adapter.diary, case.examination.now
     # the hours of the vet, and an appointment's begin and end on the wall's clock
     visits: list[tuple[list[Shift], datetime, datetime]] = []
     shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
@@ -299,7 +299,7 @@ async def _fitting(case: DoctorCase, look: Look) -> None:
 
     weekdays: Iterator[Place] = (
         ("diary", "hours", number, "weekday" if hours.is_rows else "days")
-        for number, hours in enumerate(case.core.mapping.diary.hours)
+        for number, hours in enumerate(case.adapter.mapping.diary.hours)
         if not hours.is_rows or hours.weekday is not None
     )
     scheduled, weekday = ("resources", "appointments", "fields", "scheduledAt"), next(weekdays, ())

@@ -148,7 +148,7 @@ class RestCase(DoctorCase):
     def looked_at(self) -> Iterator[tuple[ResourceCalls, ListCall]]:
         """The resources of which there are records, and the calls of their lists."""
         for name, raws in self.raws.items():
-            if raws and (call := self.core.mapping.resources[name].list_):
+            if raws and (call := self.adapter.mapping.resources[name].list_):
                 yield self.adapter.readers[name], call
 
     def rows(self, name: str) -> JsonRows:
@@ -258,7 +258,7 @@ async def survey(adapter: RestAdapter) -> Survey:
 
 async def _login(case: RestCase, look: Look) -> None:
     """The first call, where the mapping has one for it."""
-    call = case.core.mapping.backend.login
+    call = case.adapter.mapping.backend.login
     if call is None:
         return
     try:
@@ -273,7 +273,7 @@ async def _login(case: RestCase, look: Look) -> None:
 
 async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
     """Whether the list answers, and the calls for some of its records by their ids."""
-    mapped = case.core.mapping.resources[reader.name]
+    mapped = case.adapter.mapping.resources[reader.name]
     call, one = mapped.list_, mapped.one
     if call is None or reader.listing() is None:
         text, place = "no list without an id: its values were not looked at", look.place[:2]
@@ -317,7 +317,7 @@ async def _clock(case: RestCase, look: Look) -> None:
 
 async def _clash(case: RestCase, look: Look) -> None:
     """What keeps two bookings from one time, or shows that one was made."""
-    mapped, rules = case.core.mapping.booking, case.core.mapping.backend.errors
+    mapped, rules = case.adapter.mapping.booking, case.adapter.mapping.backend.errors
     is_told = {
         "cancel": mapped.cancel is not None,
         "reference": mapped.reference is not None,
@@ -350,7 +350,7 @@ async def _lookup(case: RestCase, look: Look) -> None:
         reference=NOBODYS,
     )
     try:
-        await case.core.bookings.find(case.session, draft, case.examination.now)
+        await case.adapter.bookings.find(case.session, draft, case.examination.now)
     except AdapterError as error:
         look.failed(short(error), "get")
     else:
@@ -366,7 +366,7 @@ async def _rehearsal(_: RestCase, look: Look) -> None:
 
 async def _renewal(case: RestCase, look: Look) -> None:
     """How often we had to prove ourselves, when all else has been asked."""
-    call = case.core.mapping.backend.login
+    call = case.adapter.mapping.backend.login
     if call is None:
         return
     others = [made for made in case.client.seen if made.label != label_of(call)]
@@ -390,7 +390,7 @@ async def _speed(case: RestCase, look: Look) -> None:
         slowest.setdefault(made.label, made.seconds)
     places = {
         label_of(call): (*place, call.method)
-        for place, call in parts(case.core.mapping)
+        for place, call in parts(case.adapter.mapping)
         if isinstance(call, CallMap) and call.method
     }
     for label, took in slowest.items():
@@ -407,7 +407,7 @@ async def _paths(case: RestCase, look: Look) -> None:
     """Whether each path of the mapping leads to something in what the backend gives."""
     count = 0
     for name, raws in case.raws.items():
-        for written in written_paths(name, case.core.mapping.resources[name], raws):
+        for written in written_paths(name, case.adapter.mapping.resources[name], raws):
             count += 1
             for text in written.complaints():
                 look.warning(text, place=written.place, subject=written.subject)

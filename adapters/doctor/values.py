@@ -179,7 +179,7 @@ def values(case: DoctorCase) -> Iterator[Look]:
     for name in case.readable():
         yield case.look("values", name, _rows, "resources", name)
     for name in case.readable():
-        for inner in case.core.mapping.resources[name].lists if case.samples.get(name) else ():
+        for inner in case.adapter.mapping.resources[name].lists if case.samples.get(name) else ():
             yield case.look("values", f"{name}.{inner}", _rows, "resources", name, "lists", inner)
 
 
@@ -204,7 +204,7 @@ async def _rows(case: DoctorCase, look: Look) -> None:
         return
     is_fine = not fields_judged(look, tally.fields, tally.count)
     if not inner:
-        mapped = case.core.mapping.resources[resource]
+        mapped = case.adapter.mapping.resources[resource]
         paths = dict.fromkeys(path.split("[].")[0] for path in case.adapter.options.shapes[name])
         missing = [path for path in paths if path not in {*mapped.fields, *mapped.lists, "id"}]
         if missing:
@@ -278,7 +278,7 @@ def _unknown(part: Look, tally: FieldTally) -> None:
 
 def links(case: DoctorCase) -> Iterator[Look]:
     """One look at each field that refers to a resource, and at the parents of each list."""
-    for name, mapped in case.core.mapping.resources.items():
+    for name, mapped in case.adapter.mapping.resources.items():
         for inner, nested in mapped.lists.items():
             if nested.parent is not None and not case.is_lost("resources", name):
                 subject, place = f"{name}.{inner}", ("resources", name, "lists", inner, "parent")
@@ -358,7 +358,7 @@ async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look) -> None
     if not ahead:
         return
     text = f"{counted(len(ahead), 'row')} of {count:,} {agreeing(len(ahead), 'lie')} in the future"
-    offset = now.astimezone(case.core.diary.zone).utcoffset() or timedelta()
+    offset = now.astimezone(case.adapter.diary.zone).utcoffset() or timedelta()
     if is_utc and max(ahead) <= offset:
         text += ", by no more than the clinic's zone:"
         text += " they look like local time, but are read as UTC"

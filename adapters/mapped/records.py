@@ -1,8 +1,8 @@
 """Reads the records of a resource, whichever way its rows are fetched.
 
 Rows of a database and objects of JSON are two sources of one plan. What a row becomes, which
-records exist for who asks, how a page is filled and what is skipped stands here once; a driver's
-reader says how rows are asked for.
+records exist for who asks, how a page is filled and what is skipped stands here once; the reader
+of each kind of backend says how rows are asked for.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""What the mapped core asks of a practice system, whichever way it is asked.
+"""What a mapped adapter asks of a practice system, whichever way it is asked.
 
 The core (adapters/mapped) is written once, as coroutines that put their questions to a `Session`
-and do no I/O themselves. The driver of JSON over HTTP awaits its answers on the event loop. The
-driver of a database answers at once, inside one transaction and in one of its threads, where no
-event loop runs: `complete` runs a coroutine there that never has to wait.
+and do no I/O themselves. The session of JSON over HTTP awaits its answers on the event loop. That
+of a database answers at once, inside one transaction and in one of its threads, where no event
+loop runs: `complete` runs a coroutine there that never has to wait.
 """
 
 from collections.abc import Awaitable, Coroutine, Sequence

@@ -27,13 +27,13 @@ from adapters.mapping.paths import Steps, heads, path, plain_steps, value_at
 from adapters.rest.client import Client, address_problem
 from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.resource import Components, ResourceCalls
-from adapters.rest.session import RestDriver, RestSession
+from adapters.rest.session import HttpAdapter, RestSession
 
 # One that answers is enough; the calendar of another may be missing.
 MOST_VETS = 10
 
 
-class RestAdapter(RestDriver):
+class RestAdapter(HttpAdapter):
     """Reads and books through the calls that the mapping gives, over `client` or one of its own.
 
     ValueError where there is no mapping; DocumentErrors where it or the address can't be used.

@@ -65,9 +65,9 @@ class StepCall(NamedTuple):
 class RestSession:
     """Answers by calls, each within the deadline of the whole."""
 
-    def __init__(self, driver: "RestDriver", stack: AsyncExitStack, deadline: float) -> None:
-        self._driver, self._readers, self._calls = driver, driver.readers, driver.diary_calls
-        self._backend = driver.parts.backend
+    def __init__(self, adapter: "HttpAdapter", stack: AsyncExitStack, deadline: float) -> None:
+        self._adapter, self._readers, self._calls = adapter, adapter.readers, adapter.diary_calls
+        self._backend = adapter.parts.backend
         self._stack, self._deadline = stack, deadline
         self._values = TemplateValues()
         self._made: str | None = None
@@ -110,7 +110,7 @@ class RestSession:
         """Held in this process until the call ends."""
         named, name = calendar.schedule is not None, f"vet:{calendar.vet}"
         name = f"schedule:{calendar.schedule}" if named else name
-        lock = self._driver.locks.setdefault(name, asyncio.Lock())
+        lock = self._adapter.locks.setdefault(name, asyncio.Lock())
         await self._stack.enter_async_context(lock)
 
     @asynccontextmanager
@@ -134,7 +134,7 @@ class RestSession:
         async with self._unsettled():
             await self._take_steps("time" if offer.slot is None else "slot")
             with suppress(Unreadable):
-                key = self.progress.made[self._driver.appointment]
+                key = self.progress.made[self._adapter.appointment]
                 self._made = self._readers["appointments"].key.converter.decode(key)
             if self._made is None:
                 raise OutcomeUnknown("the new appointment has no id that can be read")
@@ -143,7 +143,7 @@ class RestSession:
     async def _take_steps(self, kind: str) -> None:
         """Make every call that is for such a time."""
         wrote = False
-        for number, step in enumerate(self._driver.steps):
+        for number, step in enumerate(self._adapter.steps):
             asked = step.map.if_ is None or self._values.given[step.map.if_] is not None
             if not asked or step.map.for_ not in (None, kind):
                 continue
@@ -153,7 +153,7 @@ class RestSession:
             except OutcomeUnknown:
                 raise
             except AdapterError as error:
-                if wrote and self._driver.appointment not in self.progress.made:
+                if wrote and self._adapter.appointment not in self.progress.made:
                     raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
                 if wrote:
                     await self.withdraw()
@@ -194,7 +194,7 @@ class RestSession:
 
         BackendNonsense where there is none; OutcomeUnknown where it may not be gone.
         """
-        cancel, record = self._driver.cancel, None
+        cancel, record = self._adapter.cancel, None
         if cancel is None:
             raise BackendNonsense(
                 "an appointment that is not good stays: the mapping has no booking.cancel"
@@ -219,7 +219,7 @@ class RestSession:
             yield
         except (OutcomeUnknown, asyncio.CancelledError):
             if self._attempt is not None:
-                self._driver.remember(self._attempt)
+                self._adapter.remember(self._attempt)
             raise
 
     async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
@@ -227,8 +227,8 @@ class RestSession:
 
         OutcomeUnknown where ours may be among what was not given.
         """
-        find, reader, found = self._driver.find_call, self._readers["appointments"], list[Record]()
-        reference = self._driver.reference if draft.reference else None
+        find, reader, found = self._adapter.find_call, self._readers["appointments"], list[Record]()
+        reference = self._adapter.reference if draft.reference else None
 
         def carries(row: Any) -> bool:  # what we wrote can be read
             return reference is None or value_at(reference, row) == draft.reference
@@ -236,7 +236,7 @@ class RestSession:
         looked_at, endless = 0, f"{find.label}: there is no end of what it gives"
         ask = self._backend.pages(find, TemplateValues(draft_values(draft, interval)))
         try:
-            async with aclosing(self._driver.found.batches(ask, None, MOST_ROWS)) as batches:
+            async with aclosing(self._adapter.found.batches(ask, None, MOST_ROWS)) as batches:
                 async for batch in batches:
                     # what has no usable id is an empty record
                     made = (reader.record(row, ()) for row in filter(carries, batch.rows))
@@ -263,8 +263,8 @@ def attempt_of(draft: Draft) -> Attempt:
     return draft.vet_id, instant_text(draft.scheduled_at)
 
 
-class RestDriver(MappedAdapter):
-    """Runs what the core asks over HTTP; its locks are this process's."""
+class HttpAdapter(MappedAdapter):
+    """Runs what a mapped adapter asks over HTTP; its locks are this process's."""
 
     excludes: ClassVar[bool] = False
     readers: Mapping[str, ResourceCalls]

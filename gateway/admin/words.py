@@ -31,7 +31,7 @@ LANGUAGES = ("en", "fr")
 _before_mark = re.compile(" (?=[:;?!])").sub
 # A language, whatever its country, and its weight.
 _choice = re.compile(
-    r"\s*([a-z]+)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?)\s*)?", re.IGNORECASE
+    r"\s*([a-z]+)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?|\.[0-9]+)\s*)?", re.IGNORECASE
 ).fullmatch
 FOLDER = Path(__file__).with_name("texts")
 _RESOURCES = {resource.name: resource for resource in GOVERNED}

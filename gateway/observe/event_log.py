@@ -180,7 +180,7 @@ class EventLog:
     def _is_due(self, event: str, error: BaseException | None, details: dict[str, Any]) -> bool:
         """Whether a line is said now; what came without one since the last is added to its details.
 
-        Of very many kinds all are forgotten.
+        Of very many kinds of failed calls all are forgotten; others are as many as there are keys.
         """
         kind = self._kinds[event]
         value = details.pop(kind.sum or kind.most, "")
@@ -196,7 +196,7 @@ class EventLog:
         if not (kind.sum or kind.most or kind.unsaid):
             return True
         now, sums = self._clock(), self._sums[event]
-        if this not in sums and len(sums) >= MOST_KINDS:
+        if kind.unsaid and this not in sums and len(sums) >= MOST_KINDS:
             sums.clear()
         said, times = sums.setdefault(this, (self._began if kind.later else -math.inf, Counter()))
         # addresses are many: beyond so many they are counted together

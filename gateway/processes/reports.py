@@ -170,12 +170,15 @@ class Workers:
 
     async def aclose(self) -> None:
         """Keep what was counted once more, and listen no more."""
-        if self._server is not None:
-            await self.keep(await self.ask())
-            self._server.close()
-        await self._asking.aclose()
-        for worker in self._workers:
-            worker.writer.close()
+        try:
+            if self._server is not None:
+                await self.keep(await self.ask())
+        finally:
+            if self._server is not None:
+                self._server.close()
+            await self._asking.aclose()
+            for worker in self._workers:
+                worker.writer.close()
 
     def last(self) -> Sequence[Report]:
         """What each worker told last, a second ago or so."""

@@ -146,6 +146,8 @@ def test_a_file_of_texts_that_cannot_be_read_is_named(
         ("de-DE,de;q=0.9,fr;q=0.5,en;q=0.4", "fr"),
         ("en-GB,fr;q=0.9", "en"),
         ("fr;q=0", "en"),
+        ("en;q=.1,fr;q=.9", "fr"),
+        ("fr;q=.,en", "en"),
         ("*", "en"),
         ("FR", "fr"),
     ],

@@ -37,7 +37,7 @@ _FIELDS: Place = ("resources", "appointments", "fields")
 def account(case: SqlCase) -> Iterator[Look]:
     """One look at the rights, and one at each table that a booking writes."""
     yield case.look("rights", "account", _too_much)
-    booking = case.core.mapping.booking
+    booking = case.adapter.mapping.booking
     for number, write in enumerate(booking.steps):
         place = ("booking", "steps", number)
         if case.is_lost(*place):
@@ -123,7 +123,7 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
     if case.lost:
         look.warning("no booking was tried, as the database lacks what the mapping names")
         return
-    tables = [step.table for step in case.core.mapping.booking.steps if step.table]
+    tables = [step.table for step in case.adapter.mapping.booking.steps if step.table]
     unsafe = await case.engine.read(lambda c: list(case.speech.transactional(c, tables)))
     if unsafe:
         text = f"no booking was tried: {', '.join(unsafe)} has no transactions to undo it with"
@@ -143,7 +143,7 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
     None where there is none.
     """
     kind = next((each["id"] for each in case.samples.get("appointmentTypes", ())), None)
-    now, diary = case.examination.now, case.core.diary
+    now, diary = case.examination.now, case.adapter.diary
     today = now.astimezone(diary.zone).date()
     for patient in case.samples.get("patients", [])[:MOST_PATIENTS]:
         with suppress(NotFound, ValueError):
@@ -178,7 +178,7 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
         session = SqlSession(case.adapter, connection)
         done = session.progress
         try:
-            record = complete(case.core.bookings.book(session, draft, KnownTimes()))
+            record = complete(case.adapter.bookings.book(session, draft, KnownTimes()))
         except BackendNonsense:
             also = _status(connection, case, done)
             raise
@@ -205,14 +205,14 @@ def _is_written(case: SqlCase, name: str) -> bool:
     names = {name, "minutes"} if name == "endTime" else {name}
     return any(
         value.draft in names or names & {*NAMED(value.sql or "")}
-        for write in case.core.mapping.booking.steps
+        for write in case.adapter.mapping.booking.steps
         for value in write.values.values()
     )
 
 
 def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str:
     """Which code the new appointment's status has, where that is what was refused."""
-    key = done.made.get(case.core.mapping.booking.appointment)
+    key = done.made.get(case.adapter.mapping.booking.appointment)
     if done.place != (*_FIELDS, "status") or key is None:
         return ""
     reader = case.adapter.readers["appointments"]

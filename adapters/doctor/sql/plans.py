@@ -58,7 +58,7 @@ def plans(case: SqlCase) -> Iterator[Look]:
             place: Place = ("resources", name, "fields", field)
             yield _look(case, f"a list by {field}", name, page, place, strict=False)
     yield from _of_diary(case)
-    reference = case.core.mapping.booking.reference
+    reference = case.adapter.mapping.booking.reference
     if reference and not case.is_lost("booking") and not case.is_lost("resources", "appointments"):
         reader, mark = case.adapter.readers["appointments"], sql(reference)
 
@@ -69,13 +69,13 @@ def plans(case: SqlCase) -> Iterator[Look]:
 
 
 def _of_diary(case: SqlCase) -> Iterator[Look]:
-    vets, now, diary = case.vets(), case.examination.now, case.core.diary
+    vets, now, diary = case.vets(), case.examination.now, case.adapter.diary
     if vets and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
         day = now.astimezone(diary.zone).date() + timedelta(days=1)
         wanted = {"vetId": vets[0], "date": day, "appointmentTypeId": None}
         slots = partial(diary.slots, values=wanted, now=now, known=KnownTimes())
         yield _look(case, "a day's slots", "slots", slots, ("diary",))
-    for number, busy in enumerate(case.core.mapping.diary.busy):
+    for number, busy in enumerate(case.adapter.mapping.diary.busy):
         place = ("diary", "busy", number)
         if busy.end is not None and busy.longest is None and not case.is_lost(*place):
             yield case.look("plans", "busy", partial(_unbounded, busy), *place)
@@ -201,7 +201,7 @@ def _columns(
 
 def _compared(case: SqlCase, place: Place, table: str) -> Iterator[tuple[Place, Sequence[str]]]:
     """Expressions of that table's rows that the gateway itself compares, by their places."""
-    mapping = case.core.mapping
+    mapping = case.adapter.mapping
     if place[0] == "diary":
         named = re.compile(rf"\b{re.escape(table.strip(chr(34)))}\b", re.IGNORECASE).search
         for kind, starts in (("busy", ["start"]), ("slots", ["start"]), ("hours", [])):

@@ -96,12 +96,12 @@ class SqlCase(DoctorCase):
                 look.warning(text, "key", check="rows")
 
     def has_rows(self, resource: str) -> bool:
-        bare = self.core.mapping.resources[resource].model_copy(update={"where": None})
+        bare = self.adapter.mapping.resources[resource].model_copy(update={"where": None})
         found = self.session.connection.execute(rows_of(bare, sql("1")).limit(1))
         return found.first() is not None
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
-        mapped = self.core.mapping.resources[target]
+        mapped = self.adapter.mapping.resources[target]
         bare = mapped.model_copy(update={"where": None})
         unseen = ids - self._existing(target, mapped, sorted(ids))
         gone = unseen - self._existing(target, bare, sorted(unseen))

@@ -41,7 +41,11 @@ KnownColumns = dict[str, list[str]]
 
 async def names(case: SqlCase, look: Look) -> None:
     """Whether the database has every table and column, and which names are near."""
-    mapping, document, ids = case.core.mapping, case.core.document, case.adapter.converters.ids
+    mapping, document, ids = (
+        case.adapter.mapping,
+        case.adapter.document,
+        case.adapter.converters.ids,
+    )
     faults = list(mismatches_in(case.session.connection, mapping, document, case.speech, ids))
     known = _columns(case.session.connection, case.speech) if faults else {}
     for fault in faults:
@@ -64,7 +68,7 @@ async def names(case: SqlCase, look: Look) -> None:
 
 def _said_at(case: SqlCase, place: Place) -> Any:
     """What the file has at the place; None where that is no place of the file."""
-    found = case.core.document.data
+    found = case.adapter.document.data
     for part in place:
         is_list = isinstance(found, list) and isinstance(part, int)
         if is_list or (isinstance(found, dict) and part in found):
@@ -118,14 +122,14 @@ async def clock(case: SqlCase, look: Look) -> None:
     """The database's clock and zone beside this machine's and the clinic's."""
     shown, here = case.speech.clock(case.session.connection), datetime.now(UTC)
     utc, local = datetime.fromisoformat(shown.utc[:19]), datetime.fromisoformat(shown.local[:19])
-    clinic = here.astimezone(case.core.diary.zone).replace(tzinfo=None)
+    clinic = here.astimezone(case.adapter.diary.zone).replace(tzinfo=None)
     text = "; the database uses this machine's zone"
     if shown.zone:
         text = f"; the server's zone is {shown.zone}"
-    found = (_now(said) for _, said in texts_in(case.core.document.data))
+    found = (_now(said) for _, said in texts_in(case.adapter.document.data))
     spelt = next(filter(None, found), None)
     if spelt and abs(local - clinic) > timedelta(minutes=15):
-        asked, zone = spelt[0].replace("(", "()"), case.core.mapping.zone
+        asked, zone = spelt[0].replace("(", "()"), case.adapter.mapping.zone
         text += f", so {asked} in the mapping is not the clinic's time ({zone})"
     clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
 

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4, uuid5
@@ -166,6 +167,12 @@ class PassesOddDaysThrough(Changes):
 class MakesMoneyANumber(Changes):
     def changed(self, record: Record) -> Record:
         return record | {"total": float(record["total"] or 0)} if "total" in record else record
+
+
+class GivesDecimals(Changes):
+    def changed(self, record: Record) -> Record:
+        weight = record.get("weightKg")
+        return record if weight is None else record | {"weightKg": Decimal(str(weight))}
 
 
 class LeavesTheZoneOut(Changes):
@@ -524,6 +531,7 @@ BROKEN: tuple[tuple[type[Faithful], str], ...] = (
     (TellsNobody, "test_an_unreadable_value_is_null_and_told"),
     (PassesZeroDatesThrough, "test_a_zero_date_is_null_and_no_trouble"),
     (MakesMoneyANumber, LOOKS),
+    (GivesDecimals, LOOKS),
     (LeavesTheZoneOut, LOOKS),
     (ShowsAColumnMore, LOOKS),
     (SpoilsALine, LOOKS),
