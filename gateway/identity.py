@@ -78,7 +78,7 @@ def write_pieces(path: Path, pieces: Iterable[bytes], account: Account | None = 
 @contextmanager
 def _beside(path: Path, pieces: Iterable[bytes], account: Account | None) -> Iterator[Path]:
     """The content on disk under another name in the same folder; that name goes at the end."""
-    beside = path.with_name(f"{secrets.token_hex(4)}{UNDER_WAY}")
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{UNDER_WAY}")
     try:
         file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(file, "wb") as stream:

@@ -90,6 +90,8 @@ class Ledger:
         self._rows = LedgerRows(store)
         self._unknown = UnknownBookings(self._rows, events, lands, clock, seen, owners.me)
         self._unwritten: dict[str, tuple[LedgerRow, Outcome]] = {}
+        # claims of calls that have let go of their rows before they end
+        self._left: set[str] = set()
         self._writing = asyncio.Lock()
         self._wall_clock = WallClock(clock)
         # claims that this process is working on: of its own rows any other was left behind
@@ -320,7 +322,7 @@ class Ledger:
         except BookingRefused:
             raise
         except BaseException as error:  # what was settled before it stays
-            if not self._waits(row):
+            if row.claim not in self._left and not self._waits(row):
                 await self._leave(row, undone)
             if isinstance(error, StoreError):
                 raise Unavailable(error.retry_after) from error
@@ -328,6 +330,8 @@ class Ledger:
             if sends and is_fault and isinstance(error, Exception):
                 raise OutcomeUnknown("the gateway failed in the middle of a booking") from error
             raise
+        finally:
+            self._left.discard(row.claim)
 
     async def _settle(self, row: LedgerRow, outcome: Outcome, knows: Outcome = None) -> bool:
         """As LedgerRows.write, but where it can't be written now it is kept and written later.
@@ -349,6 +353,7 @@ class Ledger:
         """Settle the row where it is still its claim's."""
         with suppress(LostClaim):
             await self._settle(row, outcome)
+        self._left.add(row.claim)
 
     async def _begin(self, request: BookingRequest, row: LedgerRow) -> None:
         """The row says from now on that it is sent, where it still may be."""

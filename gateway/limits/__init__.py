@@ -27,7 +27,9 @@ def open_limiter(
 
 def open_shared(url: str, counters: Counters | None, patience: float = PATIENCE) -> Limiter:
     """What counts there for several processes; ValueError as `open_limiter`."""
-    if url == "memory:" and counters is not None:
+    if url == "memory:":
+        if counters is None:
+            raise ValueError("limiter: what one process counts in memory: no other can see")
         return counters
     if not url.startswith(("redis://", "rediss://")):
         place = place_of(url)

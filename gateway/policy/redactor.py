@@ -6,7 +6,7 @@ whole record at once is the fast way; where that fails, each value is read by it
 that can't be used become null and are reported.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -51,6 +51,8 @@ class Redactor:
         self._shape = struct(resource.title, self.fields)
         self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
         self._finish = finisher(self.fields, masks)
+        # of each path whose values were mended, one by one
+        self._sound: dict[str, Callable[[Any], bool]] = {}
         self._encode = msgspec.json.Encoder().encode
         self._resource = resource.name
         self._report = report
@@ -116,7 +118,9 @@ class Redactor:
 
     def _value(self, field: Field, raw: Any, path: str, record: str) -> Any:
         try:
-            value = typed_value(field, raw)
+            if path not in self._sound:
+                self._sound[path] = finisher((field,))
+            value = typed_value(field, raw, self._sound[path])
             return self.masks[path](value) if path in self.masks else value
         except BROKEN:
             pass

@@ -9,7 +9,7 @@ itself, with the same two checks.
 import re
 import sys
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any, Literal
@@ -111,11 +111,17 @@ def _soundness(
     return is_sound
 
 
-def typed_value(field: Field, raw: Any) -> Any:
-    """One value that is not null, as views hold it; raises one of BROKEN where it is none."""
+def typed_value(field: Field, raw: Any, is_sound: Callable[[Any], bool] | None = None) -> Any:
+    """One value that is not null, as views hold it; raises one of BROKEN where it is none.
+
+    `is_sound` is the finisher of the field alone, for who has many values of it.
+    """
     value = msgspec.convert(raw, value_type(field))
+    if isinstance(value, datetime) and value.utcoffset() == timedelta():
+        value = value.astimezone(UTC)  # whatever stands for UTC there
     msgspec.json.encode(value)  # not every text can be written
-    if not finisher((field,))(SimpleNamespace(**{field.name: value})):
+    is_sound = is_sound or finisher((field,))
+    if not is_sound(SimpleNamespace(**{field.name: value})):
         raise ValueError(raw)
     return value
 

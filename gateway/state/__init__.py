@@ -85,7 +85,8 @@ def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE
         try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             stack.callback(os.close, lock)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(PermissionError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             text = f"{who} serves from the state folder {folder}: {remedy}"
             raise StartRefused(text, "state") from error

@@ -202,7 +202,8 @@ async def _copied(
     wanted = {*before, *(chain.id for chain in chains)}
     files = await asyncio.to_thread(lambda: [*_files(settings, named, folder, wanted)])
     if has_copy:
-        files.insert(0, BackupFile.of(STORE, folder, STORE_FILE, Path(store.place)))
+        place = Path(store.place)
+        files.insert(0, await asyncio.to_thread(BackupFile.of, STORE, folder, STORE_FILE, place))
     return chains, files
 
 

@@ -203,7 +203,7 @@ def _give(path: Path, account: Account | None) -> None:
 
 def _put_back(source: Path, target: Path, account: Account | None) -> bool:
     """Whether it was missing; what a copy left there that was cut off goes. OSError."""
-    for path in target.parent.glob(f"*{UNDER_WAY}"):
+    for path in target.parent.glob(f"{target.name}.*{UNDER_WAY}"):
         path.unlink(missing_ok=True)
     if target.exists():
         return False

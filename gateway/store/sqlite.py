@@ -218,7 +218,9 @@ class SqliteStore(Store):
         connection = _AsyncConnection(connect, ROWS_AT_ONCE)
         try:
             return await connection
-        except Exception:  # its thread is not to outlive a file that cannot be opened
+        except RuntimeError:  # its thread cannot be started: nobody would hear that it is to end
+            raise
+        except BaseException:  # its thread is not to outlive a file that cannot be opened
             await connection.close()
             raise
 

@@ -61,6 +61,31 @@ async def test_any_other_outcome_leaves_the_key_free(world: World, error: Any) -
     assert world.clinic.asked == ["create", "create"]
 
 
+@pytest.mark.parametrize(
+    ("error", "written"),
+    [
+        (BackendUnavailable, ["sent", None]),
+        (SlotTaken, ["sent", "refused"]),
+        (OutcomeUnknown, ["sent", "unknown", "unknown"]),
+        (ValueError, ["sent", "unknown", "unknown"]),
+    ],
+)
+async def test_each_end_of_a_booking_is_written_once(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Any, written: list[str | None]
+) -> None:
+    states, write = list[str | None](), LedgerRows.write
+
+    async def noted(rows: LedgerRows, row: LedgerRow, outcome: Outcome) -> bool:
+        states.append(outcome and str(outcome["state"]))
+        return await write(rows, row, outcome)
+
+    monkeypatch.setattr(LedgerRows, "write", noted)
+    world.clinic.answers = [error("no")]
+    with pytest.raises((BackendUnavailable, BookingRefused, OutcomeUnknown)):
+        await world.book()
+    assert states == written
+
+
 async def test_a_time_that_is_past_is_refused_and_takes_no_key(world: World) -> None:
     world.past = True
     with pytest.raises(InvalidRequest):

@@ -2,7 +2,9 @@
 
 import json
 import math
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -46,6 +48,17 @@ def answered(redactor: Redactor, record: dict[str, Any]) -> bytes | None:
         return redactor.one(record)
     except NoUsableId:
         return None
+
+
+def test_whatever_stands_for_utc_is_a_time_in_utc() -> None:
+    troubles: list[Trouble] = []
+    redactor = Redactor(CLIENT, frozenset({"id", "createdAt"}), troubles.append)
+    record = {"id": "0e37df36-f698-11e6-8dd4-cb9ced3df976"}
+    for zone, shown in ((UTC, True), (ZoneInfo("UTC"), True), (ZoneInfo("Europe/Paris"), False)):
+        moment = datetime(2026, 3, 1, 9, tzinfo=zone)
+        told = json.loads(redactor.one(record | {"createdAt": moment}))["createdAt"]
+        assert told == ("2026-03-01T09:00:00Z" if shown else None)
+    assert [each.kind for each in troubles] == ["unreadable"]
 
 
 def pruned(record: dict[str, Any], fields: tuple[Field, ...]) -> dict[str, Any]:

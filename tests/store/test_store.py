@@ -356,3 +356,19 @@ async def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) 
         await store.migrate(make=False)
     await store.aclose()
     assert files(tmp_path) == ["g.db"]
+
+
+async def test_a_machine_without_room_for_a_thread_is_an_error_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path / "store.db")
+
+    def full(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", full)
+        with pytest.raises(RuntimeError, match="new thread"):
+            async with asyncio.timeout(5):
+                await store._open()  # type: ignore[attr-defined]
+    await store.aclose()
