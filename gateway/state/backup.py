@@ -167,6 +167,12 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
                     f"{path} is missing or is not a file, and a backup without it is not whole: put"
                     " it back, then back up again"
                 )
+        for path in (settings.state, *named):
+            if not _is_utf8(path):
+                raise StartRefused(
+                    f"the name {str(path)!a} is not UTF-8, in which a backup says where its"
+                    " files came from: rename it, then back up again"
+                )
         new_folder(folder)
         chains, files = await _copied(settings, named, store, folder)
         owner = ""
@@ -185,6 +191,14 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
         )
     write_new(folder / FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
+
+
+def _is_utf8(path: Path | None) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 async def _copied(

@@ -146,6 +146,19 @@ def test_a_backup_that_would_not_be_whole_is_refused(
     assert not folder.exists()
 
 
+def test_a_name_that_a_manifest_cannot_hold_is_refused_before_anything_is_copied(
+    template: Template, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd, folder = tmp_path / "caf\udce9.yaml", tmp_path / "backup"
+    odd.write_text("cases: []\n")
+    monkeypatch.setenv("GATEWAY_BACKEND_MAPPING", str(odd))
+    config = str(template.folder / "gateway.yaml")
+    done = CliRunner().invoke(main, ["state", "backup", str(folder), "--config", config])
+    assert done.exit_code == 1
+    assert "caf\\udce9.yaml' is not UTF-8" in done.stderr
+    assert not folder.exists()
+
+
 def test_what_was_changed_in_a_backup_is_named_and_none_of_it_is_put_back(place: Place) -> None:
     with place.served():
         place.key()
