@@ -9,7 +9,6 @@ import json
 import re
 import textwrap
 from datetime import date
-from operator import add
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,7 +21,7 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import CREATE_APPOINTMENT_BODY, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.events import Alarm, event_table
-from gateway.observe.metric_table import FIGURES, Figure
+from gateway.observe.metrics import FIGURES
 from gateway.policy.masks import KINDS, Mask, read_mask
 from gateway.policy.reading.checks import CHECKS as CODES
 from gateway.policy.reading.document import load_policy
@@ -185,9 +184,10 @@ READS = {
 
 def metrics() -> list[str]:
     rows = []
-    for each in FIGURES:
-        labels = " ".join(f"`{label}`" for label in each.labels)
-        cells = (f"`{each.name}`", each.kind, labels, merged(each), each.help)
+    for name, figure in FIGURES.items():
+        labels = " ".join(f"`{label}`" for label in figure.labels)
+        merged = "each" if "process" in figure.labels else figure.merge
+        cells = (f"`{name}`", figure.kind, labels, merged, figure.help)
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -212,19 +212,11 @@ PARTS = {
 }
 
 
-MERGED = {add: "sum", max: "largest", min: "smallest"}
-
-
-def merged(figure: Figure) -> str:
-    """What a node with several processes tells of it."""
-    return "each" if "process" in figure.labels else MERGED[figure.merge]
-
-
-def samples(figure: Figure) -> frozenset[str]:
+def samples(figure: str) -> frozenset[str]:
     """The names under which a query finds it."""
-    if figure.kind != "histogram":
-        return frozenset({figure.name})
-    return frozenset(f"{figure.name}_{part}" for part in ("bucket", "count", "sum"))
+    if FIGURES[figure].kind != "histogram":
+        return frozenset({figure})
+    return frozenset(f"{figure}_{part}" for part in ("bucket", "count", "sum"))
 
 
 MASKED: dict[str, Any] = {

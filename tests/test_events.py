@@ -14,8 +14,7 @@ import pytest
 from adapters.base import BackendNonsense
 from gateway.events import event_table
 from gateway.observe.event_log import EventLog
-from gateway.observe.metric_table import BY_NAME
-from gateway.observe.metrics import Metrics
+from gateway.observe.metrics import FIGURES, Metrics
 from gateway.store.base import StoreError
 from tests.tables import ROOT
 
@@ -70,8 +69,8 @@ def test_an_event_names_figures_and_alarms_that_there_are(name: str) -> None:
     assert kind.text or kind.counter, "it is said, or counted"
     assert not kind.alarm or kind.alarm in ALARMS
     if kind.counter:
-        assert BY_NAME[kind.counter].kind == "counter"
-        assert tuple(kind.labels) == BY_NAME[kind.counter].labels
+        assert FIGURES[kind.counter].kind == "counter"
+        assert tuple(kind.labels) == FIGURES[kind.counter].labels
     else:
         assert (kind.labels, kind.amount) == ({}, "")
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from gateway.cli import main
 from gateway.events import event_table
-from gateway.observe.metric_table import BY_NAME, FIGURES
+from gateway.observe.metrics import FIGURES
 from gateway.settings import GROUPS, Settings, load_settings, names
 from gateway.web.limiter import SPARE_FILES
 from tests.command import clinic_gateway
@@ -86,7 +86,7 @@ def test_every_setting_variable_and_figure_that_is_named_is_there() -> None:
     variables = set(re.findall(r"\bGATEWAY_[A-Z_]+", PAGE))
     derived = {"GATEWAY_" + each.upper().replace(".", "_") for each in settings}
     assert variables - derived == {"GATEWAY_SERVICE_HOST", "GATEWAY_PORT"}
-    told = {*BY_NAME, *(name for figure in FIGURES for name in samples(figure))}
+    told = {*FIGURES, *(sample for name in FIGURES for sample in samples(name))}
     assert set(re.findall(r"\bgateway_[a-z_]+", PAGE)) <= told
 
 

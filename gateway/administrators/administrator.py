@@ -15,8 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store import Store
-from gateway.store.rows import members
-from gateway.store.tables import admin_sessions
+from gateway.store.tables import admin_sessions, members
 from gateway.store.tables import administrators as table
 
 LONGEST_NAME = 60

@@ -14,8 +14,8 @@ from sqlalchemy import delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store import Store
-from gateway.store.rows import members
 from gateway.store.tables import admin_deeds as table
+from gateway.store.tables import members
 
 DONE, FAILED = "done", "failed"
 LOOKED = "record looked at"

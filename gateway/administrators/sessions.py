@@ -24,9 +24,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.administrators.administrator import Administrator, Credential, prove
 from gateway.store import Store
-from gateway.store.rows import members
 from gateway.store.tables import admin_sessions as table
-from gateway.store.tables import administrators
+from gateway.store.tables import administrators, members
 
 # A session ends so long after it began, and so long after it was last used.
 LASTS = timedelta(hours=12)

@@ -22,8 +22,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.audit.chains import day_files
 from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store
-from gateway.store.rows import add_sums
 from gateway.store.tables import (
+    add_sums,
     adding,
     audit_calls,
     audit_days,

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from operator import add, sub
 from typing import TypeVar
 
-from gateway.observe.metric_table import CALLS
-from gateway.observe.metrics import Labels, Snapshot
+from gateway.observe.metrics import CALLS, Labels, Snapshot
 
 HOUR = 3600.0
 MINUTE = 60.0

@@ -27,8 +27,16 @@ from gateway.contract.resources import GOVERNED
 from gateway.keys.key import Key, read_network
 from gateway.keys.secret import digest, hint, mint
 from gateway.store.base import Store, StoreError
-from gateway.store.rows import members
-from gateway.store.tables import Instant, instant, keys, meta, read_instant, revisions, secrets
+from gateway.store.tables import (
+    Instant,
+    instant,
+    keys,
+    members,
+    meta,
+    read_instant,
+    revisions,
+    secrets,
+)
 
 
 def _untyped(table: Table) -> list[ColumnElement[Any]]:

@@ -8,17 +8,18 @@ import threading
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from operator import add
+from pathlib import Path
+from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, toml
 from prometheus_client import generate_latest
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
-
-from gateway.observe.metric_table import BY_NAME, CALLS, FIGURES, Merge
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
@@ -26,8 +27,27 @@ OTHER = "other"
 MOST_VIEWS = 500
 
 Labels = tuple[str, ...]
+# What is taken of two processes' values that have the same labels, as `metrics.toml` calls it.
+Merge = Callable[[float, float], float]
+MERGES: Mapping[str, Merge] = {"sum": add, "largest": max, "smallest": min}
 # The resource that an operation answers with, and how many of its fields a level does not see.
 Hidden = Callable[[str, str], tuple[str, int]]
+
+
+class Figure(Struct, frozen=True, forbid_unknown_fields=True):
+    """One metric, as the head of `metrics.toml` says what it has."""
+
+    kind: Literal["counter", "gauge", "histogram", "info"]
+    help: str
+    labels: tuple[str, ...] = ()
+    merge: Literal["sum", "largest", "smallest"] = "sum"
+    buckets: tuple[float, ...] = ()
+
+
+FIGURES = toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, Figure])
+CALLS, LAGS = (
+    FIGURES[name].buckets for name in ("gateway_request_seconds", "gateway_loop_lag_seconds")
+)
 
 
 class Series(Struct, frozen=True):
@@ -87,10 +107,11 @@ class Metrics:
         self.hits = 0
         self.hidden: Hidden = lambda operation, level: (operation, 0)
         self._operations = frozenset(operations)
-        self._added: dict[str, dict[Labels, float]] = defaultdict(lambda: defaultdict(float))
-        for figure in FIGURES:
-            if figure.kind == "counter" and not figure.labels:
-                self._added[figure.name][()] = 0.0
+        self._added: dict[str, dict[Labels, float]] = {
+            name: defaultdict(float, {} if figure.labels else {(): 0.0})
+            for name, figure in FIGURES.items()
+            if figure.kind == "counter"
+        }
         self._asked: dict[str, Callable[[], Iterable[Series]]] = {}
         self._lock = threading.Lock()
         self._calls, self._backend_calls = Timings(), Timings()
@@ -135,17 +156,19 @@ class Metrics:
 
     def ask_series(self, name: str, series: Callable[[], Iterable[Series]]) -> None:
         """The same as they are, of a histogram too."""
-        self._asked[BY_NAME[name].name] = series
+        if name not in FIGURES:
+            raise KeyError(name)
+        self._asked[name] = series
 
     def add(self, name: str, times: float = 1, *labels: str) -> None:
         """So much more of a counter; from any thread, so it is nothing for every call."""
         with self._lock:
-            self._added[BY_NAME[name].name][labels] += times
+            self._added[name][labels] += times
 
     def snapshot(self) -> Snapshot:
         """All figures as they are now, as plain data."""
         with self._lock:
-            added = {name: tuple(_series(values)) for name, values in self._added.items()}
+            added = {name: tuple(_series(values)) for name, values in self._added.items() if values}
         return added | {name: tuple(series()) for name, series in self._asked.items()}
 
     def text(self) -> bytes:
@@ -161,16 +184,16 @@ def merged(snapshots: Iterable[Snapshot]) -> Snapshot:
     """The figures of a whole node, from those of its processes."""
     found: dict[str, dict[Labels, Series]] = {}
     for snapshot in snapshots:
-        for name in snapshot.keys() & BY_NAME.keys():
-            of_figure = found.setdefault(name, {})
+        for name in snapshot.keys() & FIGURES.keys():
+            of_figure, merge = found.setdefault(name, {}), MERGES[FIGURES[name].merge]
             for series in snapshot[name]:
-                _merge(of_figure, series, BY_NAME[name].merge)
+                _merge(of_figure, series, merge)
     return {name: tuple(of_figure.values()) for name, of_figure in found.items()}
 
 
 def lasting(last: Snapshot) -> Snapshot:
     """What still counts of a process that has ended: merge it, and no counter ever goes down."""
-    counting = {figure.name for figure in FIGURES if figure.kind in {"counter", "histogram"}}
+    counting = {name for name, figure in FIGURES.items() if figure.kind in {"counter", "histogram"}}
     return {name: series for name, series in last.items() if name in counting}
 
 
@@ -187,21 +210,21 @@ def exposition(snapshot: Snapshot) -> bytes:
     return generate_latest(_Snapshot(snapshot))
 
 
+@dataclass
 class _Snapshot(Collector):
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    snapshot: Snapshot
 
     def collect(self) -> Iterator[Metric]:
-        for figure in FIGURES:
-            name = figure.name.removesuffix("_total").removesuffix("_info")
-            metric = Metric(name, figure.help, figure.kind)
-            histogram = HistogramMetricFamily(name, figure.help, labels=figure.labels)
+        for name, figure in FIGURES.items():
+            family = name.removesuffix("_total").removesuffix("_info")
+            metric = Metric(family, figure.help, figure.kind)
+            histogram = HistogramMetricFamily(family, figure.help, labels=figure.labels)
             limits = [*map(floatToGoString, figure.buckets), "+Inf"]
-            for series in sorted(self._snapshot.get(figure.name, ()), key=lambda one: one.labels):
+            for series in sorted(self.snapshot.get(name, ()), key=lambda one: one.labels):
                 if figure.buckets:
                     counts = zip(limits, accumulate(series.buckets), strict=True)
                     histogram.add_metric(series.labels, list(counts), series.value)
                 else:
                     labels = dict(zip(figure.labels, series.labels, strict=True))
-                    metric.add_sample(figure.name, labels, series.value)
+                    metric.add_sample(name, labels, series.value)
             yield histogram if figure.buckets else metric

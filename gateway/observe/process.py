@@ -10,8 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gateway.background import Periodic
-from gateway.observe.metric_table import LAGS
-from gateway.observe.metrics import Metrics, Timings
+from gateway.observe.metrics import LAGS, Metrics, Timings
 
 EVERY = 0.1
 LOOK_BACK = 60.0

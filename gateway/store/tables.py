@@ -1,28 +1,17 @@
 """The tables of the gateway's own database. Times are ISO 8601 texts in UTC, of one length."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    insert,
-)
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Index, Integer, LargeBinary, String, Text
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+# So many rows go to the driver at once.
+ROWS_AT_ONCE = 2_000
 
 
 def instant(moment: datetime) -> str:
@@ -40,7 +29,7 @@ def read_instant(text: str | None) -> datetime | None:
     return read
 
 
-class Instant(TypeDecorator[datetime]):
+class Instant(sa.TypeDecorator[datetime]):
     """An aware datetime as text of 27 characters, which sorts as time does."""
 
     impl = String(27)
@@ -53,7 +42,7 @@ class Instant(TypeDecorator[datetime]):
         return read_instant(value)
 
 
-def adding(connection: AsyncConnection | Connection, table: Table) -> Any:
+def adding(connection: AsyncConnection | sa.Connection, table: sa.Table) -> Any:
     """An INSERT that can say what happens to a row that is there already (ON CONFLICT).
 
     The other dialect's module, which is slow to import, stays out.
@@ -61,32 +50,61 @@ def adding(connection: AsyncConnection | Connection, table: Table) -> Any:
     return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
 
 
-metadata = MetaData()
+def members(row: Any) -> dict[str, Any]:
+    """A row's values by plain names, as what converts them wants them."""
+    return {str(name): value for name, value in row._asdict().items()}
+
+
+async def add_sums(
+    connection: AsyncConnection, table: sa.Table, rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Add to what is there; `first` and `last` become the outermost. A row has all columns.
+
+    In the order of the key: so two never wait for each other, and pages lie side by side.
+    """
+    statement = adding(connection, table)
+    new, old = statement.excluded, table.c
+    changes = {column.name: column + new[column.name] for column in old if not column.primary_key}
+    if "first" in old:
+        changes["first"] = sa.case((new.first < old.first, new.first), else_=old.first)
+        changes["last"] = sa.case((new.last > old.last, new.last), else_=old.last)
+    statement = statement.on_conflict_do_update(
+        index_elements=list(table.primary_key), set_=changes
+    )
+    words = str(statement.compile(dialect=connection.dialect))
+    for at in range(0, len(rows), ROWS_AT_ONCE):
+        # as tuples to the driver: to bind a row costs else ten times what the database needs for it
+        await connection.exec_driver_sql(words, rows[at : at + ROWS_AT_ONCE])
+
+
+metadata = sa.MetaData()
 # Where alembic notes up to which migration a database has come.
-version = Table(
+version = sa.Table(
     "alembic_version",
-    MetaData(),
-    Column("version_num", String(32), nullable=False),
-    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+    sa.MetaData(),
+    sa.Column("version_num", String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
 
-def make(connection: Connection) -> None:
+def make(connection: sa.Connection) -> None:
     """Make all tables and their first rows, in the caller's transaction."""
     metadata.create_all(connection, checkfirst=False)
-    connection.execute(insert(revisions), [{"name": name, "value": 0} for name in FOLLOWED])
+    connection.execute(sa.insert(revisions), [{"name": name, "value": 0} for name in FOLLOWED])
 
 
-def _optional(kind: Any, *names: str, **options: Any) -> list[Column[Any]]:
-    return [Column(name, kind, **options) for name in names]
+def _columns(options: dict[str, Any], **kinds: Any) -> list[sa.Column[Any]]:
+    return [sa.Column(name, kind, **options) for name, kind in kinds.items()]
 
 
-_required = partial(_optional, nullable=False)
-_key = partial(_optional, primary_key=True, autoincrement=False)
+_optional = partial(_columns, {})
+_required = partial(_columns, {"nullable": False})
+_counted = partial(_columns, {"nullable": False, "server_default": "0"})
+_key = partial(_columns, {"primary_key": True, "autoincrement": False})
 
 
-def _table(name: str, *parts: Any, **options: Any) -> Table:
-    return Table(name, metadata, *parts, **options)
+def _table(name: str, *parts: Any, **options: Any) -> sa.Table:
+    return sa.Table(name, metadata, *parts, **options)
 
 
 _ID = String(36)
@@ -94,38 +112,33 @@ _DIGEST = LargeBinary(32)
 
 # What there is one of: the fingerprint of the sealing secret, set once and then compared, and what
 # the last look at the practice system found.
-meta = _table("meta", *_key(String(100), "name"), *_required(Text, "value"))
+meta = _table("meta", *_key(name=String(100)), *_required(value=Text))
 
 # One row per thing that others follow; `keys` is moved on by every change of a key.
 FOLLOWED = ("keys", "policy")
-revisions = _table("revisions", *_key(String(100), "name"), *_required(Integer, "value"))
+revisions = _table("revisions", *_key(name=String(100)), *_required(value=Integer))
 
 # `permissions` and `networks` are JSON arrays, `scopes` is an object.
 keys = _table(
     "keys",
-    *_key(_ID, "id"),
-    *_required(Text, "name"),
-    *_optional(Text, "contact"),
-    *_required(Text, "permissions"),
-    *_required(String(10), "level"),
-    *_required(Text, "scopes"),
-    *_required(Integer, "hourly_limit"),
-    *_required(Instant, "created_at"),
-    *_optional(Instant, "expires_at", "last_used_at", "revoked_at"),
-    *_required(Integer, "revision"),
-    *_optional(Integer, "bookings_per_day"),
-    *_optional(Text, "networks"),
+    *_key(id=_ID),
+    *_required(name=Text),
+    *_optional(contact=Text),
+    *_required(permissions=Text, level=String(10), scopes=Text, hourly_limit=Integer),
+    *_required(created_at=Instant),
+    *_optional(expires_at=Instant, last_used_at=Instant, revoked_at=Instant),
+    *_required(revision=Integer),
+    *_optional(bookings_per_day=Integer, networks=Text),
     Index("keys_by_revision", "revision"),
 )
 
 # A key has one secret, and for the overlap of a rotation the one before it too.
 secrets = _table(
     "secrets",
-    *_key(_DIGEST, "digest"),
-    Column("key_id", _ID, ForeignKey("keys.id"), nullable=False),
-    *_required(String(8), "hint"),
-    *_required(Instant, "created_at"),
-    *_optional(Instant, "expires_at"),
+    *_key(digest=_DIGEST),
+    sa.Column("key_id", _ID, sa.ForeignKey("keys.id"), nullable=False),
+    *_required(hint=String(8), created_at=Instant),
+    *_optional(expires_at=Instant),
     Index("secrets_by_key", "key_id"),
 )
 
@@ -136,23 +149,15 @@ secrets = _table(
 # over writes another. `sender` and `sent_at` tell of the last time that it was sent.
 bookings = _table(
     "bookings",
-    Column("id", Integer, primary_key=True),
-    *_required(_ID, "key_id"),
-    *_optional(_DIGEST, "idempotency_digest"),
-    *_required(_DIGEST, "fingerprint"),
-    *_required(String(10), "state"),
-    *_optional(String(40), "outcome"),
-    *_optional(LargeBinary, "record"),
-    *_required(Instant, "created_at"),
-    *_optional(_ID, "reference", "appointment_id"),
-    *_optional(Instant, "ends_at", "starts_at"),
-    *_optional(_ID, "vet_id"),
-    *_optional(LargeBinary, "draft"),
-    *_optional(_ID, "owner"),
-    *_optional(String(32), "claim"),
-    *_optional(_ID, "sender"),
-    *_optional(Instant, "sent_at"),
-    UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
+    sa.Column("id", Integer, primary_key=True),
+    *_required(key_id=_ID),
+    *_optional(idempotency_digest=_DIGEST),
+    *_required(fingerprint=_DIGEST, state=String(10)),
+    *_optional(outcome=String(40), record=LargeBinary),
+    *_required(created_at=Instant),
+    *_optional(reference=_ID, appointment_id=_ID, ends_at=Instant, starts_at=Instant, vet_id=_ID),
+    *_optional(draft=LargeBinary, owner=_ID, claim=String(32), sender=_ID, sent_at=Instant),
+    sa.UniqueConstraint("key_id", "idempotency_digest", name="bookings_once"),
     Index("bookings_by_request", "key_id", "fingerprint"),
     Index("bookings_by_key", "key_id", "created_at"),
     Index("bookings_by_time", "created_at"),
@@ -165,41 +170,37 @@ bookings = _table(
 # where it was not made; `told` whether that came out by its partner's asking again.
 resolved_bookings = _table(
     "resolved_bookings",
-    *_key(_ID, "reference"),
-    *_required(_ID, "key_id"),
-    *_optional(_ID, "vet_id"),
-    *_optional(Instant, "starts_at"),
-    *_required(Instant, "created_at", "resolved_at"),
-    *_optional(_ID, "appointment_id"),
-    *_required(Integer, "told"),
+    *_key(reference=_ID),
+    *_required(key_id=_ID),
+    *_optional(vet_id=_ID, starts_at=Instant),
+    *_required(created_at=Instant, resolved_at=Instant),
+    *_optional(appointment_id=_ID),
+    *_required(told=Integer),
     Index("resolved_bookings_by_time", "resolved_at"),
 )
 
 # When appointments are that were booked in an hour that the clinic's clock shows twice.
 booked_times = _table(
-    "booked_times", *_key(_ID, "appointment_id"), *_required(Instant, "starts_at", "ends_at")
+    "booked_times", *_key(appointment_id=_ID), *_required(starts_at=Instant, ends_at=Instant)
 )
 
 # What must be looked at and written by one after the other, as bookings for one vet, or of one key
 # that may make so many a day: its number is made of the id.
-turns = _table("turns", *_key(Integer, "number"), *_required(Integer, "taken"))
+turns = _table("turns", *_key(number=Integer), *_required(taken=Integer))
 
 # One row per process that books; `counter` moves on for as long as it lives.
-presence = _table(
-    "presence", *_key(_ID, "id"), *_required(Text, "host"), *_required(Integer, "pid", "counter")
-)
+presence = _table("presence", *_key(id=_ID), *_required(host=Text, pid=Integer, counter=Integer))
 
 
-def _usage(name: str, time: str) -> Table:
+def _usage(name: str, time: str) -> sa.Table:
     return _table(
         name,
-        *_key(Integer, time),
-        *_key(_ID, "key_id"),
-        *_key(String(40), "operation"),
-        *_required(Integer, "answered", "refused", "forbidden", "limited", "failed"),
-        *_required(Integer, "unauthorized", server_default="0"),
-        *_required(BigInteger, "micros", server_default="0"),
-        *_required(Integer, "slow", server_default="0"),
+        *_key(**{time: Integer}),
+        *_key(key_id=_ID, operation=String(40)),
+        *_required(
+            answered=Integer, refused=Integer, forbidden=Integer, limited=Integer, failed=Integer
+        ),
+        *_counted(unauthorized=Integer, micros=BigInteger, slow=Integer),
         sqlite_with_rowid=False,
     )
 
@@ -213,32 +214,23 @@ usage = _usage("usage", "minute")
 usage_days = _usage("usage_days", "day")
 
 # Which key of the practice system a hashed id stands for, as JSON.
-public_ids = _table(
-    "public_ids",
-    *_key(_ID, "public_id"),
-    *_required(String(40), "resource"),
-    *_required(Text, "key"),
-)
+public_ids = _table("public_ids", *_key(public_id=_ID), *_required(resource=String(40), key=Text))
 
 # Every policy that ran, or waits, by the hash of its bytes; kept for ever. `made_of` names, with a
 # blank between, the policy that ran before and the file, where what ran is what both let be seen.
 policy_versions = _table(
     "policy_versions",
-    *_key(String(64), "hash"),
-    *_required(LargeBinary, "content"),
-    *_required(Text, "file"),
-    *_optional(Instant, "first_ran_at"),
-    *_optional(String(129), "made_of"),
+    *_key(hash=String(64)),
+    *_required(content=LargeBinary, file=Text),
+    *_optional(first_ran_at=Instant, made_of=String(129)),
 )
 
 # event: ran, held, refused, approved. `hash` is empty where the file could not be read.
 policy_history = _table(
     "policy_history",
-    Column("id", Integer, primary_key=True),
-    *_required(Instant, "at"),
-    *_required(String(10), "event"),
-    *_required(String(64), "hash"),
-    *_optional(Text, "who", "reason"),
+    sa.Column("id", Integer, primary_key=True),
+    *_required(at=Instant, event=String(10), hash=String(64)),
+    *_optional(who=Text, reason=Text),
     Index("policy_history_by_event", "event", "hash"),
 )
 
@@ -246,12 +238,9 @@ policy_history = _table(
 # to which revision of `policy` it has looked.
 policy_processes = _table(
     "policy_processes",
-    *_key(_ID, "id"),
-    *_required(Text, "host"),
-    *_required(Integer, "pid"),
-    *_required(Instant, "started_at", "seen_at"),
-    *_required(Integer, "revision"),
-    *_required(Text, "state"),
+    *_key(id=_ID),
+    *_required(host=Text, pid=Integer, started_at=Instant, seen_at=Instant, revision=Integer),
+    *_required(state=Text),
 )
 
 # One row per chain of the audit, that is per process: in which folder (`place`) and by whom it was
@@ -259,62 +248,50 @@ policy_processes = _table(
 # age, with the head of then, sealed with the audit's key.
 audit_chains = _table(
     "audit_chains",
-    *_key(_ID, "id"),
-    *_required(_ID, "place"),
-    *_required(Text, "host"),
-    *_required(Integer, "pid"),
-    *_required(Instant, "begun_at"),
-    *_required(BigInteger, "seq"),
-    *_required(String(64), "mac"),
-    *_optional(Instant, "written_at"),
-    *_required(Integer, "ended"),
-    *_optional(String(10), "dropped"),
-    *_required(BigInteger, "dropped_seq"),
-    *_required(String(64), "dropped_mac"),
-    *_optional(String(81), "dropped_seal"),
+    *_key(id=_ID),
+    *_required(place=_ID, host=Text, pid=Integer, begun_at=Instant, seq=BigInteger),
+    *_required(mac=String(64)),
+    *_optional(written_at=Instant),
+    *_required(ended=Integer),
+    *_optional(dropped=String(10)),
+    *_required(dropped_seq=BigInteger, dropped_mac=String(64)),
+    *_optional(dropped_seal=String(81)),
 )
 
 # How far the index knows a chain: bytes of that day's file, the last line's number and time.
 audit_progress = _table(
     "audit_progress",
-    *_key(_ID, "chain"),
-    *_required(String(10), "day"),
-    *_required(BigInteger, "bytes", "seq"),
-    *_required(String(19), "time"),
+    *_key(chain=_ID),
+    *_required(day=String(10), bytes=BigInteger, seq=BigInteger, time=String(19)),
 )
 
 # How many calls of a day (days since 1970) the index has, and how often they were shown a record.
-audit_days = _table("audit_days", *_key(Integer, "day"), *_required(BigInteger, "calls", "reads"))
+audit_days = _table(
+    "audit_days", *_key(day=Integer), *_required(calls=BigInteger, reads=BigInteger)
+)
 
 # What the rows of the next two tables have in common: which key called what, at which level and by
 # which policy. Where a call got no further, level and policy are empty.
 audit_views = _table(
     "audit_views",
-    Column("id", Integer, primary_key=True),
-    *_required(_ID, "key_id"),
-    *_required(String(40), "operation"),
-    *_required(String(10), "level"),
-    *_required(String(64), "policy"),
-    UniqueConstraint("key_id", "operation", "level", "policy", name="audit_views_once"),
+    sa.Column("id", Integer, primary_key=True),
+    *_required(key_id=_ID, operation=String(40), level=String(10), policy=String(64)),
+    sa.UniqueConstraint("key_id", "operation", "level", "policy", name="audit_views_once"),
 )
 
 # Who was shown a record (16 bytes) how often, in which second of a day first, and in which last.
 audit_reads = _table(
     "audit_reads",
-    *_key(Integer, "day"),
-    *_key(LargeBinary(16), "record"),
-    *_key(Integer, "view_id"),
-    *_required(Integer, "times", "first", "last"),
+    *_key(day=Integer, record=LargeBinary(16), view_id=Integer),
+    *_required(times=Integer, first=Integer, last=Integer),
     sqlite_with_rowid=False,
 )
 
 # What a key did: the same sums by how the calls ended.
 audit_calls = _table(
     "audit_calls",
-    *_key(Integer, "day", "view_id"),
-    *_key(String(10), "outcome"),
-    *_key(String(40), "reason"),
-    *_required(Integer, "times", "first", "last"),
+    *_key(day=Integer, view_id=Integer, outcome=String(10), reason=String(40)),
+    *_required(times=Integer, first=Integer, last=Integer),
     sqlite_with_rowid=False,
 )
 
@@ -323,48 +300,36 @@ audit_calls = _table(
 # `sha256$...`. An empty one lets nobody in.
 administrators = _table(
     "administrators",
-    *_key(_ID, "id"),
-    *_required(Text, "name", "name_key"),
-    *_required(String(10), "role"),
-    *_required(Text, "password"),
-    *_required(Integer, "one_time"),
-    *_required(Instant, "created_at"),
-    *_optional(Instant, "signed_in_at"),
-    UniqueConstraint("name_key", name="administrators_by_name"),
+    *_key(id=_ID),
+    *_required(name=Text, name_key=Text, role=String(10), password=Text, one_time=Integer),
+    *_required(created_at=Instant),
+    *_optional(signed_in_at=Instant),
+    sa.UniqueConstraint("name_key", name="administrators_by_name"),
 )
 
 # Who is signed in, by the digest of what the browser holds; `data` is JSON.
 admin_sessions = _table(
     "admin_sessions",
-    *_key(_DIGEST, "digest"),
-    *_required(_ID, "id"),
-    Column("administrator_id", _ID, ForeignKey("administrators.id"), nullable=False),
-    *_required(Text, "data"),
-    *_required(Instant, "created_at", "seen_at"),
-    *_required(Text, "address", "agent"),
+    *_key(digest=_DIGEST),
+    *_required(id=_ID),
+    sa.Column("administrator_id", _ID, sa.ForeignKey("administrators.id"), nullable=False),
+    *_required(data=Text, created_at=Instant, seen_at=Instant, address=Text, agent=Text),
     Index("admin_sessions_by_administrator", "administrator_id"),
 )
 
 # How often somebody has failed with a password since it was last right, by whose attempts count
 # together: a name's strangers, a browser, a session.
 admin_failures = _table(
-    "admin_failures",
-    *_key(_DIGEST, "subject"),
-    *_required(Integer, "times"),
-    *_required(Instant, "last_at"),
+    "admin_failures", *_key(subject=_DIGEST), *_required(times=Integer, last_at=Instant)
 )
 
 # What was done in the panel and by commands, to be shown; the audit's chains have the same under
 # seal. `details` is JSON.
 admin_deeds = _table(
     "admin_deeds",
-    Column("id", Integer, primary_key=True),
-    *_required(Instant, "at"),
-    *_required(Text, "who"),
-    *_required(String(40), "deed"),
-    *_required(Text, "subject"),
-    *_required(String(10), "outcome"),
-    *_required(Text, "details"),
+    sa.Column("id", Integer, primary_key=True),
+    *_required(at=Instant, who=Text, deed=String(40), subject=Text, outcome=String(10)),
+    *_required(details=Text),
     Index("admin_deeds_by_subject", "subject"),
     Index("admin_deeds_by_deed", "deed", "id"),
     Index("admin_deeds_by_who", "who", "id"),

@@ -9,8 +9,7 @@ from sqlalchemy import delete, func, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.base import Store
-from gateway.store.rows import add_sums
-from gateway.store.tables import usage, usage_days
+from gateway.store.tables import add_sums, usage, usage_days
 
 KEPT = timedelta(days=35)
 DAY = 24 * 60  # minutes

@@ -18,8 +18,7 @@ from gateway.inquiries.traffic import (
     slowest_first,
     total,
 )
-from gateway.observe.metric_table import CALLS
-from gateway.observe.metrics import Series, Snapshot
+from gateway.observe.metrics import CALLS, Series, Snapshot
 
 STATUSES = ("200", "201", "400", "401", "403", "404", "409", "429", "500", "503")
 counts = st.dictionaries(st.sampled_from(STATUSES), st.integers(0, 50), max_size=4)

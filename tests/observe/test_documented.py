@@ -14,7 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.base import Query, Record
-from gateway.observe.metric_table import BY_NAME, FIGURES, Figure
+from gateway.observe.metrics import FIGURES
 from gateway.pipeline.shedder import KEY
 from gateway.settings import CacheSettings
 from tests.conftest import Begin, RunningGateway
@@ -47,15 +47,15 @@ async def scraped(session: aiohttp.ClientSession, gateway: RunningGateway) -> di
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            name = figure_of(sample.name).name
+            name = figure_of(sample.name)
             found.setdefault(name, set()).update(sample.labels.keys() - {"le"})
     return found
 
 
-def figure_of(sample: str) -> Figure:
-    """The figure of which this is a sample; an error where there is none."""
-    [figure] = [each for each in FIGURES if sample in samples(each)]
-    return figure
+def figure_of(sample: str) -> str:
+    """The name of the figure of which this is a sample; an error where there is none."""
+    [name] = [each for each in FIGURES if sample in samples(each)]
+    return name
 
 
 async def test_a_gateway_that_has_seen_everything_tells_just_what_is_documented(
@@ -84,13 +84,13 @@ async def test_a_gateway_that_has_seen_everything_tells_just_what_is_documented(
 
 
 def test_the_kinds_and_names_follow_prometheus_conventions() -> None:
-    for each in FIGURES:
-        assert re.fullmatch(r"(gateway|process)_[a-z_]+", each.name)
-        assert each.name.endswith("_total") == (each.kind == "counter"), each.name
-        assert (each.kind == "histogram") == bool(each.buckets)
-        if each.kind == "histogram":
-            assert each.name.endswith("_seconds")
-    assert len(BY_NAME) == len(FIGURES)
+    for name, figure in FIGURES.items():
+        assert re.fullmatch(r"(gateway|process)_[a-z_]+", name)
+        assert name.endswith("_total") == (figure.kind == "counter"), name
+        assert name.endswith("_info") == (figure.kind == "info"), name
+        assert (figure.kind == "histogram") == bool(figure.buckets)
+        if figure.kind == "histogram":
+            assert name.endswith("_seconds")
 
 
 def queries() -> Iterator[tuple[str, str]]:
@@ -120,7 +120,7 @@ def test_a_query_names_figures_and_labels_that_there_are(title: str, query: str)
     for name, chosen in _selector.findall(_grouped.sub("", query)):
         named += 1
         if name != "up":
-            figure = figure_of(name)
+            figure = FIGURES[figure_of(name)]
             labels |= set(figure.labels)
             kind = "[" in query and figure.kind != "gauge"
             assert ("rate(" in query or "increase(" in query) == kind or "changes(" in query, title
@@ -137,7 +137,7 @@ def test_a_query_names_figures_and_labels_that_there_are(title: str, query: str)
 def test_every_figure_is_on_the_dashboard() -> None:
     shown = " ".join(each["expr"] for panel in BOARD["panels"] for each in panel.get("targets", ()))
     for figure in FIGURES:
-        assert any(re.search(rf"\b{name}\b", shown) for name in samples(figure)), figure.name
+        assert any(re.search(rf"\b{name}\b", shown) for name in samples(figure)), figure
 
 
 def test_the_dashboard_is_one_that_grafana_takes() -> None:

@@ -17,7 +17,7 @@ import gateway.usage as counting
 from gateway.background import RESTS
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import OPERATIONS
-from gateway.store import Store, open_store, rows
+from gateway.store import Store, open_store, tables
 from gateway.store.sqlite import _PRAGMAS
 from gateway.store.tables import usage as usage_minutes
 from gateway.store.tables import usage_days
@@ -335,13 +335,13 @@ async def test_two_gateways_that_write_the_same_minute_add_up(
 async def test_a_write_is_whole_or_not_there(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = world.usage()
     usage.count("k", "get_client", 200, 0.0)
-    really = rows.adding
+    really = tables.adding
 
     def wrong(connection: AsyncConnection, table: Table) -> Any:
         return None if table is usage_days else really(connection, table)
 
     with monkeypatch.context() as patched:
-        patched.setattr(rows, "adding", wrong)
+        patched.setattr(tables, "adding", wrong)
         await usage.turn()
     assert world.watcher.events == ["usage_unwritten"]
     assert await world.minutes() == {}
