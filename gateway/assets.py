@@ -36,7 +36,7 @@ class StaticFile:
     @cached_property
     def query(self) -> str:
         """What an address ends in, so that a browser may keep what is behind it for good."""
-        return f"v={hashlib.sha256(self.body).hexdigest()[:12]}"
+        return f"v={hashlib.sha256(self.body).hexdigest()[:16]}"
 
     def cache(self, query: str) -> str:
         """Returns the Cache-Control for an answer to that query."""

@@ -42,7 +42,7 @@ from gateway.web.documents import Documents
 from gateway.web.front import Front
 from gateway.web.observers import Observers
 from gateway.web.replies import Replies
-from gateway.web.server import PublicServer
+from gateway.web.server import public_server
 from gateway.web.system import Probe
 from gateway.web.tls import STRICT
 
@@ -152,7 +152,7 @@ def _public_listener(
         now=kit.now,
     )
     kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
-    server = PublicServer(front, replies, observers, public_options(kit, proxies))
+    server = public_server(front, replies, observers, public_options(kit, proxies))
     return kit.closing(
         PublicListener(
             front=front,

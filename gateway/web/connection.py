@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from aiohttp import web
 
@@ -155,13 +155,20 @@ class Connection(BoundedReader):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.welcome = None
-        self._line = cast(asyncio.Transport, transport)
+        line: Any = transport
+        self._line = line
         # whoever writes waits until all has been taken, not most of it; TLS reads 0 as always
-        self._line.set_write_buffer_limits(high=1, low=0)
+        line.set_write_buffer_limits(high=1, low=0)
         # beneath TLS lies a line with a buffer of its own
         tls = getattr(transport, "_ssl_protocol", None)
         self._beneath = getattr(tls, "_transport", None)
-        _take_little(self._line, tls)
+        # TAKEN_AT_ONCE of a line at once, not the 256 KiB that asyncio would
+        if tls is None:
+            line.max_size = TAKEN_AT_ONCE
+        else:
+            # asyncio makes the buffer anew where it is too small
+            tls.max_size, tls._ssl_buffer = TAKEN_AT_ONCE, b""  # noqa: SLF001 - asyncio's own
+            line.set_read_buffer_limits(TAKEN_AT_ONCE)
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -235,13 +242,3 @@ class Connection(BoundedReader):
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Nothing: the message quotes what was sent, secrets included."""
-
-
-def _take_little(line: Any, tls: Any) -> None:
-    """Take TAKEN_AT_ONCE of a line at once, not the 256 KiB that asyncio would."""
-    if tls is None:
-        line.max_size = TAKEN_AT_ONCE
-        return
-    # asyncio makes the buffer anew where it is too small
-    tls.max_size, tls._ssl_buffer = TAKEN_AT_ONCE, b""  # noqa: SLF001 - asyncio's own
-    line.set_read_buffer_limits(TAKEN_AT_ONCE)

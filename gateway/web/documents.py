@@ -5,7 +5,6 @@ loads are the same for everybody.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import orjson
 
 from adapters.base import Adapter
-from gateway.assets import pack
+from gateway.assets import FOR_GOOD, StaticFile
 from gateway.contract.fields import Resource
 from gateway.contract.openapi import View, document
 from gateway.contract.operations import BASE_PATH
@@ -29,18 +28,18 @@ from gateway.policy.policy import Policy
 from gateway.web import pages
 
 _FOLDER = Path(__file__).parent / "static"
-_SWAGGER_UI = "vendor/swagger-ui-dist"
+_SWAGGER_UI = _FOLDER / "vendor/swagger-ui-dist"
 JSON, _HTML = "application/json", "text/html; charset=utf-8"
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
-# Where each file lies, and its media type, by the name that it is asked for with.
-FILES: Mapping[str, tuple[str, str]] = {
-    "docs.js": ("docs.js", _SCRIPT),
-    "docs.css": ("docs.css", _STYLE),
-    "icon.svg": ("icon.svg", "image/svg+xml"),
-    "swagger-ui-bundle.js": (f"{_SWAGGER_UI}/swagger-ui-bundle.js", _SCRIPT),
-    "swagger-ui.css": (f"{_SWAGGER_UI}/swagger-ui.css", _STYLE),
+# The files that the guide loads, with their media types, by the names that they are asked for with.
+# Their addresses hold a digest of what is in them, so that a browser may keep them for good.
+FILES: Mapping[str, tuple[StaticFile, str]] = {
+    "docs.js": (StaticFile(_FOLDER / "docs.js"), _SCRIPT),
+    "docs.css": (StaticFile(_FOLDER / "docs.css"), _STYLE),
+    "icon.svg": (StaticFile(_FOLDER / "icon.svg"), "image/svg+xml"),
+    "swagger-ui-bundle.js": (StaticFile(_SWAGGER_UI / "swagger-ui-bundle.js"), _SCRIPT),
+    "swagger-ui.css": (StaticFile(_SWAGGER_UI / "swagger-ui.css"), _STYLE),
 }
-FOR_GOOD = "public, max-age=31536000, immutable"
 # What another version's page asks for must not be kept as that version's.
 ASK_AGAIN = "public, no-cache"
 
@@ -70,41 +69,9 @@ class Content(NamedTuple):
     cache: str = "private, no-store"
 
 
-class Assets:
-    """The files that the guide loads, read and packed in a thread when one is first asked for.
-
-    Their addresses hold a digest of what is in them, so that a browser may keep them for good.
-    """
-
-    def __init__(self) -> None:
-        self._files: Mapping[str, tuple[Content, str]] = {}
-        self._reading = asyncio.Lock()
-
-    async def get(self, name: str, query: str) -> Content:
-        """One of FILES, to be kept for good where the query names the digest of what it is."""
-        content, version = (await self._read())[name]
-        return content._replace(cache=FOR_GOOD if query == version else ASK_AGAIN)
-
-    async def addresses(self, folder: str) -> Mapping[str, str]:
-        """The address of each of FILES, by its name."""
-        files = await self._read()
-        return {name: f"{folder}/{name}?{version}" for name, (_, version) in files.items()}
-
-    async def _read(self) -> Mapping[str, tuple[Content, str]]:
-        if not self._files:
-            async with self._reading:
-                self._files = self._files or await asyncio.to_thread(_read_all)
-        return self._files
-
-
-def _read_all() -> Mapping[str, tuple[Content, str]]:
-    """Each of FILES, with the query that names its digest."""
-    files = {}
-    for name, (path, kind) in FILES.items():
-        body = (_FOLDER / path).read_bytes()
-        version = f"v={hashlib.sha256(body).hexdigest()[:16]}"
-        files[name] = Content(body, kind, packed=pack(body)), version
-    return files
+def _addresses() -> Mapping[str, str]:
+    """The address of each of FILES, as the guide at DOCS has it."""
+    return {name: f"docs/{name}?{file.query}" for name, (file, _) in FILES.items()}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -120,7 +87,6 @@ class Documents:
 
     def __post_init__(self) -> None:
         self._kept: dict[object, Content] = {}
-        self._assets = Assets()
 
     def key(self, secrets: Sequence[str], address: str) -> Key | None:
         """Whose view is asked for; KeyInvalid for a key that is not good at that address."""
@@ -131,8 +97,12 @@ class Documents:
     async def get(self, path: str, query: str, key: Key | None) -> Content:
         """What stands at one of NAMES, as that key sees it."""
         if path in _ASSETS:
-            return await self._assets.get(_ASSETS[path], query)
-        assets = await self._assets.addresses("docs") if path == DOCS else {}
+            file, kind = FILES[_ASSETS[path]]
+            # in a thread: the first time that takes as long as many a page
+            packed = await asyncio.to_thread(lambda: file.packed)
+            cache = FOR_GOOD if query == file.query else ASK_AGAIN
+            return Content(file.body, kind, packed=packed, cache=cache)
+        assets = await asyncio.to_thread(_addresses) if path == DOCS else {}
         policy = self.policy()
         seen: tuple[object, ...] = ()
         if key is not None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Hashable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 from socket import SHUT_WR, socket
 
 from gateway.contract.errors import Unavailable
@@ -104,7 +105,9 @@ class ConnectionLimiter:
         rank, connection = self._least_busy()
         reason = IDLE
         if connection is None or rank == _CROWD:
-            stranger = self._longest_stranger()
+            before = self._clock() - GRACE
+            came = takewhile(lambda entry: entry[1][1] <= before, self._inside.items())
+            stranger = next((each for each, _ in came if not each.is_known), None)
             if stranger is not None:
                 connection, reason = stranger, STRANGER
         if connection is None:
@@ -113,15 +116,6 @@ class ConnectionLimiter:
         self.leave(connection)
         connection.cut_off()
         return True
-
-    def _longest_stranger(self) -> Connection | None:
-        before = self._clock() - GRACE
-        for connection, (_, came) in self._inside.items():
-            if came > before:
-                return None
-            if not connection.is_known:
-                return connection
-        return None
 
     def _least_busy(self) -> tuple[int, Connection | None]:
         """One look over all gives many; who came to be idle since is younger than all of these."""
@@ -197,9 +191,13 @@ class Overflow:
 
     def turn_away(self, line: socket) -> None:
         """Answer, where that is possible now, and close in a moment."""
-        if len(self._open) >= MOST_AT_ONCE or not self._may_answer():
+        second = int(self._clock())
+        if second != self._second:
+            self._second, self._answered = second, 0
+        if len(self._open) >= MOST_AT_ONCE or self._answered >= MOST_IN_A_SECOND:
             line.close()
             return
+        self._answered += 1
         line.setblocking(False)
         # when there is room again nobody knows
         refusal = self._replies.error(os.urandom(16).hex(), Unavailable(0))
@@ -218,13 +216,6 @@ class Overflow:
         """Close all."""
         for line in list(self._open):
             self._close(line)
-
-    def _may_answer(self) -> bool:
-        second = int(self._clock())
-        if second != self._second:
-            self._second, self._answered = second, 0
-        self._answered += 1
-        return self._answered <= MOST_IN_A_SECOND
 
     def _listen(self, line: socket, left: list[int]) -> None:
         """Until the caller closes too, or has sent enough."""

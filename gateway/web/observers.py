@@ -96,10 +96,7 @@ class Observers:
                 key = error.used_elsewhere
                 self.events.report("key_used_elsewhere", key=key, address=call.address)
                 reason = "KeyUsedElsewhere"
-            self._count_refusal(reason)
-
-    def _count_refusal(self, reason: str) -> None:
-        self.metrics.add("gateway_authentication_failures_total", 1, reason)
+            self.metrics.add("gateway_authentication_failures_total", 1, reason)
 
     async def keep(self, call: Call, operation: str) -> None:
         """The entry of a booking that was made is on disk; BookingUnknown where it is not.
@@ -125,7 +122,8 @@ class Observers:
                     asyncio.get_running_loop().call_later(COUNTED_AFTER, self._count_all_refused)
                 self._uncounted.append((call, operation or OTHER, error, seconds))
             else:  # it was good until its booking's body had come
-                self._count_refusal(type(error).__name__)
+                name = type(error).__name__
+                self.metrics.add("gateway_authentication_failures_total", 1, name)
         elif isinstance(error, LimitExceeded):
             self.metrics.add("gateway_limit_denials_total")
         elif error.status >= 500 and not isinstance(error.__cause__, LeftAlone | None):

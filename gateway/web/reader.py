@@ -5,7 +5,6 @@ tell where in what it was given a head ended. So it is given one head, or the bo
 at a time.
 """
 
-import re
 from math import inf
 from typing import Any
 
@@ -23,7 +22,6 @@ BLANKS = 2
 READ_AHEAD = 2
 # Bytes that are thrown away behind a request that was refused.
 LARGEST_REST = 1024 * 1024
-_empty_lines = re.compile(rb"[\r\n]*").match
 
 
 class MoreBlanks(BadHttpMessage):
@@ -31,19 +29,10 @@ class MoreBlanks(BadHttpMessage):
 
 
 class HeadScanner:
-    """Counts the bytes of one head after the other."""
-
-    __slots__ = ("_blanks", "_has_begun", "_in_first_line", "_last", "size")
+    """Finds the end of one head after the other; `head` is what has come of the present one."""
 
     def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self.size = 0
-        self._has_begun = False
-        self._blanks, self._in_first_line = 0, True
-        # of what came before: the end may come in pieces too
-        self._last = b""
+        self.head = b""
 
     def take(self, data: bytes, at: int) -> tuple[int, bool]:
         """Where the head ends in data that belongs to it from `at` on, and whether that is its end.
@@ -51,36 +40,19 @@ class HeadScanner:
         LineTooLong where it is too large, MoreBlanks where its first line is malformed. Empty lines
         before the first line are ignored, as RFC 9112 2.2 asks, but count.
         """
-        start = at
-        if not self._has_begun:
-            start = _empty_lines(data, at).end()  # type: ignore[union-attr]
-            self._has_begun = start < len(data)
-        end, is_end = self._end(data, start)
-        self.size += end - at
-        if self.size > LARGEST_HEAD:
+        before = len(self.head)
+        head = self.head + data[at : at + LARGEST_HEAD + 1]
+        start = len(head) - len(head.lstrip(b"\r\n"))
+        # the end may come in pieces too
+        found = head.find(HEAD_END, max(start, before - len(HEAD_END) + 1))
+        end = len(head) if found < 0 else found + len(HEAD_END)
+        if end > LARGEST_HEAD:
             raise LineTooLong(b"head", LARGEST_HEAD)
-        self._check_first_line(data, start, end)
-        if is_end:
-            self._begin()
-        else:
-            self._last = (self._last + data[max(start, end - 3) : end])[-3:]
-        return end, is_end
-
-    def _end(self, data: bytes, start: int) -> tuple[int, bool]:
-        before = len(self._last)
-        if before and (found := (self._last + data[start : start + 3]).find(HEAD_END)) >= 0:
-            return start + found + len(HEAD_END) - before, True
-        found = data.find(HEAD_END, start)
-        return (len(data), False) if found < 0 else (found + len(HEAD_END), True)
-
-    def _check_first_line(self, data: bytes, start: int, end: int) -> None:
-        if not self._in_first_line:
-            return
-        line_end = data.find(b"\n", start, end)
-        self._in_first_line = line_end < 0
-        self._blanks += data.count(b" ", start, end if line_end < 0 else line_end)
-        if self._blanks > BLANKS:
+        line_end = head.find(b"\n", start, end)
+        if head.count(b" ", start, end if line_end < 0 else line_end) > BLANKS:
             raise MoreBlanks("a request line has one blank between its parts")
+        self.head = head if found < 0 else b""
+        return at + end - before, found >= 0
 
 
 class BoundedReader(RequestHandler):
@@ -132,18 +104,17 @@ class BoundedReader(RequestHandler):
                 self.force_close()
             return
         self._unread, self._at = self._unread[self._at :] + data, 0
-        while self._at < len(self._unread) and self._takes_more():
+        # where the parser would keep something back, it is not given more
+        while (
+            self._at < len(self._unread)
+            and len(self._messages) < self._max_msg_queue_size
+            and not self._reading_paused
+        ):
             self._read_piece()
-        if self._at == len(self._unread) or self.is_refused:
+        if self._at == len(self._unread):
             self._unread, self._at = b"", 0
-        within = self._body or self._head.size or self._unread or self.is_refused
+        within = self._body or self._head.head or self._unread or self.is_refused
         self._is_between = not within and not self._reading_paused
-
-    def _takes_more(self) -> bool:
-        """Whether the parser gives a message for each head at once, and keeps nothing back."""
-        if self.is_refused or self._reading_paused:
-            return False
-        return len(self._messages) < self._max_msg_queue_size
 
     def _read_piece(self) -> None:
         start = self._at
@@ -151,7 +122,11 @@ class BoundedReader(RequestHandler):
             self._at = int(min(len(self._unread), start + self._body))
             self._body -= self._at - start
             super().data_received(self._unread[start : self._at])
-            self._check_body()
+            if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
+                self._end_with(self._messages.pop()[0])
+                # who waits for the body hears that the parser cannot read it
+                if not self._payload.is_eof():
+                    self._payload.set_exception(web.RequestPayloadError("the body cannot be read"))
             return
         try:
             self._at, is_head = self._head.take(self._unread, start)
@@ -168,17 +143,10 @@ class BoundedReader(RequestHandler):
         if isinstance(message, _ErrInfo):
             self._end_with(self._messages.pop()[0])
         elif payload is not EMPTY_PAYLOAD:
-            self._payload = payload
-            self._body = body_size(message)
-            self._is_between = False
-
-    def _check_body(self) -> None:
-        """Who waits for a body hears that the parser cannot read it."""
-        if not self._messages or not isinstance(self._messages[-1][0], _ErrInfo):
-            return
-        self._end_with(self._messages.pop()[0])
-        if not self._payload.is_eof():
-            self._payload.set_exception(web.RequestPayloadError("the body cannot be read"))
+            self._payload, self._is_between = payload, False
+            is_endless = message.chunked or message.upgrade or message.method == hdrs.METH_CONNECT
+            # where nobody knows beforehand how much comes, the connection ends with the answer
+            self._body = inf if is_endless else int(message.headers[hdrs.CONTENT_LENGTH])
 
     def _end_with(self, refusal: Any) -> None:
         """It is answered after the requests that came before, and is the last.
@@ -187,6 +155,7 @@ class BoundedReader(RequestHandler):
         reset, which takes the answer from a caller who still sends.
         """
         self.is_refused, self._is_between = True, False
+        self._unread, self._at = b"", 0
         self._rest = StreamReader(self, LARGEST_HEAD, loop=self._loop)
         self._messages.append((refusal, self._rest))
         if self._waiter is not None and not self._waiter.done():
@@ -196,13 +165,3 @@ class BoundedReader(RequestHandler):
         if self.is_refused:
             self._rest.feed_eof()
         super().connection_lost(exc)
-
-
-def body_size(message: Any) -> float:
-    """How many bytes follow a head before the next one may begin.
-
-    Infinite where nobody knows beforehand: then the connection ends with the answer.
-    """
-    if message.chunked or message.upgrade or message.method == hdrs.METH_CONNECT:
-        return inf
-    return int(message.headers[hdrs.CONTENT_LENGTH])

@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from aiohttp import HttpVersion11, web
 from multidict import istr
@@ -27,11 +26,6 @@ _request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _VERSIONS = frozenset({(1, 0), (1, 1)})
 
 
-class _Path(NamedTuple):
-    operations: dict[str, Operation]
-    allow: str
-
-
 class Routes:
     """The paths below /api/v1; ValueError for an operation whose path has not that form.
 
@@ -40,36 +34,32 @@ class Routes:
     """
 
     def __init__(self, operations: Iterable[Operation]) -> None:
-        written: dict[str, dict[str, Operation]] = {}
-        with_id: dict[str, dict[str, Operation]] = {}
+        self._written: dict[str, dict[str, Operation]] = {}
+        self._with_id: dict[str, dict[str, Operation]] = {}
         for operation in operations:
             before, _, last = operation.path.rpartition("/")
             if "{" in before:
                 raise ValueError(f"{operation.id}: only the end of a path may be an id")
-            table, path = (with_id, before) if last.startswith("{") else (written, operation.path)
-            methods = table.setdefault(BASE_PATH + path, {})
+            if last.startswith("{"):
+                methods = self._with_id.setdefault(BASE_PATH + before, {})
+            else:
+                methods = self._written.setdefault(BASE_PATH + operation.path, {})
             if operation.method in methods:
                 raise ValueError(f"{operation.id}: another operation has this path and method")
             methods[operation.method] = operation
             if operation.method == "GET":
                 methods["HEAD"] = operation
-        self._written, self._with_id = (
-            {path: _Path(methods, ", ".join(methods)) for path, methods in table.items()}
-            for table in (written, with_id)
-        )
 
     def match(self, method: str, path: str) -> Target | errors.GatewayError:
         """The operation, or the refusal: NotFound, MethodNotAllowed."""
-        found, last = self._written.get(path), ""
-        if found is None:
+        methods, last = self._written.get(path), ""
+        if methods is None:
             before, _, last = path.rpartition("/")
-            found = self._with_id.get(before) if last else None
-        if found is None:
+            methods = self._with_id.get(before) if last else None
+        if methods is None:
             return errors.NotFound()
-        operation = found.operations.get(method)
-        if operation is None:
-            return errors.MethodNotAllowed(found.allow)
-        return Target(operation, last)
+        operation = methods.get(method)
+        return Target(operation, last) if operation else errors.MethodNotAllowed(", ".join(methods))
 
 
 def target_of(request: web.BaseRequest) -> tuple[str, str]:

@@ -126,21 +126,17 @@ class AppRunner(web.AppRunner):
         return Listener(made.request_handler, self._refuse, self._options, made.request_factory)
 
 
-class PublicServer(Listener):
+def public_server(
+    front: Front, replies: Replies, observers: Observers, options: ListenerOptions
+) -> Listener:
     """Where partners call."""
 
-    def __init__(
-        self, front: Front, replies: Replies, observers: Observers, options: ListenerOptions
-    ) -> None:
-        super().__init__(front, self._refuse, options)
-        self._front = front
-        self._replies = replies
-        self._observers = observers
-
-    def _refuse(self, error: BaseException | None, status: int) -> RawResponse:
+    def refuse(error: BaseException | None, status: int) -> RawResponse:
         refusal = refusal_of(error, status)
-        self._observers.unparsed(refusal.status, type(error).__name__)
-        return self._replies.error(self._front.request_id(None), refusal, close=True)
+        observers.unparsed(refusal.status, type(error).__name__)
+        return replies.error(front.request_id(None), refusal, close=True)
+
+    return Listener(front, refuse, options)
 
 
 def refusal_of(error: BaseException | None, status: int) -> GatewayError:
@@ -228,7 +224,16 @@ class Acceptor(web.BaseSite):
     async def start(self) -> None:
         await super().start()
         self._socket.setblocking(False)
-        set_patience(self._socket)
+        # callers who are gone without a word are given up; what is accepted inherits it
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (
+            ("TCP_KEEPIDLE", 30),
+            ("TCP_KEEPINTVL", 10),
+            ("TCP_KEEPCNT", 3),
+            ("TCP_USER_TIMEOUT", int(UNANSWERED * 1000)),
+        ):
+            if hasattr(socket, name):  # not every system has them all
+                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         self._loop.add_reader(self._socket, self._accept)
 
     async def stop(self) -> None:
@@ -245,6 +250,7 @@ class Acceptor(web.BaseSite):
         await super().stop()
 
     def _accept(self) -> None:
+        loop = self._loop
         for _ in range(AT_ONCE):
             try:
                 line, peer = self._socket.accept()
@@ -252,19 +258,14 @@ class Acceptor(web.BaseSite):
                 return
             except OSError as error:
                 if error.errno == errno.EINVAL:  # the gateway's end: nobody listens any more
-                    self._loop.remove_reader(self._socket)
-                else:
-                    self._rest()
+                    loop.remove_reader(self._socket)
+                    return
+                # whoever waits goes on waiting: to ask at once again would only cost
+                self._listener.options.on_refusal("files")
+                loop.remove_reader(self._socket)
+                self._pause = loop.call_later(PAUSE, loop.add_reader, self._socket, self._accept)
                 return
             self._meet(line, str(peer[0]))
-
-    def _rest(self) -> None:
-        """Whoever waits goes on waiting: to ask at once again would only cost."""
-        self._listener.options.on_refusal("files")
-        self._loop.remove_reader(self._socket)
-        self._pause = self._loop.call_later(
-            PAUSE, self._loop.add_reader, self._socket, self._accept
-        )
 
     def _meet(self, line: socket.socket, address: str) -> None:
         connection = self._listener.meet(address)
@@ -295,16 +296,3 @@ class Acceptor(web.BaseSite):
         finally:
             if connection.transport is None:
                 self._limiter.leave(connection)
-
-
-def set_patience(listening: socket.socket) -> None:
-    """Give up callers who are gone without a word; what is accepted inherits it."""
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", 30),
-        ("TCP_KEEPINTVL", 10),
-        ("TCP_KEEPCNT", 3),
-        ("TCP_USER_TIMEOUT", int(UNANSWERED * 1000)),
-    ):
-        if hasattr(socket, name):  # not every system has them all
-            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -58,11 +58,6 @@ class ProbedPart:
             self._began = time.monotonic()
             self.question = asyncio.create_task(self._ask(), name=f"ask {self.name}")
 
-    @property
-    def was_asked(self) -> bool:
-        """Whether anybody has wanted to know yet."""
-        return self.answer is not None or self.question is not None
-
     def status(self) -> dict[str, Any]:
         """What it said last; that it is silent, where it has not answered a question in time."""
         late = self.question is not None and time.monotonic() - self._began >= PATIENCE
@@ -105,7 +100,8 @@ class Readiness:
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
         """What each part said last; those that were never asked are missing."""
-        return {part.name: part.status() for part in self._parts if part.was_asked}
+        asked = (part for part in self._parts if part.answer or part.question)
+        return {part.name: part.status() for part in asked}
 
     @property
     def ready(self) -> bool:
@@ -119,32 +115,23 @@ class Readiness:
         most, and a tenth of one where each part has answered before.
         """
         needed = [part for part in self._parts if purpose is None or purpose in part.purposes]
-        await _ask_all(needed)
+        for part in needed:
+            part.ask()
+        if questions := [part.question for part in needed if part.question is not None]:
+            is_new = any(part.question and part.answer is None for part in needed)
+            await asyncio.wait(questions, timeout=PATIENCE if is_new else MOMENT)
         parts = {part.name: part.status() for part in needed}
+        stopped = {kind for part in parts.values() for kind in part.get("stops", ())}
+        serves = {kind.value: not self.stopping and kind not in stopped for kind in Purpose}
         reason = {"reason": "the gateway is shutting down"} if self.stopping else {}
         if purpose is not None:
-            return {"ready": self._serves(purpose, parts), "for": purpose, **reason, "parts": parts}
+            return {"ready": serves[purpose], "for": purpose, **reason, "parts": parts}
         ready = not self.stopping and all(part["ready"] for part in parts.values())
-        serves = {purpose.value: self._serves(purpose, parts) for purpose in Purpose}
         return {"ready": ready, **serves, **reason, "parts": parts}
 
     async def aclose(self) -> None:
         """Ask nothing more."""
         await ended(*(part.question for part in self._parts))
-
-    def _serves(self, purpose: Purpose, parts: Mapping[str, Mapping[str, Any]]) -> bool:
-        stopped = any(purpose in part.get("stops", ()) for part in parts.values())
-        return not self.stopping and not stopped
-
-
-async def _ask_all(parts: Iterable[ProbedPart]) -> None:
-    """Ask them; wait for those that have never answered, and for a moment for the others."""
-    for part in parts:
-        part.ask()
-    questions = {part.question: part for part in parts if part.question is not None}
-    if questions:
-        new = any(part.answer is None for part in questions.values())
-        await asyncio.wait(questions, timeout=PATIENCE if new else MOMENT)
 
 
 def watch_readiness(readiness: Readiness, metrics: Metrics) -> None:
@@ -173,7 +160,10 @@ def system_server(
     async def answer(request: web.BaseRequest) -> web.Response:
         try:
             check_addressed(request)
-            return await _answer(request, readiness, figures, hosts)
+            if not is_own(request, hosts):
+                text = "Not served under this host name: list it in operations_hosts"
+                return _response(421, orjson.dumps({"message": text}))
+            return await _answer(request, readiness, figures)
         except GatewayError as error:
             return _refusal(error)
 
@@ -188,14 +178,8 @@ def system_server(
     return Listener(answer, refuse, ListenerOptions(CONNECTIONS, CONNECTIONS))
 
 
-async def _answer(
-    request: web.BaseRequest, readiness: Readiness, figures: Figures, hosts: frozenset[str]
-) -> web.Response:
-    path = request.path
-    if not is_own(request, hosts):
-        text = "Not served under this host name: list it in operations_hosts"
-        return _response(421, orjson.dumps({"message": text}))
-    paths = ["/healthz", "/readyz", "/metrics"]
+async def _answer(request: web.BaseRequest, readiness: Readiness, figures: Figures) -> web.Response:
+    path, paths = request.path, ["/healthz", "/readyz", "/metrics"]
     if path not in paths:
         return _refusal(NotFound(), paths=paths)
     if request.method not in {"GET", "HEAD"}:

@@ -62,8 +62,16 @@ class _Locked(Exception):
 
 def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
     """TLS 1.2 or newer, HTTP/1.1; StartRefused where these are no pair."""
-    _check_readable(certificate, "tls_certificate")
-    _check_readable(key, "tls_key")
+    for file, setting in ((certificate, "tls_certificate"), (key, "tls_key")):
+        try:
+            file.open("rb").close()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise StartRefused(
+                f"{setting}: {file} cannot be read: {reason}; name a file that the gateway's user"
+                " can read",
+                setting,
+            ) from error
     if os.name == "posix" and key.stat().st_mode & 0o007:
         raise StartRefused(
             f"tls_key: everybody on this machine can read {key}: chmod o-rwx {key}", "tls_key"
@@ -102,15 +110,3 @@ def _refusal(certificate: Path, key: Path, error: ssl.SSLError) -> StartRefused:
         " with -----BEGIN",
         "tls_certificate",
     )
-
-
-def _check_readable(file: Path, setting: str) -> None:
-    try:
-        file.open("rb").close()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise StartRefused(
-            f"{setting}: {file} cannot be read: {reason}; name a file that the gateway's user can"
-            " read",
-            setting,
-        ) from error

@@ -9,9 +9,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from gateway.assets import accepts_gzip
+from gateway import assets
+from gateway.assets import StaticFile, accepts_gzip
 from gateway.web import documents
-from gateway.web.documents import ASK_AGAIN, FILES, FOR_GOOD, Assets
+from gateway.web.documents import ASK_AGAIN, FILES, FOR_GOOD
 from gateway.web.pages import GUIDE_HEADERS
 from tests.conftest import RunningGateway
 
@@ -29,7 +30,7 @@ async def raw() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def on_disk(name: str) -> bytes:
-    return (FOLDER / FILES[name][0]).read_bytes()
+    return FILES[name][0].path.read_bytes()
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -71,21 +72,22 @@ async def test_what_the_page_names_may_be_kept_for_good_and_nothing_else(
                 assert asset.headers["Cache-Control"] == cache
 
 
-async def test_nothing_is_read_before_it_is_asked_for_and_then_once(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_file_is_packed_when_it_is_asked_for_and_then_once(
+    lasting_gateway: RunningGateway, raw: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[bytes] = []
+    packed: list[bytes] = []
 
     def counted(body: bytes) -> bytes:
-        read.append(body)
+        packed.append(body)
         return body
 
-    monkeypatch.setattr(documents, "pack", counted)
-    files = Assets()
-    assert read == []
-    await files.addresses("docs")
-    await files.get("docs.js", "")
-    assert sorted(read) == sorted(map(on_disk, FILES))
+    monkeypatch.setattr(assets, "pack", counted)
+    files = {name: (StaticFile(file.path), kind) for name, (file, kind) in FILES.items()}
+    monkeypatch.setattr(documents, "FILES", files)
+    for path in ("docs", "docs/docs.js", "docs/docs.js"):
+        async with raw.get(f"{lasting_gateway.base}/{path}") as answer:
+            assert answer.status == 200
+    assert packed == [on_disk("docs.js")]
 
 
 @pytest.mark.parametrize(
@@ -106,5 +108,5 @@ async def test_gzip_is_sent_to_those_who_ask_for_it(values: list[str], wanted: b
 
 
 async def test_each_file_of_the_page_is_in_its_folder_and_is_served_or_vendored() -> None:
-    own = {path.name for path in FOLDER.iterdir() if path.is_file()}
-    assert own == {path for path, _ in FILES.values() if "/" not in path}
+    own = {path for path in FOLDER.iterdir() if path.is_file()}
+    assert own == {file.path for file, _ in FILES.values() if file.path.parent == FOLDER}
