@@ -88,7 +88,6 @@ ADAPTERS = {
         "adapters.documents",
         "adapters.draft",
         "adapters.examination",
-        "adapters.mapped",
         "adapters.mapping",
         "adapters.sample",
     },

@@ -12,7 +12,6 @@ from adapters.base import Adapter
 from adapters.documents.document import Place
 from adapters.examination import Examinable, Examination, Finding, LeftOut, Survey, Surveyable
 from adapters.mapped.adapter import MappedAdapter
-from adapters.mapped.plan import filled_fields
 
 DOCTORS = {
     "adapters.sql.adapter": "adapters.doctor.sql",
@@ -59,4 +58,5 @@ def surveyed(adapter: MappedAdapter, found: Iterable[tuple[Place, str, Sequence[
                     column=at.column,
                 )
             )
-    return Survey(left_out=tuple(left), filled=filled_fields(adapter.mapping.resources))
+    filled = {name: reader.rows.filled() for name, reader in adapter.readers.items()}
+    return Survey(left_out=tuple(left), filled=filled)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
 from itertools import islice
+from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,13 +36,13 @@ from adapters.examination import Examination, Finding, Survey, Verdict
 from adapters.mapping.checker import SEARCH, parts
 from adapters.mapping.models import CallMap, FilterParameter, ListCall, Paging, ResourceMap
 from adapters.mapping.paths import plain_steps
-from adapters.rest.adapter import RestAdapter, written_paths
+from adapters.rest.adapter import RestAdapter, RestSession
 from adapters.rest.backend import Answer, Ask, Params
+from adapters.rest.checks import written_paths
 from adapters.rest.client import Client, Received, Request
 from adapters.rest.paging import NoArray, Pager, may_be_empty
 from adapters.rest.records import JsonRows
 from adapters.rest.resource import NothingFits, ResourceCalls, fits
-from adapters.rest.session import RestSession
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
@@ -140,7 +141,7 @@ class RestCase(DoctorCase):
 
     async def run(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
         """With no time for all calls together: each has its own."""
-        return await self.adapter.look(flow)
+        return await self.adapter.run(flow, inf)
 
     def readable(self) -> Iterator[str]:
         yield from self.raws
@@ -154,7 +155,7 @@ class RestCase(DoctorCase):
     def rows(self, name: str) -> JsonRows:
         resource, _, inner = name.partition(".")
         rows = self.adapter.readers[resource].rows
-        return next((own for each, _, own in rows.lists if each == inner), rows)
+        return rows.lists.get(inner, rows)
 
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """A row of a list is told by its record's public id."""
@@ -167,10 +168,9 @@ class RestCase(DoctorCase):
     def _inside(self, name: str, raw: Any) -> list[Any] | None:
         """The record alone, or what is in such a list of it; None for what is no list."""
         resource, _, inner = name.partition(".")
-        lists = self.adapter.readers[resource].rows.lists
-        find = next((items for each, items, _ in lists if each == inner), lambda raw: [raw])
+        find = self.adapter.readers[resource].rows.items.get(inner)
         with suppress(Unreadable):
-            if isinstance(found := find(raw), list | None):
+            if isinstance(found := find(raw) if find else [raw], list | None):
                 return found or []
         return None
 

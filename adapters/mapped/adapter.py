@@ -80,9 +80,9 @@ class MappedAdapter(ABC):
             name: reader.filterable for name, reader in readers.items()
         }
 
-    @abstractmethod
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
         """One record; an id that was never made here is NotFound without a question."""
+        return await self.read(lambda session: session.reader(resource).one(public_id, only))
 
     @abstractmethod
     async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:

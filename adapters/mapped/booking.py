@@ -105,7 +105,7 @@ class BookingFlow:
             return BackendNonsense(f"the new appointment reads back with another {other}")
         progress.place = ("booking", "reference")
         if self.has_reference and draft.reference:
-            carrying = await session.carrying(draft, wanted)
+            carrying = await session.left_behind(draft, wanted, draft.now)
             if record["id"] not in [each["id"] for each in carrying]:
                 return BackendNonsense("the new appointment is not found by its reference")
         progress.place = ("diary", "busy")

@@ -1,8 +1,8 @@
 """Reads the records of a resource, whichever way its rows are fetched.
 
-Rows of a database and objects of JSON are two sources of one plan. What a row becomes, which
-records exist for who asks, how a page is filled and what is skipped stands here once; the reader
-of each kind of backend says how rows are asked for.
+What a row of a database or an object of JSON becomes, which records exist for who asks, how a page
+is filled and what is skipped stands here once; the reader of each kind of backend says how rows are
+asked for.
 """
 
 import math
@@ -14,24 +14,19 @@ from dataclasses import dataclass
 from dataclasses import field as member
 from typing import Any, ClassVar
 
-from adapters.base import (
-    BackendNonsense,
-    Condition,
-    FieldShape,
-    Filter,
-    NotFound,
-    Only,
-    Page,
-    Record,
-    Report,
-    Trouble,
-)
-from adapters.mapped.plan import RowPlan
+from adapters import base
+from adapters.base import Filter, Only, Page, Record, Trouble
+from adapters.ids import Id
+from adapters.mapping.converters import Converters
+from adapters.mapping.models import ListMap, ResourceMap, ValueSource
 from adapters.mapping.narrowing import SORTED, all_hold, is_ordered
 from adapters.values.convert import Converter, Unreadable
 
 # Stands for a row that has no usable id: a page counts it as skipped.
 UNUSABLE: Record = {}
+OF_IDS = base.FieldShape(format="uuid")
+# Where a value stands, what it is in the contract, and what reads it.
+Planned = tuple[ValueSource, base.FieldShape, Converter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +51,57 @@ class RowValue:
             return None
 
 
-class RowReader:
+class RowReader(ABC):
     """Makes records of the rows of a resource, or of a list inside its records.
 
-    `own_id` is the record's own id, None where the mapping has no key for it.
+    It is made once, when the gateway starts, of a mapping that was checked; `prefix` is such as
+    `lines[].` for a list. `names` are all fields that the contract has there; those that no field
+    of the mapping fills are null. `own_id` is the record's own id, None where there is no key.
     """
+
+    lists: Mapping[str, "RowReader"]
 
     def __init__(
         self,
-        plan: RowPlan,
-        report: Report,
-        own_id: RowValue | None,
-        by_name: Mapping[str, RowValue],
+        resource: str,
+        mapped: ResourceMap | ListMap,
+        shapes: Mapping[str, base.FieldShape],
+        converters: Converters,
+        report: base.Report,
+        prefix: str = "",
     ) -> None:
-        self.resource, self.prefix, self.has_id = plan.resource, plan.prefix, "id" in plan.names
-        self.names, self.report = plan.names, report
-        self.own_id, self.by_name = own_id, by_name
-        self.blank: Record = dict.fromkeys((*plan.names, *plan.list_names))
-        self._steps = [(name, found.plain, found.decode) for name, found in by_name.items()]
-        self._judged_by = {**by_name, **({} if own_id is None else {"id": own_id})}
+        self.resource, self.prefix, self.report = resource, prefix, report
+        self.shapes = base.inside(shapes, prefix)
+        self.names, self.has_id = tuple(self.shapes), "id" in self.shapes
+        lists = () if prefix else base.lists_in(shapes)
+        self.blank: Record = dict.fromkeys((*self.names, *lists))
+        self.ids = converters.ids(f"{resource}/{prefix}".removesuffix("[].").rstrip("/"))
+        planned: dict[str, Planned] = {}
+        if mapped.key is not None:
+            planned["id"] = mapped.key, OF_IDS, Id(self.ids, own=True)
+        for name, source in mapped.fields.items():
+            converter = converters.make(source, self.shapes[name], columns=len(source.expressions))
+            planned[name] = source, self.shapes[name], converter
+        self._judged_by = self.compiled(mapped, planned)
+        self.by_name = {name: self._judged_by[name] for name in mapped.fields}
+        self.own_id = self._judged_by.get("id")
+        self._steps = [(name, found.plain, found.decode) for name, found in self.by_name.items()]
+        inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
+        self.lists = {
+            name: self.__class__(resource, each, shapes, converters, report, f"{name}[].")
+            for name, each in inner.items()
+        }
+
+    @abstractmethod
+    def compiled(
+        self, mapped: ResourceMap | ListMap, planned: Mapping[str, Planned]
+    ) -> dict[str, RowValue]:
+        """What finds and reads each value in a row: the key, if any, as `id`, then the fields."""
+
+    def filled(self) -> frozenset[str]:
+        """The fields that the mapping fills, those of lists inside included."""
+        own = frozenset(self.prefix + name for name in self._judged_by)
+        return own.union(*(rows.filled() for rows in self.lists.values()))
 
     def id_of(self, row: Any) -> str | None:
         """The public id of a row; None where it has no usable one."""
@@ -103,14 +130,14 @@ class RowReader:
         """Whether the row is a record that exists for who asks; nothing of it is reported."""
         return not only or all_hold(only, lambda name: self._judged_by[name].shown(row))
 
-    def missing(self) -> NotFound:
-        return NotFound(f"no {self.resource} has that id")
+    def missing(self) -> base.NotFound:
+        return base.NotFound(f"no {self.resource} has that id")
 
-    def refusal(self, condition: Condition, shapes: Mapping[str, FieldShape]) -> str | None:
+    def refusal(self, condition: base.Condition) -> str | None:
         """Why no row can be judged by a condition; None where each can."""
-        field, shape = f"{self.resource}.{condition.field}", shapes.get(condition.field)
+        field, shape = f"{self.resource}.{condition.field}", self.shapes.get(condition.field)
         why = None
-        if shape is None or "[]." in condition.field:
+        if shape is None:
             why = "is no field of the record itself: leave it out of `only`"
         elif shape.many:
             why = "holds several values, not one: leave it out of `only`"
@@ -122,7 +149,7 @@ class RowReader:
         return None if why is None else f"{field} {why}"
 
 
-class Endless(BackendNonsense):
+class Endless(base.BackendNonsense):
     """The list does not come to an end."""
 
 
@@ -134,13 +161,12 @@ class Barren(Endless):
 class Batch:
     """Rows that are new, and whether it is known that none follow.
 
-    `places` are the places behind each row, where they are known without the row; `end` is the one
-    behind all, where one can go on from a page without rows. `keyless` counts rows that have no
-    place among the others.
+    `place` gives the place behind the row of a number; `end` is the one behind all, where one can
+    go on from a page without rows. `keyless` counts rows that have no place among the others.
     """
 
     rows: Sequence[Any]
-    places: Sequence[str] = ()
+    place: Callable[[int], str]
     last: bool
     end: str | None = None
     keyless: int = 0
@@ -181,10 +207,6 @@ class ResourceReader(ABC):
         """As `record`, of some rows of a list."""
         return [self.record(row, only) for row in rows]
 
-    def place(self, batch: Batch, number: int) -> str:
-        """The place behind a row of a batch; behind all of it where the number is -1."""
-        return batch.end if number < 0 and batch.end is not None else batch.places[number]
-
     def add_lists(self, records: Collection[Record]) -> None:  # noqa: B027 - rows may have them
         """Add the lists inside records that are fetched for several of them together."""
 
@@ -200,9 +222,9 @@ class ResourceReader(ABC):
         if record is None:
             raise self.rows.missing()
         if record is UNUSABLE:
-            raise BackendNonsense(f"a record of {self.name} has no usable id")
+            raise base.BackendNonsense(f"a record of {self.name} has no usable id")
         if self.exact and record["id"] != public_id:
-            raise BackendNonsense(f"asked for one of {self.name}, the backend gives another")
+            raise base.BackendNonsense(f"asked for one of {self.name}, the backend gives another")
         self.add_lists((record,))
         return record
 
@@ -243,7 +265,10 @@ class ResourceReader(ABC):
         with suppress(Barren):  # what was found is kept, and the next call goes on behind it
             is_last = await self._fill(page, batches, only, fits, at_once)
         self.add_lists(page.records)
-        after = None if is_last or page.behind is None else self.place(*page.behind)
+        after = None
+        if page.behind is not None and not is_last:
+            batch, number = page.behind
+            after = batch.end if number is None else batch.place(number)
         return Page(records=page.records, after=after, skipped=page.skipped + page.keyless)
 
     async def _fill(
@@ -269,7 +294,7 @@ class ResourceReader(ABC):
                         page.take(record if counts else None, (batch, number))
                 if batch.last:
                     return True
-                page.behind = page.behind if batch.end is None else (batch, -1)
+                page.behind = page.behind if batch.end is None else (batch, None)
                 if page.is_enough or (page.is_full and not batch.rows and not only):
                     return False
         return True
@@ -277,7 +302,10 @@ class ResourceReader(ABC):
 
 @dataclass(slots=True)
 class _Filling:
-    """A page that is being filled; `behind` is the row, by its batch, up to which it goes."""
+    """A page that is being filled.
+
+    `behind` is the row, by its batch, up to which it goes; all of the batch where there is none.
+    """
 
     limit: int
     most: int
@@ -286,7 +314,7 @@ class _Filling:
     skipped: int = 0
     keyless: int = 0
     looked: int = 0
-    behind: tuple[Batch, int] | None = None
+    behind: tuple[Batch, int | None] | None = None
 
     @property
     def is_full(self) -> bool:

@@ -126,13 +126,13 @@ class Session(Protocol):
     async def withdraw(self) -> None:
         """Take back what `write` made, as far as no transaction does."""
 
-    async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
-        """The appointments that carry the draft's reference."""
-
     async def left_behind(
         self, draft: Draft, interval: Interval, since: datetime
     ) -> Sequence[Record]:
-        """The appointments that may be the draft's, made at `since` or later."""
+        """The appointments that carry the draft's reference.
+
+        Where none is kept, those that may be the draft's, made at `since` or later.
+        """
 
 
 def complete(answer: Awaitable[T]) -> T:

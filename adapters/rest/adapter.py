@@ -1,45 +1,271 @@
 """RestAdapter: a practice system that speaks JSON over HTTP, through a mapping, as an Adapter.
 
-Its check asks the calls of the mapping once: whether they answer, and whether paths lead anywhere.
-A path that leads to nothing in any sampled record is a warning: backends leave out members that
-have no value, so a sample never proves that a path is wrong.
+Each call is a session whose questions and bookings are calls over HTTP.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from datetime import datetime
+from typing import Any, ClassVar, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
-from adapters.base import (
-    AdapterError,
-    AdapterOptions,
-    BackendTimeout,
-    BackendUnavailable,
-    Record,
+from adapters import base
+from adapters.base import AdapterError, BackendUnavailable, Draft, OutcomeUnknown, Record
+from adapters.documents.problems import Problem, warnings_of
+from adapters.mapped.adapter import MappedAdapter
+from adapters.mapped.booked import draft_values
+from adapters.mapped.records import Endless
+from adapters.mapped.session import (
+    BookingProgress,
+    Calendar,
+    DiarySpan,
+    HoursRow,
+    Offer,
+    TimeRow,
 )
-from adapters.documents.document import Place
-from adapters.documents.problems import Problem, did_you_mean, warnings_of
-from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import Interval
+from adapters.mapping.checker import DRAFT
+from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.loading import open_mapping
-from adapters.mapping.models import ListMap, ResourceMap
-from adapters.mapping.paths import Steps, heads, path, plain_steps, value_at
+from adapters.mapping.models import AnyCall, RowSource, StepMap
+from adapters.mapping.paths import Path, path, value_at
+from adapters.rest.backend import together
+from adapters.rest.checks import diary_problems_of, problems_of
 from adapters.rest.client import Client, address_problem
-from adapters.rest.paging import NoArray, may_be_empty
+from adapters.rest.diary import DiaryCalls
+from adapters.rest.paging import MOST_ROWS, Pager
+from adapters.rest.records import raw_value
+from adapters.rest.requests import Endpoint, TemplateValues
 from adapters.rest.resource import Components, ResourceCalls
-from adapters.rest.session import HttpAdapter, RestSession
+from adapters.values.convert import Unreadable
+from adapters.values.times import instant_text
 
-# One that answers is enough; the calendar of another may be missing.
-MOST_VETS = 10
+T = TypeVar("T")
+# Seconds that must be left for a call that writes to be sent at all.
+LEAST_PATIENCE = 0.5
+CANCELLED = "CANCELLED"
+# What two attempts at one booking have in common: the vet, and when it begins.
+Attempt = tuple[str, str]
 
 
-class RestAdapter(HttpAdapter):
+class StepCall(NamedTuple):
+    """A step of a booking, its call, and what finds what is kept of the answer."""
+
+    map: StepMap
+    call: Endpoint
+    keep: Mapping[str, Path]
+
+
+class RestSession:
+    """Answers by calls, each within the deadline of the whole."""
+
+    def __init__(self, adapter: "RestAdapter", stack: AsyncExitStack, deadline: float) -> None:
+        self._adapter, self._readers, self._calls = adapter, adapter.readers, adapter.diary_calls
+        self._backend = adapter.parts.backend
+        self._stack, self._deadline = stack, deadline
+        self._values = TemplateValues()
+        self._made: str | None = None
+        self._attempt: Attempt | None = None
+        self.progress = BookingProgress()
+
+    together = staticmethod(together)
+
+    def reader(self, resource: str) -> ResourceCalls:
+        return self._readers[resource]
+
+    async def schedules(self, vet: str) -> Sequence[Any]:
+        return [key for read in self._calls.schedules for key in await read(vet)]
+
+    def keys(self, vet: str) -> Sequence[str]:
+        return list(map(str, self._readers["vets"].key.converter.encode(vet)))
+
+    def appointment(self, key: Any) -> str | None:
+        """Rows of the diary have public ids already."""
+        return None if key is None else str(key)
+
+    async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
+        return await self._calls.hours[source](calendar)
+
+    async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
+        return await self._calls.busy[source](span)
+
+    async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
+        return await self._calls.slots[source](span)
+
+    async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
+        return await self._calls.durations[source](calendar, type_id)
+
+    def kept(self, draft: Draft) -> Draft:
+        return draft
+
+    async def lock(self, calendar: Calendar) -> None:
+        """Held in this process until the call ends."""
+        named, name = calendar.schedule is not None, f"vet:{calendar.vet}"
+        name = f"schedule:{calendar.schedule}" if named else name
+        lock = self._adapter.locks.setdefault(name, asyncio.Lock())
+        await self._stack.enter_async_context(lock)
+
+    @asynccontextmanager
+    async def before_writing(self) -> AsyncIterator[None]:
+        """BackendUnavailable where no time is left to book in."""
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                yield
+        except TimeoutError as error:
+            raise BackendUnavailable("no time was left to book in") from error
+
+    async def write(self, draft: Draft, offer: Offer) -> str:
+        """Make the calls of the booking in their order; the appointment's public id.
+
+        OutcomeUnknown as soon as something was sent and it is not known what came of it.
+        """
+        given = draft_values(draft, offer.interval)
+        given |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
+        self._values = TemplateValues(given, self.progress.made)
+        self._attempt = attempt_of(draft)
+        async with self._unsettled():
+            await self._take_steps("time" if offer.slot is None else "slot")
+            with suppress(Unreadable):
+                key = self.progress.made[self._adapter.appointment]
+                self._made = self._readers["appointments"].key.converter.decode(key)
+            if self._made is None:
+                raise OutcomeUnknown("the new appointment has no id that can be read")
+        return self._made
+
+    async def _take_steps(self, kind: str) -> None:
+        """Make every call that is for such a time."""
+        wrote = False
+        for number, step in enumerate(self._adapter.steps):
+            asked = step.map.if_ is None or self._values.given[step.map.if_] is not None
+            if not asked or step.map.for_ not in (None, kind):
+                continue
+            self.progress.place = ("booking", "steps", number)
+            try:
+                await self._take(step)
+            except OutcomeUnknown:
+                raise
+            except AdapterError as error:
+                if wrote and self._adapter.appointment not in self.progress.made:
+                    raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
+                if wrote:
+                    await self.withdraw()
+                if isinstance(
+                    error, base.BackendTimeout
+                ):  # of a read, or a login: nothing was done
+                    raise BackendUnavailable(str(error)) from error
+                raise
+            wrote = wrote or step.map.get is None
+
+    async def _take(self, step: StepCall) -> None:
+        """Ask, and keep what later steps need."""
+        request, left = step.call.request(self._values), self._deadline - _now()
+        if left < LEAST_PATIENCE:
+            raise BackendUnavailable("there was no time left to book in")
+        if step.map.get is None:
+            data = await self._backend.write(request, left, bare=not step.keep)
+        else:
+            data = (await self._backend.read(request)).data
+        for name, find in step.keep.items():
+            value = value_at(find, data)
+            if value is None or isinstance(value, dict | list | bool):
+                text = f"{step.call.label}: the answer lacks what booking.steps keeps of it"
+                raise (OutcomeUnknown if step.map.get is None else base.BackendNonsense)(text)
+            self.progress.made[name] = value
+
+    @asynccontextmanager
+    async def after_writing(self) -> AsyncIterator[None]:
+        """OutcomeUnknown where the appointment cannot be read back."""
+        async with self._unsettled():
+            try:
+                async with asyncio.timeout_at(self._deadline):
+                    yield
+            except (TimeoutError, AdapterError) as error:
+                text = f"the new appointment cannot be read back: {error}"
+                raise OutcomeUnknown(text) from error
+
+    async def withdraw(self) -> None:
+        """Take the appointment back by the mapping's call.
+
+        BackendNonsense where there is none; OutcomeUnknown where it may not be gone.
+        """
+        cancel, record = self._adapter.cancel, None
+        if cancel is None:
+            raise base.BackendNonsense(
+                "an appointment that is not good stays: the mapping has no booking.cancel"
+            )
+        async with self._unsettled():
+            try:
+                request, left = cancel.request(self._values), self._deadline - _now()
+                await self._backend.write(request, max(LEAST_PATIENCE, left), bare=True)
+                if self._made is not None:
+                    record = await self._readers["appointments"].one(self._made)
+            except base.NotFound:
+                return
+            except AdapterError as error:
+                raise OutcomeUnknown(f"an appointment could not be withdrawn: {error}") from error
+            if record is not None and record["status"] != CANCELLED:
+                raise OutcomeUnknown("an appointment that was withdrawn still stands")
+
+    @asynccontextmanager
+    async def _unsettled(self) -> AsyncIterator[None]:
+        """Remember an attempt whose outcome is not known."""
+        try:
+            yield
+        except (OutcomeUnknown, asyncio.CancelledError):
+            if self._attempt is not None:
+                self._adapter.remember(self._attempt)
+            raise
+
+    async def left_behind(
+        self, draft: Draft, interval: Interval, since: datetime
+    ) -> Sequence[Record]:
+        """The appointments that the lookup gives, which carry the reference where one is kept.
+
+        OutcomeUnknown where ours may be among what was not given.
+        """
+        find, reader, found = self._adapter.find_call, self._readers["appointments"], list[Record]()
+        reference = self._adapter.reference if draft.reference else None
+
+        def carries(row: Any) -> bool:  # what we wrote can be read
+            return reference is None or value_at(reference, row) == draft.reference
+
+        looked_at, endless = 0, f"{find.label}: there is no end of what it gives"
+        ask = self._backend.pages(find, TemplateValues(draft_values(draft, interval)))
+        try:
+            async with aclosing(self._adapter.found.batches(ask, None, MOST_ROWS)) as batches:
+                async for batch in batches:
+                    # what has no usable id is an empty record
+                    made = (reader.record(row, ()) for row in filter(carries, batch.rows))
+                    found += filter(None, made)
+                    looked_at += len(batch.rows)
+                    # a reference names one booking: no page behind has another
+                    if batch.last or (reference is not None and found):
+                        break
+                    if looked_at >= MOST_ROWS:
+                        raise OutcomeUnknown(endless)
+        except Endless as error:
+            raise OutcomeUnknown(endless) from error
+        if reference is not None and looked_at and not found:  # the parameter was ignored
+            raise OutcomeUnknown(f"{find.label}: the backend gives others than was asked for")
+        return found
+
+
+def attempt_of(draft: Draft) -> Attempt:
+    return draft.vet_id, instant_text(draft.scheduled_at)
+
+
+class RestAdapter(MappedAdapter):
     """Reads and books through the calls that the mapping gives, over `client` or one of its own.
 
-    ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
+    Its locks are this process's. ValueError where there is no mapping; DocumentErrors where it or
+    the address can't be used.
     """
 
-    def __init__(self, options: AdapterOptions, client: Client | None = None) -> None:
+    excludes: ClassVar[bool] = False
+    readers: Mapping[str, ResourceCalls]
+
+    def __init__(self, options: base.AdapterOptions, client: Client | None = None) -> None:
         text = address_problem(options.url)
         problems = [] if text is None else [Problem("backend.url", 0, 0, text)]
         mapping, document = open_mapping(options, "rest", problems)
@@ -49,122 +275,78 @@ class RestAdapter(HttpAdapter):
             name: ResourceCalls(name, resource, parts)
             for name, resource in mapping.resources.items()
         }
-        super().__init__(options, mapping, document, readers, parts)
+        super().__init__(options, mapping, document, parts.converters, readers, asked_by_day=True)
+        self.parts, self.diary_calls = parts, DiaryCalls(self.diary, parts)
+        booking, ping, call = mapping.booking, mapping.backend.ping, parts.templates.call
+        self.appointment = booking.appointment
+        self.steps = [
+            StepCall(step, call(step, DRAFT), {n: raw_value(kept) for n, kept in step.keep.items()})
+            for step in booking.steps
+        ]
+        find = booking.find or RowSource(get="/")  # the checker knows that there is one
+        self.find_call = call(find, DRAFT_FIELDS)
+        key = readers["appointments"].key.plain
+        self.found = Pager(find.page, path(find.items), key, self.find_call.label)
+        self.reference = path(booking.reference) if booking.reference else None
+        self.cancel = None if booking.cancel is None else call(booking.cancel, DRAFT_FIELDS)
+        self._ping = None if ping is None else call(AnyCall(get=ping), {})
+        self._attempts: dict[Attempt, float] = {}
+        self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def check(self) -> Sequence[Problem]:
-        """DocumentErrors where a call fails; a path that leads to nothing is a warning.
+    async def read(self, flow: Callable[[RestSession], Awaitable[T]], *, reads: int = 1) -> T:
+        """BackendTimeout where the calls of so many reads take too long together."""
+        patience = self.parts.timeout * reads
+        try:
+            async with asyncio.timeout(patience):
+                return await self.run(flow, patience)
+        except TimeoutError as error:
+            raise base.BackendTimeout("the backend did not answer all in time") from error
 
-        A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
-        """
-        problem, found = self.document.problem, list[Problem]()
-        for name, resource in self.mapping.resources.items():
-            try:
-                rows = await self.readers[name].sample()
-            except (BackendUnavailable, BackendTimeout):
-                raise
-            except AdapterError as error:
-                method = "get" if resource.list_ is None else resource.list_.method
-                found.append(self._unanswered(("resources", name, "list"), method, error))
-            else:
-                for written in written_paths(name, resource, rows):
-                    texts = written.complaints()
-                    found += [problem(written.place, text, sampled=True) for text in texts]
-        return warnings_of([*found, *await self._diary_checked()])
+    search = read
 
-    async def _diary_checked(self) -> list[Problem]:
-        """What the sources of the diary do not answer for any of the vets."""
-        vets = (await self.readers["vets"].page((), MOST_VETS, None)).records
-        found: list[Problem] = []
-        for kind in ("hours", "slots", "busy"):
-            for number, rows in enumerate(getattr(self.diary_calls, kind)):
-                errors = [] if rows is None else await self._errors(kind, number, vets)
-                if errors:
-                    first = self._unanswered(("diary", kind, number), "get", errors[0])
-                    certain = not first.only_sampled and len(errors) == len(vets)
-                    found.append(replace(first, only_sampled=not certain))
+    async def book(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
+        """The session keeps to the time that a booking may take."""
+        return await self.run(flow, self.options.booking_timeout)
+
+    async def find(self, flow: Callable[[RestSession], Awaitable[T]], draft: Draft) -> T:
+        """OutcomeUnknown while the backend may still be at work on the attempt."""
+        found = await self.read(flow)
+        sent = self._attempts.get(attempt_of(draft))
+        if not found and sent is not None and _now() - sent < self.settle:
+            raise OutcomeUnknown("the backend may still be at work on the booking")
+        self._attempts.pop(attempt_of(draft), None)
         return found
 
-    def _unanswered(self, place: Place, method: str, error: AdapterError) -> Problem:
-        at = (*place, "items" if isinstance(error, NoArray) else method)
-        text = " ".join(str(error).split())
-        return self.document.problem(at, text, sampled=may_be_empty(error))
+    async def run(self, flow: Callable[[RestSession], Awaitable[T]], patience: float) -> T:
+        """Ask in a session that may take so many seconds to book."""
+        async with AsyncExitStack() as stack:
+            return await flow(RestSession(self, stack, _now() + patience))
 
-    async def _errors(self, kind: str, number: int, vets: Sequence[Record]) -> list[AdapterError]:
-        """What a source of the diary says of the vets' time, up to the first that it answers."""
-        now, lasts, errors = datetime.now(UTC), timedelta(hours=1), list[AdapterError]()
-        for vet in vets:
+    def remember(self, attempt: Attempt) -> None:
+        """Keep that something may still come of an attempt, for as long as that may be."""
+        now, sent = _now(), self._attempts.items()
+        self._attempts = {name: at for name, at in sent if now - at < self.settle}
+        self._attempts[attempt] = now
 
-            async def ask(session: RestSession, vet: str = vet["id"]) -> None:
-                for calendar in await self.diary.calendars(session, vet):
-                    span = DiarySpan(calendar, Interval(now, now + lasts), lasts)
-                    await getattr(session, kind)(number, calendar if kind == "hours" else span)
+    async def ping(self) -> None:
+        """The mapping's own cheap call, or one for the appointment types."""
 
-            try:
-                await self.read(ask)
-            except (BackendUnavailable, BackendTimeout):
-                raise
-            except AdapterError as error:
-                errors.append(error)
+        async def ask(session: RestSession) -> None:
+            if self._ping is None:
+                await session.reader("appointmentTypes").page((), 1, None)
             else:
-                break
-        return errors
+                await self.parts.backend.read(self._ping.request(TemplateValues()))
+
+        await self.read(ask)
+
+    async def check(self) -> Sequence[Problem]:
+        found = [problem async for problem in problems_of(self, self.readers)]
+        found += [problem async for problem in diary_problems_of(self, self.readers)]
+        return warnings_of(found)
+
+    async def aclose(self) -> None:
+        await self.parts.backend.aclose()
 
 
-class WrittenPath(NamedTuple):
-    """A path of the mapping: its place, what it is called, and the values it is asked of."""
-
-    place: Place
-    expression: str
-    subject: str
-    rows: list[Any]
-
-    def complaints(self) -> Iterator[str]:
-        """What is said where no value has what the path names; an expression has several parts."""
-        is_plain = plain_steps(self.expression) is not None
-        which = self.expression if is_plain else "part of the expression"
-        # an expression may do without what only some records have
-        for steps in heads(self.expression):
-            missing = [_missing(steps, row) for row in self.rows]
-            if missing and all(missing):
-                yield f"no record of the backend has {missing[0]}: {which} leads to nothing"
-
-
-def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator[WrittenPath]:
-    """Each path of a resource, with the values that `raws`, its records, have for it."""
-    place: Place = ("resources", name)
-    if resource.where:
-        yield WrittenPath((*place, "where"), resource.where, f"{name}.where", raws)
-    parts: list[tuple[Place, str, ResourceMap | ListMap, list[Any]]] = [
-        (place, name, resource, raws)
-    ]
-    for inner, nested in resource.lists.items():
-        at, subject, items = (*place, "lists", inner), f"{name}.{inner}", nested.items or "@"
-        yield WrittenPath((*at, "items"), items, subject, raws)
-        parts.append((at, subject, nested, [row for raw in raws for row in _items(items, raw)]))
-    for at, owner, part, rows in parts:
-        key = {} if part.key is None else {(*at, "key"): part.key}
-        fields = {(*at, "fields", field): source for field, source in part.fields.items()}
-        for where, source in (key | fields).items():
-            subject = f"{owner}.{where[-1]}"
-            yield WrittenPath(where, source.text, subject, rows)
-            if source.plus is not None:
-                yield WrittenPath((*where, "plus"), source.plus, subject, rows)
-
-
-def _items(items: str, raw: Any) -> list[Any]:
-    rows = value_at(path(items), raw)
-    return rows if isinstance(rows, list) else []
-
-
-def _missing(steps: Steps, value: Any) -> str:
-    """The name that an object on the way lacks, with a near one; "" where nothing is amiss."""
-    for step in steps:
-        if isinstance(step, int):
-            if not isinstance(value, list) or not -len(value) <= step < len(value):
-                return ""
-        elif not isinstance(value, dict):
-            return "" if value is None else step
-        elif step not in value:
-            return f"{step}{did_you_mean(step, value)}"
-        value = value[step]
-    return ""
+def _now() -> float:
+    return asyncio.get_running_loop().time()

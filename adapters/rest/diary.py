@@ -180,10 +180,9 @@ class DiaryCalls:
 
     def __init__(self, diary: Diary, parts: Components) -> None:
         mapped = diary.map
-        self.hours = [hours_reader(each, parts) if each.is_rows else None for each in mapped.hours]
+        rows = ((number, hours) for number, hours in enumerate(mapped.hours) if hours.is_rows)
+        self.hours = {number: hours_reader(hours, parts) for number, hours in rows}
         self.busy = [times_reader(busy, parts, diary) for busy in mapped.busy]
         self.slots = [times_reader(slots, parts, diary) for slots in mapped.slots]
         self.durations = [durations_reader(each, parts) for each in mapped.durations]
-        self.schedules = None
-        if mapped.schedules is not None:
-            self.schedules = schedules_reader(mapped.schedules, parts)
+        self.schedules = [schedules_reader(each, parts) for each in (mapped.schedules,) if each]

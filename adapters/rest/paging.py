@@ -70,7 +70,7 @@ class _Page:
         begin = 0 if position else self.begin
         numbers = range(fresh, len(self.rows))
         places = [_place(*position, begin + row, self.marks[row]) for row in numbers]
-        return Batch(rows=self.rows[fresh:], places=places, last=self.last)
+        return Batch(rows=self.rows[fresh:], place=places.__getitem__, last=self.last)
 
 
 class Pager:
@@ -234,7 +234,7 @@ class Pager:
             fresh = _behind(marks, mark) or 0
             places = [_place(token, row) for row in marks]
             if following is None:
-                yield Batch(rows=rows[fresh:], places=places[fresh:], last=True)
+                yield Batch(rows=rows[fresh:], place=places[fresh:].__getitem__, last=True)
                 return
             barren, before = (0, 0) if rows else (barren + 1, before)
             endless = self._endless(name or "the address of the next page")
@@ -243,7 +243,8 @@ class Pager:
             end = _place(following, "", *([] if rows else [before + barren]))
             if places:
                 places[-1] = end
-            yield Batch(rows=rows[fresh:], places=places[fresh:], last=False, end=end)
+            place = places[fresh:].__getitem__
+            yield Batch(rows=rows[fresh:], place=place, last=False, end=end)
             if barren == MOST_EMPTY:
                 raise Barren(endless)
             token, mark = following, ""

@@ -4,12 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.base import BackendNonsense, FieldShape, Only, Record, Report, Trouble
+from adapters.base import BackendNonsense, FieldShape, Only, Record, Trouble
 from adapters.ids import Id, PublicIds
-from adapters.mapped.plan import RowPlan
-from adapters.mapped.records import RowReader, RowValue
+from adapters.mapped.records import OF_IDS, Planned, RowReader, RowValue
 from adapters.mapping.converters import Converters, conversion_name
-from adapters.mapping.models import KeptValue, ListMap, ValueSource
+from adapters.mapping.models import KeptValue, ListMap, ResourceMap, ValueSource
 from adapters.mapping.paths import Path, holds, path
 from adapters.values.convert import Converter, Text, Unreadable
 
@@ -73,24 +72,21 @@ def found_value(converters: Converters, source: ValueSource, shape: FieldShape) 
 
 
 def own_id(source: ValueSource, ids: PublicIds) -> RowValue:
-    return json_value(source, FieldShape(format="uuid"), Id(ids, own=True))
+    return json_value(source, OF_IDS, Id(ids, own=True))
 
 
 class JsonRows(RowReader):
-    """Makes records of objects, with the lists inside them."""
+    """Makes records of objects, with the lists inside them; `items` finds each of these."""
 
-    def __init__(self, plan: RowPlan, report: Report, lists: Mapping[str, ListMap]) -> None:
-        own = None if plan.key is None else own_id(plan.key, plan.ids)
-        values = {
-            field.name: json_value(field.source, field.shape, field.converter)
-            for field in plan.fields
-        }
-        super().__init__(plan, report, own, values)
-        self._where = path(plan.where) if plan.where else None
-        self.lists = [
-            (name, path(nested.items or "@"), JsonRows(plan.lists[name], report, {}))
-            for name, nested in lists.items()
-        ]
+    lists: Mapping[str, "JsonRows"]
+
+    def compiled(
+        self, mapped: ResourceMap | ListMap, planned: Mapping[str, Planned]
+    ) -> dict[str, RowValue]:
+        self._where = path(mapped.where) if mapped.where else None
+        inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
+        self.items = {name: path(nested.items or "@") for name, nested in inner.items()}
+        return {name: json_value(*found) for name, found in planned.items()}
 
     def exists(self, row: Any, only: Only = ()) -> bool:
         """Also by the mapping's own condition; BackendNonsense where nobody can tell."""
@@ -108,12 +104,13 @@ class JsonRows(RowReader):
         record = super().record(row, owner)
         if record is None:
             return None
-        for name, items, rows in self.lists:
+        for name, items in self.items.items():
             try:
                 found = items(row)
             except Unreadable:
                 found = False
             if found is None or isinstance(found, list):
+                rows = self.lists[name]
                 made = (rows.record(inner, record["id"]) for inner in found or ())
                 record[name] = [inner for inner in made if inner is not None]
             else:

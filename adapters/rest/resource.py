@@ -7,20 +7,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from adapters.base import (
-    AdapterError,
-    AdapterOptions,
-    BackendNonsense,
-    Condition,
-    FieldShape,
-    Filter,
-    NotFound,
-    Only,
-    Page,
-    Record,
-    Trouble,
-)
-from adapters.mapped.plan import RowPlan, compile_resource
+from adapters import base
+from adapters.base import BackendNonsense, Filter, NotFound, Only, Page, Record
 from adapters.mapped.records import UNUSABLE, Barren, ResourceReader, RowValue
 from adapters.mapping.checker import SEARCH
 from adapters.mapping.converters import Converters
@@ -42,7 +30,7 @@ ENOUGH = 0.6
 class Components:
     """What all calls of the adapter are made with; `timeout` is all that one read may take."""
 
-    def __init__(self, mapping: MappingFile, options: AdapterOptions, client: Client) -> None:
+    def __init__(self, mapping: MappingFile, options: base.AdapterOptions, client: Client) -> None:
         self.shapes, self.report, self.timeout = options.shapes, options.report, options.timeout
         self.converters = Converters(
             ZoneInfo(mapping.zone),
@@ -68,12 +56,13 @@ class ListCalls:
     """
 
     def __init__(
-        self, call: ListCall, key: RowValue, resource: ResourceMap, plan: RowPlan, parts: Components
-    ) -> None:
-        self._parts, self._shapes = parts, parts.shapes[plan.resource]
+        self, call: ListCall, key: RowValue, resource: ResourceMap, rows: JsonRows,
+        parts: Components,
+    ) -> None:  # fmt: skip
+        self._parts, self._shapes = parts, rows.shapes
         self._fields, self.has_details = resource.fields, call.details
         self._call = parts.templates.call(call, self._shapes)
-        self.id = key if call.key is None else own_id(call.key, plan.ids)
+        self.id = key if call.key is None else own_id(call.key, rows.ids)
         self.pager = Pager(call.page, path(call.items), self.id.plain, self._call.label)
         self.needed = frozenset(name for name in call.names if name in self._shapes)
         self._by = {name: by for name, by in call.filters.items() if name not in self.needed}
@@ -81,11 +70,11 @@ class ListCalls:
         names = {*call.filters, *call.sift, *self.needed, *searched}
         self.names, self._sifted = frozenset(names - {SEARCH}), {*call.sift, "id"}
 
-    def narrows(self, condition: Condition) -> bool:
+    def narrows(self, condition: base.Condition) -> bool:
         """Whether the list can leave out what it does: asked for, or sifted."""
         return condition.field in self._sifted or self.filter_of(condition) is not None
 
-    def filter_of(self, condition: Condition) -> Filter | None:
+    def filter_of(self, condition: base.Condition) -> Filter | None:
         """A condition as what one parameter can say, or more than that; what comes is judged."""
         name = condition.field
         if name not in self._by or name == SEARCH:
@@ -139,26 +128,24 @@ class ResourceCalls(ResourceReader):
     exact = True
 
     def __init__(self, name: str, resource: ResourceMap, parts: Components) -> None:
-        self._parts, self._shapes = parts, parts.shapes[name]
-        plan = compile_resource(name, resource, self._shapes, parts.converters)
-        self.rows: JsonRows = JsonRows(plan, parts.report, resource.lists)
-        self.name = name
-        self.key = own_id(resource.key, plan.ids)
+        shapes, self._parts, self.name = parts.shapes[name], parts, name
+        self.rows: JsonRows = JsonRows(name, resource, shapes, parts.converters, parts.report)
+        self.key = own_id(resource.key, self.rows.ids)
         self._one = self._list = None
         if resource.one is not None:
-            of_one = {"id": FieldShape(format="uuid", refers=name)}
+            of_one = {"id": base.FieldShape(format="uuid", refers=name)}
             self._one = parts.templates.call(resource.one, of_one)
             self._item = path(resource.one.item)
         if resource.list_ is not None:
-            self._list = ListCalls(resource.list_, self.key, resource, plan, parts)
+            self._list = ListCalls(resource.list_, self.key, resource, self.rows, parts)
         self.filterable = frozenset() if self._list is None else self._list.names
         self._has_details = self._list is not None and self._list.has_details
         self.most = MOST_DETAILS if self._has_details else MOST_ROWS
         self.patience = parts.timeout * ENOUGH
 
-    def refusal(self, condition: Condition) -> str | None:
+    def refusal(self, condition: base.Condition) -> str | None:
         """Why its lists cannot leave out what a condition does; None where they can."""
-        text = self.rows.refusal(condition, self._shapes)
+        text = self.rows.refusal(condition)
         if text is not None or self._list is None or self._list.narrows(condition):
             return text
         return (
@@ -284,7 +271,7 @@ class ResourceCalls(ResourceReader):
 
         shown = map(self._listing.id.shown, rows[:most])
         answers = await for_each(answer, filter(None, shown))
-        found = [each for each in answers if not isinstance(each, AdapterError)]
+        found = [each for each in answers if not isinstance(each, base.AdapterError)]
         if answers and not found:
             raise answers[0]
         return found
@@ -312,7 +299,7 @@ class ResourceCalls(ResourceReader):
             return None
 
     def _unusable(self, kind: str, field: str) -> Record:
-        self.rows.report(Trouble(kind, self.name, field, ""))
+        self.rows.report(base.Trouble(kind, self.name, field, ""))
         return UNUSABLE
 
 

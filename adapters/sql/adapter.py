@@ -21,7 +21,6 @@ from adapters.base import (
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.booked import draft_values
-from adapters.mapped.plan import compile_resource
 from adapters.mapped.session import (
     BookingProgress,
     Calendar,
@@ -165,17 +164,12 @@ class SqlSession:
             raise failure
         self.connection.info.pop(HALF, None)
 
-    async def carrying(self, draft: Draft, interval: Interval) -> Sequence[Record]:
-        if self._adapter.reference is None:
-            return []
-        appointments = self.reader("appointments")
-        return appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
-
     async def left_behind(
         self, draft: Draft, interval: Interval, since: datetime
     ) -> Sequence[Record]:
+        appointments = self.reader("appointments")
         if self._adapter.reference is not None and draft.reference:
-            return await self.carrying(draft, interval)
+            return appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
         wanted = [
             Filter("equals", ("vetId",), draft.vet_id),
             Filter("around", ("scheduledAt",), draft.scheduled_at),
@@ -183,7 +177,7 @@ class SqlSession:
         ]
         if "createdAt" in self._appointments.filterable:
             wanted.append(Filter("written since", ("createdAt",), since))
-        return (await self.reader("appointments").page(wanted, MOST_ALIKE, None)).records
+        return (await appointments.page(wanted, MOST_ALIKE, None)).records
 
 
 class SqlAdapter(MappedAdapter):
@@ -209,10 +203,10 @@ class SqlAdapter(MappedAdapter):
             table=options.ids,
             times_as_text=speech.times_as_text,
         )
-        readers: dict[str, SqlReader] = {}
-        for name, rows in mapping.resources.items():
-            plan = compile_resource(name, rows, options.shapes[name], converters)
-            readers[name] = SqlReader(plan, rows, options.shapes[name], options.report, speech)
+        readers = {
+            name: SqlReader(name, rows, options, converters, speech)
+            for name, rows in mapping.resources.items()
+        }
         self.writes = BookingWrites(mapping, converters)
         shortens = self.writes.shortens_slots
         super().__init__(options, mapping, document, converters, readers, shortens_slots=shortens)

@@ -1,19 +1,16 @@
 """What a mapping reads of rows: expressions as SQL, values of several columns, keys and fields."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Select, and_, false, literal_column, or_, select, text
 
-from adapters.base import Report
-from adapters.ids import Id
-from adapters.mapped.plan import RowPlan
-from adapters.mapped.records import RowReader, RowValue
+from adapters.mapped.records import Planned, RowReader, RowValue
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
-from adapters.values.convert import Converter, by_value
+from adapters.values.convert import Converter, Text, by_value
 
 
 def sql(expression: str) -> Expression:
@@ -110,26 +107,28 @@ class FieldColumn(Columns):
 
 
 class KeyedRows(RowReader):
-    """Rows with a key and fields, as a plan says: of a resource, or of a list inside it.
+    """Rows with a key and fields: of a resource, or of a list inside it.
 
     They are selected as the key, then the fields; `key_in` is a row's raw key.
     """
 
-    def __init__(self, plan: RowPlan, report: Report) -> None:
-        own, self.ids = Id(plan.ids, own=True), plan.ids
-        self.key = FieldColumn("id", plan.key.source if plan.key else (), own)
+    lists: Mapping[str, "KeyedRows"]
+
+    def compiled(
+        self, mapped: ResourceMap | ListMap, planned: Mapping[str, Planned]
+    ) -> dict[str, RowValue]:
         self.columns = [
-            FieldColumn(field.name, field.source.expressions, field.converter)
-            for field in plan.fields
+            FieldColumn(name, source.expressions, converter)
+            for name, (source, _, converter) in planned.items()
         ]
-        self.width = self.key.width
-        by_name = {}
+        self.width, found = 0, dict[str, RowValue]()
         for column in self.columns:
-            converter = column.converter
-            by_name[column.name] = RowValue(column.getter(self.width), converter.decode, converter)
+            raw, converter = column.getter(self.width), column.converter
+            found[column.name] = RowValue(raw, converter.decode, converter)
             self.width += column.width
-        self.key_in = self.key.getter(0)
-        super().__init__(plan, report, RowValue(self.key_in, own.decode, own), by_name)
+        own = self.columns.pop(0) if "id" in planned else FieldColumn("id", (), Text())
+        self.key, self.key_in = own, own.getter(0)
+        return found
 
     def selected(self) -> list[Expression]:
         """The key and the fields, labelled, so that no two names can clash."""

@@ -8,6 +8,7 @@ same, and the shown value is not, is left out here, before more of it is read.
 
 import json
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, false, func, not_, or_, select
@@ -15,19 +16,18 @@ from sqlalchemy.exc import DBAPIError
 
 from adapters.base import (
     LONGEST_AFTER,
+    AdapterOptions,
     BackendNonsense,
     Condition,
-    FieldShape,
     Filter,
     Only,
     Page,
     Record,
-    Report,
     Trouble,
 )
 from adapters.ids import Id, NativeIds
-from adapters.mapped.plan import RowPlan
 from adapters.mapped.records import Batch, ResourceReader
+from adapters.mapping.converters import Converters
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.mapping.narrowing import is_ordered
 from adapters.sql.columns import Columns, KeyedRows, comparable, rows_of
@@ -47,14 +47,16 @@ class SqlReader:
 
     def __init__(
         self,
-        plan: RowPlan,
+        name: str,
         rows: ResourceMap,
-        shapes: Mapping[str, FieldShape],
-        report: Report,
+        options: AdapterOptions,
+        converters: Converters,
         speech: Speech,
     ) -> None:
-        self.name, self.speech, self._shapes = plan.resource, speech, shapes
-        self.table = self.rows = KeyedRows(plan, report)
+        self.name, self.speech = name, speech
+        self.table = self.rows = KeyedRows(
+            name, rows, options.shapes[name], converters, options.report
+        )
         self._places = {each.name: each for each in (self.table.key, *self.table.columns)}
         self.filterable = frozenset(
             column.name
@@ -63,8 +65,8 @@ class SqlReader:
             if column.converter.compares or isinstance(column.converter, JoinedText | PartOfText)
         )
         self.children = [
-            Children(name, nested, KeyedRows(plan.lists[name], report), speech)
-            for name, nested in rows.lists.items()
+            Children(inner, nested, self.table.lists[inner], speech)
+            for inner, nested in rows.lists.items()
         ]
         key = self.table.key
         columns = self.table.selected()
@@ -107,7 +109,7 @@ class SqlReader:
 
     def refusal(self, condition: Condition) -> str | None:
         """Why a statement cannot have that condition; None where it can."""
-        text = self.table.refusal(condition, self._shapes)
+        text = self.table.refusal(condition)
         if text is not None:
             return text
         column = self._places[condition.field]
@@ -269,11 +271,12 @@ class SqlRecords(ResourceReader):
             rows = self._connection.execute(statement).all()
             if after is None:
                 keyless = self._blanks(conditions, rows, only)
-            yield Batch(rows=rows, last=len(rows) <= asked, keyless=keyless)
-            after, asked = _place_of(reader.table.key_in(rows[-1])), max(limit, AT_LEAST)
+            place = partial(self._place, rows)
+            yield Batch(rows=rows, place=place, last=len(rows) <= asked, keyless=keyless)
+            after, asked = place(-1), max(limit, AT_LEAST)
 
-    def place(self, batch: Batch, number: int) -> str:
-        return _place_of(self._reader.table.key_in(batch.rows[number]))
+    def _place(self, rows: Sequence[Any], number: int) -> str:
+        return _place_of(self._reader.table.key_in(rows[number]))
 
     def _blank_count(self, conditions: list[Criterion]) -> Expression:
         """How many rows have no key at all: counted with the first page, up to MOST_BLANK."""

@@ -1,5 +1,6 @@
 """Ways through a long list: where they go on, and where they end."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,12 @@ async def through(way: Pager, ask: Any, wanted: int = 1000) -> list[int]:
     return [row["id"] async for batch in way.batches(ask, None, wanted) for row in batch.rows]
 
 
+async def places_of(way: Pager, ask: Any, wanted: int) -> AsyncIterator[str]:
+    async for batch in way.batches(ask, None, wanted):
+        for number in range(len(batch.rows)):
+            yield batch.place(number)
+
+
 OFFSET = {"by": "offset", "offset": "o", "limit": "l", "most": 10}
 PAGE = {"by": "page", "page": "p", "most": 10}
 LINK = {"by": "link", "header": True}
@@ -79,7 +86,7 @@ async def test_from_every_place_it_goes_on_behind_the_row(style: dict[str, Any],
     backend = Backend(23)
     ask = {"offset": backend.offset, "page": backend.page, "link": backend.by_link}[style["by"]]
     way = made(style)
-    places = [place async for batch in way.batches(ask, None, 100) for place in batch.places]
+    places = [place async for place in places_of(way, ask, 100)]
     assert all(len(each) <= 200 and each.isascii() for each in places)
     rest = [row["id"] async for batch in way.batches(ask, places[stop], 100) for row in batch.rows]
     assert rest == list(range(stop + 1, 23))
@@ -92,7 +99,7 @@ async def test_a_list_that_is_one_answer_goes_on_behind_the_row_too() -> None:
         return Answer({"rows": rows})
 
     way = made(None)
-    places = [place async for batch in way.batches(ask, None, 9) for place in batch.places]
+    places = [place async for place in places_of(way, ask, 9)]
     rows.insert(0, {"id": 9})
     rest = [row["id"] async for batch in way.batches(ask, places[1], 9) for row in batch.rows]
     assert rest == [2, 3, 4]

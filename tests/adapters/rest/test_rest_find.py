@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Draft, OutcomeUnknown
-from adapters.rest import session
+from adapters.rest import adapter as adapter_module
 from adapters.rest.adapter import RestAdapter
 from tests.adapters.clinic import a_draft
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
@@ -81,7 +81,7 @@ async def test_what_lies_beyond_the_bound_is_not_said_to_be_nowhere(
     adapter: RestAdapter, cloud: LeafingCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft, since = await unanswered(adapter, cloud)
-    monkeypatch.setattr(session, "MOST_ROWS", 20)
+    monkeypatch.setattr(adapter_module, "MOST_ROWS", 20)
     with pytest.raises(OutcomeUnknown, match="no end"):
         await adapter.find_appointments(draft, since)
 
@@ -107,7 +107,7 @@ async def test_before_the_bound_a_reference_alone_is_certain(
     visits = cloud.records.visits
     ours = max(visits)
     cloud.records.visits = {ours: visits.pop(ours), **visits}
-    monkeypatch.setattr(session, "MOST_ROWS", 20)
+    monkeypatch.setattr(adapter_module, "MOST_ROWS", 20)
     if request.node.callspec.id == "with":
         assert len(await adapter.find_appointments(draft, since)) == 1
         draft = replace(draft, reference="another")

@@ -1,0 +1,151 @@
+"""Asks the calls of a mapping once: whether they answer, and whether paths lead anywhere.
+
+A path that leads to nothing in any sampled record is a warning: backends leave out members that
+have no value, so a sample never proves that a path is wrong.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from adapters.base import AdapterError, BackendTimeout, BackendUnavailable, Record
+from adapters.documents.document import Place
+from adapters.documents.problems import Problem, did_you_mean
+from adapters.mapped.adapter import MappedAdapter
+from adapters.mapped.session import DiarySpan, Session
+from adapters.mapped.slots import Interval
+from adapters.mapping.models import ListMap, ResourceMap
+from adapters.mapping.paths import Steps, heads, path, plain_steps, value_at
+from adapters.rest.paging import NoArray, may_be_empty
+from adapters.rest.resource import ResourceCalls
+
+# One that answers is enough; the calendar of another may be missing.
+MOST_VETS = 10
+
+
+async def problems_of(
+    adapter: MappedAdapter, readers: Mapping[str, ResourceCalls]
+) -> AsyncIterator[Problem]:
+    """The lists that do not answer, and the paths that lead to nothing.
+
+    A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
+    """
+    problem = adapter.document.problem
+    for name, resource in adapter.mapping.resources.items():
+        try:
+            rows = await readers[name].sample()
+        except (BackendUnavailable, BackendTimeout):
+            raise
+        except AdapterError as error:
+            method = "get" if resource.list_ is None else resource.list_.method
+            yield _unanswered(adapter, ("resources", name, "list"), method, error)
+        else:
+            for written in written_paths(name, resource, rows):
+                for text in written.complaints():
+                    yield problem(written.place, text, sampled=True)
+
+
+async def diary_problems_of(
+    adapter: MappedAdapter, readers: Mapping[str, ResourceCalls]
+) -> AsyncIterator[Problem]:
+    """What the sources of the diary do not answer for any of the vets."""
+    vets = (await readers["vets"].page((), MOST_VETS, None)).records
+    diary = adapter.mapping.diary
+    asked = [("hours", number) for number, hours in enumerate(diary.hours) if hours.is_rows]
+    asked += [("slots", number) for number in range(len(diary.slots))]
+    asked += [("busy", number) for number in range(len(diary.busy))]
+    for kind, number in asked:
+        if errors := await _errors(adapter, kind, number, vets):
+            first = _unanswered(adapter, ("diary", kind, number), "get", errors[0])
+            certain = not first.only_sampled and len(errors) == len(vets)
+            yield replace(first, only_sampled=not certain)
+
+
+def _unanswered(adapter: MappedAdapter, place: Place, method: str, error: AdapterError) -> Problem:
+    at = (*place, "items" if isinstance(error, NoArray) else method)
+    text = " ".join(str(error).split())
+    return adapter.document.problem(at, text, sampled=may_be_empty(error))
+
+
+async def _errors(
+    adapter: MappedAdapter, kind: str, number: int, vets: Sequence[Record]
+) -> list[AdapterError]:
+    """What a source of the diary says of the vets' time, up to the first that it answers."""
+    now, lasts, errors = datetime.now(UTC), timedelta(hours=1), list[AdapterError]()
+    for vet in vets:
+
+        async def ask(session: Session, vet: str = vet["id"]) -> None:
+            for calendar in await adapter.diary.calendars(session, vet):
+                span = DiarySpan(calendar, Interval(now, now + lasts), lasts)
+                await getattr(session, kind)(number, calendar if kind == "hours" else span)
+
+        try:
+            await adapter.read(ask)
+        except (BackendUnavailable, BackendTimeout):
+            raise
+        except AdapterError as error:
+            errors.append(error)
+        else:
+            break
+    return errors
+
+
+class WrittenPath(NamedTuple):
+    """A path of the mapping: its place, what it is called, and the values it is asked of."""
+
+    place: Place
+    expression: str
+    subject: str
+    rows: list[Any]
+
+    def complaints(self) -> Iterator[str]:
+        """What is said where no value has what the path names; an expression has several parts."""
+        is_plain = plain_steps(self.expression) is not None
+        which = self.expression if is_plain else "part of the expression"
+        # an expression may do without what only some records have
+        for steps in heads(self.expression):
+            missing = [_missing(steps, row) for row in self.rows]
+            if missing and all(missing):
+                yield f"no record of the backend has {missing[0]}: {which} leads to nothing"
+
+
+def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator[WrittenPath]:
+    """Each path of a resource, with the values that `raws`, its records, have for it."""
+    place: Place = ("resources", name)
+    if resource.where:
+        yield WrittenPath((*place, "where"), resource.where, f"{name}.where", raws)
+    parts: list[tuple[Place, str, ResourceMap | ListMap, list[Any]]] = [
+        (place, name, resource, raws)
+    ]
+    for inner, nested in resource.lists.items():
+        at, subject, items = (*place, "lists", inner), f"{name}.{inner}", nested.items or "@"
+        yield WrittenPath((*at, "items"), items, subject, raws)
+        parts.append((at, subject, nested, [row for raw in raws for row in _items(items, raw)]))
+    for at, owner, part, rows in parts:
+        key = {} if part.key is None else {(*at, "key"): part.key}
+        fields = {(*at, "fields", field): source for field, source in part.fields.items()}
+        for where, source in (key | fields).items():
+            subject = f"{owner}.{where[-1]}"
+            yield WrittenPath(where, source.text, subject, rows)
+            if source.plus is not None:
+                yield WrittenPath((*where, "plus"), source.plus, subject, rows)
+
+
+def _items(items: str, raw: Any) -> list[Any]:
+    rows = value_at(path(items), raw)
+    return rows if isinstance(rows, list) else []
+
+
+def _missing(steps: Steps, value: Any) -> str:
+    """The name that an object on the way lacks, with a near one; "" where nothing is amiss."""
+    for step in steps:
+        if isinstance(step, int):
+            if not isinstance(value, list) or not -len(value) <= step < len(value):
+                return ""
+        elif not isinstance(value, dict):
+            return "" if value is None else step
+        elif step not in value:
+            return f"{step}{did_you_mean(step, value)}"
+        value = value[step]
+    return ""
