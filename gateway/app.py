@@ -43,7 +43,7 @@ from gateway.state import (
 from gateway.store import Store
 from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
-from gateway.web.system import Probe, Readiness, watch_parts, watch_readiness
+from gateway.web.system import Probe, Readiness, watch_parts
 
 Built = TypeVar("Built", Gateway, Operations, Worker)
 Clock = Callable[[], datetime]
@@ -251,7 +251,8 @@ def _readiness(
             **more,
         }
     )
-    watch_readiness(kit.closing(readiness), kit.metrics)
+    kit.metrics.ask("gateway_ready", lambda: float(readiness.ready))
+    watch_parts(kit.closing(readiness), kit.metrics)
     return readiness
 
 

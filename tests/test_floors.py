@@ -107,7 +107,7 @@ ROOMS_OF = {
         "gateway.admin.panel",
         "gateway.edge.site",
         "gateway.policy.telling.sheets",
-        "gateway.web.pages",
+        "gateway.web.documents",
     ),
     "argon2": ("gateway.administrators.passwords",),
     "multidict": ("gateway.web", "gateway.admin"),

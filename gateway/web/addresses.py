@@ -75,16 +75,13 @@ class AddressBuckets:
         full_at = max(now, self._full_at.pop(network, now)) + 1 / RATE
         latest = now + BURST / RATE + LONGEST
         self._full_at[network] = min(full_at, latest)
-        self._forget(now)
-        return max(0.0, self._full_at[network] - now - BURST / RATE)
-
-    def _forget(self, now: float) -> None:
-        """Two that need not be remembered, or the oldest where there are too many."""
+        # two that need not be remembered are forgotten, or the oldest where there are too many
         for _ in range(2):
             oldest = next(iter(self._full_at))
             if self._full_at[oldest] > now and len(self._full_at) <= MOST:
-                return
+                break
             del self._full_at[oldest]
+        return max(0.0, self._full_at[network] - now - BURST / RATE)
 
 
 class Proxies:

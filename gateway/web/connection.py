@@ -79,16 +79,13 @@ class WriteBufferLimit:
             self._waiting = {waiting: waiting.unsent_bytes() for waiting in self._waiting}
             self.bytes = sum(self._waiting.values())
         while self.bytes > self._most:
-            greediest = self._greediest()
+            # of those with a key, or of those without, who together hold more
+            known = {reader for reader in self._waiting if reader.is_known}
+            is_known = 2 * sum(self._waiting[reader] for reader in known) > self.bytes
+            among = (reader for reader in self._waiting if (reader in known) == is_known)
+            greediest = max(among, key=self._waiting.__getitem__)
             self._forget(greediest)
             self._cut_off(greediest)
-
-    def _greediest(self) -> "Connection":
-        """Who holds the most: of those with a key, or of those without, who together hold more."""
-        known = {reader for reader in self._waiting if reader.is_known}
-        is_known = 2 * sum(self._waiting[reader] for reader in known) > self.bytes
-        among = (reader for reader in self._waiting if (reader in known) == is_known)
-        return max(among, key=self._waiting.__getitem__)
 
     def _cut_off(self, reader: "Connection") -> None:
         self._on_refusal(READER)
@@ -201,9 +198,8 @@ class Connection(BoundedReader):
         if self._line is None:
             raise ConnectionResetError("the caller is gone")
 
-    async def _drain_helper(self) -> None:
-        """What aiohttp waits for when it writes by itself."""
-        await self.sent()
+    # what aiohttp waits for when it writes by itself
+    _drain_helper = sent
 
     def idle_since(self) -> float | None:
         """The loop's time since which no request is whole, or no answer taken; else None.

@@ -2,22 +2,32 @@
 
 It needs no key and is no operation: it does not count against a limit. The files that the guide
 loads are the same for everybody.
+
+For people there are a guide with a console, and the reference; templates beside this module make
+both from the OpenAPI document. What the guide says stands in its own HTML, so it can be read
+without scripts; its console is Swagger UI, started by the page's own script. The reference asks for
+nothing else, so it reads the same from a file.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from adapters.base import Adapter
 from gateway.assets import FOR_GOOD, StaticFile
+from gateway.contract import answers, errors, openapi, operations
+from gateway.contract.access import LEVEL_SUMMARIES
 from gateway.contract.fields import Resource
-from gateway.contract.openapi import View, document
-from gateway.contract.operations import BASE_PATH
 from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow, KeyBounds
 from gateway.keys.key import Key
@@ -25,7 +35,6 @@ from gateway.keys.ring import KeyRing
 from gateway.pipeline.pipeline import servable
 from gateway.pipeline.steps import authenticate
 from gateway.policy.policy import Policy
-from gateway.web import pages
 
 _FOLDER = Path(__file__).parent / "static"
 _SWAGGER_UI = _FOLDER / "vendor/swagger-ui-dist"
@@ -43,8 +52,8 @@ FILES: Mapping[str, tuple[StaticFile, str]] = {
 # What another version's page asks for must not be kept as that version's.
 ASK_AGAIN = "public, no-cache"
 
-OPENAPI = f"{BASE_PATH}/openapi.json"
-DOCS = f"{BASE_PATH}/docs"
+OPENAPI = f"{operations.BASE_PATH}/openapi.json"
+DOCS = f"{operations.BASE_PATH}/docs"
 REFERENCE = f"{DOCS}/reference"
 # What a file of the page counts as; nothing of the clinic's is in one.
 ASSET = "docs_asset"
@@ -57,6 +66,23 @@ NAMES: Mapping[str, str] = {
     **dict.fromkeys(_ASSETS, ASSET),
 }
 _KEPT = 64
+_TEMPLATES = Path(__file__).with_name("templates")
+_STYLE_HASH = b64encode(sha256((_TEMPLATES / "reference.css").read_bytes()).digest()).decode()
+# What a browser may load: for the guide from this gateway alone, for the reference nothing.
+GUIDE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+}
+REFERENCE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none';"
+        " form-action 'none'; frame-ancestors 'none'"
+    )
+}
+Data = Mapping[str, Any]
 
 
 class Content(NamedTuple):
@@ -119,10 +145,10 @@ class Documents:
     def _make(
         self, path: str, key: Key | None, policy: Policy, assets: Mapping[str, str]
     ) -> Content:
-        def seen(resource: Resource) -> View | None:
+        def seen(resource: Resource) -> openapi.View | None:
             return None if key is None else policy.view(resource, key.level_for(resource.name))
 
-        data = document(
+        data = openapi.document(
             public_url=self.public_url,
             servable=lambda operation, param: servable(operation, param, self.adapter),
             window=self.window,
@@ -133,5 +159,84 @@ class Documents:
         if path == OPENAPI:
             return Content(orjson.dumps(data), JSON)
         if path == DOCS:
-            return Content(pages.guide(data, assets).encode(), _HTML, pages.GUIDE_HEADERS)
-        return Content(pages.reference(data).encode(), _HTML, pages.REFERENCE_HEADERS)
+            return Content(guide(data, assets).encode(), _HTML, GUIDE_HEADERS)
+        return Content(reference(data).encode(), _HTML, REFERENCE_HEADERS)
+
+
+def guide(document: Data, asset: Mapping[str, str]) -> str:
+    """The guide for an OpenAPI document; `asset` has the addresses of the files it loads."""
+    return _templates.get_template("guide.html").render(
+        document=document,
+        calls=_calls(document),
+        asset=asset,
+        about=answers,
+        levels=LEVEL_SUMMARIES,
+        headers=answers.HEADERS,
+        examples=answers.EXAMPLES,
+        summaries=errors.STATUS_SUMMARIES,
+        bounds=list(_bounds_of_calls()),
+    )
+
+
+def reference(document: Data) -> str:
+    """Every operation and field of an OpenAPI document."""
+    return _templates.get_template("reference.html").render(
+        document=document, calls=_calls(document)
+    )
+
+
+def _calls(document: Data) -> list[tuple[str, str, Data]]:
+    """The method, the path and the description of each operation."""
+    return [
+        (method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def _bounds_of_calls() -> Iterable[tuple[str, str]]:
+    yield "Calls", "so many an hour as the clinic gave the key; the hour begins with its first call"
+    yield (
+        "Records a page",
+        f"{operations.PAGE_DEFAULT}, with `limit` up to {operations.PAGE_LARGEST}; `Link` leads on",
+    )
+    yield "A request's body", errors.BodyTooLarge.message.partition(": ")[2]
+    yield "Problems named in a 400", f"{errors.MOST_NAMED}; one more entry counts the rest"
+    for field in operations.CREATE_APPOINTMENT_BODY:
+        if field.longest:
+            yield f"`{field.name}` of a booking", f"at most {field.longest} characters"
+    params = (param for operation in operations.OPERATIONS for param in operation.query)
+    search = next(param for param in params if param.name == "search")
+    yield "`search`", f"{search.shortest} to {search.longest} characters"
+
+
+def inline(text: str) -> Markup:
+    """A line in which ticks stand for code."""
+    code = Markup("<code>{}</code>")
+    parts = re.split(r"`([^`]+)`", text)
+    return Markup().join(code.format(part) if at % 2 else part for at, part in enumerate(parts))
+
+
+def prose(text: str) -> Markup:
+    """Paragraphs and lists with a dash, the two forms that the document's texts take."""
+    blocks = []
+    for block in text.strip().split("\n\n"):
+        if block.startswith("- "):
+            items = (
+                Markup("<li>{}</li>\n").format(inline(line[2:])) for line in block.splitlines()
+            )
+            blocks.append(Markup("<ul>\n{}</ul>\n").format(Markup().join(items)))
+        else:
+            blocks.append(Markup("<p>{}</p>\n").format(inline(block)))
+    return Markup().join(blocks)
+
+
+_templates = Environment(
+    loader=FileSystemLoader(_TEMPLATES),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_templates.filters |= {"inline": inline, "prose": prose}

@@ -11,14 +11,8 @@ from gateway.audit import entries
 from gateway.audit.buffer import Unwritten
 from gateway.audit.entries import Entry
 from gateway.audit.journal import Journal
-from gateway.contract.errors import (
-    BookingUnknown,
-    BookingUnknownWithoutKey,
-    GatewayError,
-    KeyInvalid,
-    KeyMissing,
-    LimitExceeded,
-)
+from gateway.contract import errors
+from gateway.contract.errors import GatewayError, KeyInvalid, KeyMissing
 from gateway.events import Events
 from gateway.observe.access_log import Access
 from gateway.observe.metrics import OTHER, Metrics
@@ -110,7 +104,11 @@ class Observers:
         except Unwritten as error:
             if call.mark_untold is not None:
                 await call.mark_untold()
-            kind = BookingUnknown if call.upload.idempotency_keys() else BookingUnknownWithoutKey
+            kind = (
+                errors.BookingUnknown
+                if call.upload.idempotency_keys()
+                else errors.BookingUnknownWithoutKey
+            )
             raise kind from error
         self.journal.recorder.soon()
 
@@ -124,7 +122,7 @@ class Observers:
             else:  # it was good until its booking's body had come
                 name = type(error).__name__
                 self.metrics.add("gateway_authentication_failures_total", 1, name)
-        elif isinstance(error, LimitExceeded):
+        elif isinstance(error, errors.LimitExceeded):
             self.metrics.add("gateway_limit_denials_total")
         elif error.status >= 500 and not isinstance(error.__cause__, LeftAlone | None):
             self.events.report(
@@ -163,6 +161,6 @@ def entry_of(call: Call, operation: str, now: datetime, error: GatewayError | No
 
 def outcome(error: GatewayError) -> str:
     """How a call that was not answered ended, for the audit."""
-    if isinstance(error, BookingUnknown):
+    if isinstance(error, errors.BookingUnknown):
         return entries.UNKNOWN
     return entries.REFUSED if error.status < 500 else entries.FAILED

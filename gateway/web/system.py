@@ -7,16 +7,9 @@ from typing import Any
 
 import orjson
 from aiohttp import web
-from multidict import MultiMapping
 
 from gateway.background import ended
-from gateway.contract.errors import (
-    GatewayError,
-    InvalidField,
-    InvalidRequest,
-    MethodNotAllowed,
-    NotFound,
-)
+from gateway.contract import errors
 from gateway.events import Events
 from gateway.observe.metrics import CONTENT_TYPE, Metrics
 from gateway.purposes import NEEDED_FOR, NotReady, Purpose
@@ -134,14 +127,8 @@ class Readiness:
         await ended(*(part.question for part in self._parts))
 
 
-def watch_readiness(readiness: Readiness, metrics: Metrics) -> None:
-    """Tell it among the figures, as it was when it was asked last."""
-    metrics.ask("gateway_ready", lambda: float(readiness.ready))
-    watch_parts(readiness, metrics)
-
-
 def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
-    """Tell of the parts alone, where they are not a whole gateway's."""
+    """Tell of each part among the figures."""
 
     def parts() -> Mapping[tuple[str, ...], float]:
         return {(name,): float(part["ready"]) for name, part in readiness.parts.items()}
@@ -164,7 +151,7 @@ def system_server(
                 text = "Not served under this host name: list it in operations_hosts"
                 return _response(421, orjson.dumps({"message": text}))
             return await _answer(request, readiness, figures)
-        except GatewayError as error:
+        except errors.GatewayError as error:
             return _refusal(error)
 
     def refuse(error: BaseException | None, status: int) -> web.Response:
@@ -181,30 +168,29 @@ def system_server(
 async def _answer(request: web.BaseRequest, readiness: Readiness, figures: Figures) -> web.Response:
     path, paths = request.path, ["/healthz", "/readyz", "/metrics"]
     if path not in paths:
-        return _refusal(NotFound(), paths=paths)
+        return _refusal(errors.NotFound(), paths=paths)
     if request.method not in {"GET", "HEAD"}:
-        raise MethodNotAllowed("GET, HEAD")
+        raise errors.MethodNotAllowed("GET, HEAD")
     if path == "/healthz":
         return _response(200, b'{"alive":true}')
     if path == "/metrics":
         await readiness.report()
         return _response(200, await figures(), CONTENT_TYPE)
-    report = await readiness.report(_purpose(request.query))
+    # what it is to be ready for; None for all
+    purpose = None
+    if request.query:
+        given = [*request.query.items()]
+        if len(given) != 1 or given[0] not in {("for", known.value) for known in Purpose}:
+            known = " or for=".join(purpose.value for purpose in Purpose)
+            raise errors.InvalidRequest(
+                errors.InvalidField("query", f"must be for={known}, or none")
+            )
+        purpose = Purpose(given[0][1])
+    report = await readiness.report(purpose)
     return _response(200 if report["ready"] else 503, orjson.dumps(report))
 
 
-def _purpose(query: MultiMapping[str]) -> Purpose | None:
-    """What it is to be ready for; None for all. InvalidRequest."""
-    if not query:
-        return None
-    given = [*query.items()]
-    if len(given) != 1 or given[0] not in {("for", purpose.value) for purpose in Purpose}:
-        known = " or for=".join(purpose.value for purpose in Purpose)
-        raise InvalidRequest(InvalidField("query", f"must be for={known}, or none"))
-    return Purpose(given[0][1])
-
-
-def _refusal(error: GatewayError, **more: Any) -> web.Response:
+def _refusal(error: errors.GatewayError, **more: Any) -> web.Response:
     response = _response(error.status, orjson.dumps(error.members() | more))
     response.headers.update(error.headers())
     return response

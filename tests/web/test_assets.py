@@ -12,8 +12,7 @@ import pytest_asyncio
 from gateway import assets
 from gateway.assets import StaticFile, accepts_gzip
 from gateway.web import documents
-from gateway.web.documents import ASK_AGAIN, FILES, FOR_GOOD
-from gateway.web.pages import GUIDE_HEADERS
+from gateway.web.documents import ASK_AGAIN, FILES, FOR_GOOD, GUIDE_HEADERS
 from tests.conftest import RunningGateway
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

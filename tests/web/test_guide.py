@@ -9,8 +9,7 @@ from gateway.contract.answers import EXAMPLES, REMEDIES
 from gateway.contract.errors import STATUS_SUMMARIES, GatewayError
 from gateway.contract.openapi import document
 from gateway.contract.operations import OPERATIONS, PAGE_LARGEST
-from gateway.web.documents import FILES
-from gateway.web.pages import GUIDE_HEADERS, guide, reference
+from gateway.web.documents import FILES, GUIDE_HEADERS, guide, reference
 from tests.web.pages import Reader
 
 WHOLE = document(public_url="https://gateway.clinic.example")

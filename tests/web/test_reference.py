@@ -6,7 +6,7 @@ import re
 
 from gateway.contract.openapi import document
 from gateway.contract.operations import OPERATIONS
-from gateway.web.pages import REFERENCE_HEADERS, reference
+from gateway.web.documents import REFERENCE_HEADERS, reference
 from tests.web.pages import Reader
 
 WHOLE = document(public_url="https://gateway.clinic.example")

@@ -5,7 +5,7 @@ import pytest
 from gateway.contract.errors import MethodNotAllowed, NotFound
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.pipeline.call import Target
-from gateway.web.requests import Routes
+from gateway.web.front import Routes
 
 BASE = "/api/v1"
 ROUTES = Routes(OPERATIONS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.pipeline import shedder
-from gateway.web.requests import RequestIds
+from gateway.web.front import RequestIds
 from tests.conftest import Begin
 from tests.web.wire import Heard
 from tests.wire.messages import ALL, CLOSE, NUMBER, SECRET, Sent, get
