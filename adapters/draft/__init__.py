@@ -6,13 +6,13 @@ The door of the room; nothing is ever written to the database.
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.base import Shapes
+from adapters.base import Shapes, inside
 from adapters.draft.database import read_database
 from adapters.draft.diary import guess_diary
-from adapters.draft.document import RowsGuess, text_of
+from adapters.draft.document import text_of
 from adapters.draft.records import SPECIAL
-from adapters.draft.resource import ResourceGuess
-from adapters.draft.tables import Catalog
+from adapters.draft.resource import fill
+from adapters.draft.tables import Catalog, Rows
 
 __all__ = ["DraftedMapping", "draft_mapping"]
 
@@ -31,23 +31,19 @@ async def draft_mapping(url: str, shapes: Shapes, zone: str, said: str) -> Draft
     `zone` is that of the clinic's clock, and `said` its comment. BackendUnavailable where the
     database cannot be had; ValueError, in a sentence, for what is no address of one.
     """
-    catalog = Catalog(await read_database(url))
-    found: dict[str, RowsGuess | None] = {}
-    guesses: dict[str, Any] = {}
-    for resource in shapes:
-        if resource in catalog.chosen:
-            rows = ResourceGuess(catalog, resource, shapes).guessed(SPECIAL.get(resource))
-            known = {*rows.fields, "id"}
-            missing = [path for path in shapes[resource] if path not in known and "[]." not in path]
-            found[resource] = rows
-            guesses[resource] = _as_data(rows) | {"missing": missing}
-        elif resource != "slots":
-            found[resource] = guesses[resource] = None
-    rest = guess_diary(catalog, found.get("appointments"))
-    return DraftedMapping(text_of(found, rest, shapes, zone, said), guesses)
+    catalog = Catalog(await read_database(url), shapes)
+    guesses: dict[str, Any] = dict.fromkeys(name for name in shapes if name != "slots")
+    for resource, rows in catalog.chosen.items():
+        fill(rows, SPECIAL.get(resource))
+        own = inside(rows.shapes)
+        missing = [name for name in own if name != "id" and name not in rows.fields]
+        guesses[resource] = _as_data(rows) | {"missing": missing}
+    return DraftedMapping(
+        text_of(catalog.chosen, guess_diary(catalog), shapes, zone, said), guesses
+    )
 
 
-def _as_data(rows: RowsGuess) -> dict[str, Any]:
+def _as_data(rows: Rows) -> dict[str, Any]:
     """What was guessed of rows; no value of the database is in it."""
     fields = {
         name: {
@@ -58,6 +54,6 @@ def _as_data(rows: RowsGuess) -> dict[str, Any]:
         }
         for name, guess in rows.fields.items()
     }
+    found = {"table": rows.source.table.name, "score": round(rows.score, 2), "fields": fields}
     lists = {name: _as_data(inner) for name, inner in rows.lists.items()}
-    found = {"table": rows.table, "score": round(rows.score, 2), "fields": fields}
     return {**found, "lists": lists} if lists else found

@@ -5,8 +5,9 @@ from typing import Any
 
 from adapters.draft.columns import TIMES, time_parameters
 from adapters.draft.database import Table
-from adapters.draft.document import Guess, Members, RowsGuess
-from adapters.draft.tables import Catalog, TableSource, literal
+from adapters.draft.document import Members
+from adapters.draft.resource import key_of
+from adapters.draft.tables import Catalog, Guess, Rows, TableSource, literal
 from adapters.draft.vocabulary import PHRASES, TABLES, likeness, phrases, tokens
 
 # What a booking has for the fields of an appointment, and the length of its reference.
@@ -17,8 +18,8 @@ NUMBERS = phrases("num, number, numero, nummer, nr, no")
 _NEW = "the code of a new appointment"
 
 
-def guess_diary(catalog: Catalog, rows: RowsGuess | None) -> tuple[Members, Members]:
-    """The hours and what blocks, and what a booking writes; `rows` are the appointments'."""
+def guess_diary(catalog: Catalog) -> tuple[Members, Members]:
+    """The hours and what blocks, and what a booking writes."""
     diary = Members({"step": (15, "TODO: minutes from one possible start to the next")})
     diary["duration"] = 30, "TODO: minutes of a booking without a type"
     hours = [hours for source in catalog.others if (hours := _hours(source))]
@@ -29,14 +30,15 @@ def guess_diary(catalog: Catalog, rows: RowsGuess | None) -> tuple[Members, Memb
         times = ["09:00-12:00", "14:00-18:00"]
         hours = [Members({"days": (["mon-fri"], ""), "times": (times, "")})]
     diary["hours"] = hours, ""
+    rows = catalog.chosen.get("appointments")
     if rows is None:
         diary.remark("TODO: name what blocks a veterinarian: appointments, absences.")
         missing = Members()
         missing.remark("TODO: booking is missing: which rows does an appointment need?")
         return Members(diary=(diary, "")), missing
     absences = [absence for source in catalog.sources if (absence := _absence(source))]
-    diary["busy"] = [_appointments(catalog, rows), *absences], ""
-    return Members(diary=(diary, "")), Members(booking=(_booking(catalog, rows), ""))
+    diary["busy"] = [_appointments(rows), *absences], ""
+    return Members(diary=(diary, "")), Members(booking=(_booking(rows), ""))
 
 
 def _hours(source: TableSource) -> Members | None:
@@ -81,7 +83,7 @@ def _absence(source: TableSource) -> Members | None:
     return found
 
 
-def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
+def _appointments(rows: Rows) -> Members:
     """What blocks: appointments that are neither cancelled nor missed."""
     found = Members({"from": (rows.from_, "")})
     conditions = [*rows.where]
@@ -89,10 +91,10 @@ def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
     if status is not None and isinstance(status.sql, str):
         codes = status.parameters.get("codes", {}).items()
         free = [code for code, value in codes if value in ("CANCELLED", "NO_SHOW")]
-        conditions += [_not_in(catalog, status, free)] if free else []
+        conditions += [_not_in(rows, status, free)] if free else []
     if conditions:
         found["where"] = " AND ".join(conditions), "TODO: which ones do not block?"
-    found["key"] = rows.key.value, "the appointment's own"
+    found["key"] = key_of(rows.source).value, "the appointment's own"
     for name, field in (("vet", "vetId"), ("start", "scheduledAt"), ("end", "endTime")):
         guess = rows.fields.get(field)
         if guess is not None:
@@ -100,30 +102,30 @@ def _appointments(catalog: Catalog, rows: RowsGuess) -> Members:
             found[name] = guess.value, "" if sorts else "TODO: make YYYY-MM-DD of it, which sorts"
     if "end" not in found or "plus" in rows.fields["endTime"].parameters:
         found.pop("end", None)
-        source = catalog.chosen["appointments"].source
+        source = rows.source
         minutes = source.best("minutes", ("number", "clock"), least=0.7)
         found |= {"minutes": (source.column(minutes), "")} if minutes else {}
     found.setdefault("start", ("NULL", "TODO: when does it start?"))
     return found
 
 
-def _not_in(catalog: Catalog, status: Guess, free: list[str]) -> str:
-    source = catalog.named(status.table)
+def _not_in(rows: Rows, status: Guess, free: list[str]) -> str:
+    source = rows.source.catalog.named(status.table)
     kind = source.table.columns[status.name].kind if source is not None else "text"
     codes = [literal(code, kind) for code in free]
     other = "''" if codes[0].startswith("'") else "-1"
     return f"COALESCE({status.sql}, {other}) NOT IN ({', '.join(codes)})"
 
 
-def _booking(catalog: Catalog, rows: RowsGuess) -> Members:
+def _booking(rows: Rows) -> Members:
     """The steps of a booking, and where its reference stands."""
-    source = catalog.chosen["appointments"].source
+    source = rows.source
     table, key = source.table, source.table.key
     booking, values = Members(appointment=("appointment", "")), Members()
     for field in DRAFTED:
         if field in rows.fields:
             values |= _drafted(table.name, field, rows.fields[field])
-    values |= _status(catalog, rows)
+    values |= _status(rows)
     numbered = (each for each in table.columns if each not in (*values, *key))
     number = next((each for each in numbered if _is_number(source, each)), None)
     counter = next(_counters(source), None) if number is not None else None
@@ -180,12 +182,12 @@ def _drafted(table: str, field: str, guess: Guess) -> dict[str, tuple[Any, str]]
     return {guess.name: ({"draft": field, **given}, "")}
 
 
-def _status(catalog: Catalog, rows: RowsGuess) -> dict[str, tuple[Any, str]]:
+def _status(rows: Rows) -> dict[str, tuple[Any, str]]:
     """The code of a new appointment, or the key of the label that it has."""
     status = rows.fields.get("status")
-    if status is None or not (status.own or status.table == rows.table):
+    if status is None or not (status.own or status.table == rows.source.table.name):
         return {}
-    source, codes = catalog.named(status.table), status.parameters.get("codes", {})
+    source, codes = rows.source.catalog.named(status.table), status.parameters.get("codes", {})
     planned = [code for code, value in codes.items() if value == "SCHEDULED" and code]
     if status.own and source is not None:
         table = source.table

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any
 
-from adapters.base import FieldShape, Shapes
+from adapters.base import FieldShape, Shapes, inside, lists_in
+from adapters.draft.resource import key_of
+from adapters.draft.tables import Guess, Rows
 
 SURE, LIKELY = 0.85, 0.6
 WIDE = 88
@@ -37,111 +38,57 @@ class Members(dict[str, tuple[Any, str] | None]):
         self[f"# {text}"] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """A value of a row: the SQL (several columns of one value as a tuple) and its converter.
-
-    `column` is the column that decides it, as TABLE.COLUMN; `own` that of the record's own row,
-    where another table explains what it holds.
-    """
-
-    sql: str | tuple[str, ...]
-    score: float
-    why: str
-    column: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    others: tuple[str, ...] = ()
-    own: str = ""
-
-    @property
-    def table(self) -> str:
-        """The name of the table in `column`."""
-        return self.column.partition(".")[0]
-
-    @property
-    def name(self) -> str:
-        """The name of the column, without its table's."""
-        return self.column.partition(".")[2]
-
-    @property
-    def value(self) -> Any:
-        """The SQL and the converter, as a mapping has them."""
-        sql = list(self.sql) if isinstance(self.sql, tuple) else self.sql
-        return {"source": sql, **self.parameters} if self.parameters else sql
-
-
-@dataclass(slots=True, kw_only=True)
-class RowsGuess:
-    """Where records come from; `where` holds conditions, and `seen` what they part it by."""
-
-    table: str
-    score: float
-    from_: str
-    where: list[str] = field(default_factory=list)
-    seen: str = ""
-    key: Guess
-    parent: Guess | None = None
-    others: tuple[str, ...] = ()
-    fields: dict[str, Guess] = field(default_factory=dict)
-    lists: dict[str, "RowsGuess"] = field(default_factory=dict)
-
-
 def text_of(
-    resources: Mapping[str, RowsGuess | None],
-    rest: Iterable[Members],
-    shapes: Shapes,
-    zone: str,
-    said: str,
+    resources: Mapping[str, Rows], rest: Iterable[Members], shapes: Shapes, zone: str, said: str
 ) -> str:
-    """The text of the file; a resource that no table was found for is None.
-
-    `said` is what is to be known of the zone.
-    """
-    parts = [_lines(_resource(each, rows, shapes[each]), "  ") for each, rows in resources.items()]
+    """The text of the file; `said` is what is to be known of the zone."""
+    parts = [
+        _lines(_resource(name, resources.get(name), own), "  ")
+        for name, own in shapes.items()
+        if name != "slots"
+    ]
     parts += [_lines(each, "") for each in rest]
     return HEAD.format(zone=zone, said=said) + "\n\n".join(map("\n".join, parts)) + "\n"
 
 
-def _resource(resource: str, rows: RowsGuess | None, shapes: Mapping[str, FieldShape]) -> Members:
-    lists: dict[str, list[str]] = {"": []}
-    for path in shapes:
-        name, _, inner = path.rpartition("[].")
-        lists.setdefault(name, []).extend([inner] * (inner != "id"))
-    own = lists.pop("")
+def _resource(resource: str, rows: Rows | None, shapes: Mapping[str, FieldShape]) -> Members:
     if rows is None:  # in comments: the check of the file will miss it
         missing, said = Members(), "Every resource is needed: name its table."
         missing.remark(f"{TODO}: no table was found for {resource}. {said}")
-        fields = (f"    {name}: ???" for name in own)
+        fields = (f"    {name}: ???" for name in inside(shapes) if name != "id")
         for line in (f"{resource}:", "  from: ???", "  key: ???", "  fields:", *fields):
             missing.remark(line)
         return missing
-    given = _rows(rows, own)
-    found = {name: _rows(rows.lists[name], lists[name]) for name in lists if name in rows.lists}
-    if found:
-        given["lists"] = Members({name: (inner, "") for name, inner in found.items()}), ""
-    for name in lists:
-        if name not in found:
+    given, lists = _rows(rows), Members()
+    for name in lists_in(shapes):
+        if name in rows.lists:
+            lists[name] = _rows(rows.lists[name]), ""
+    if lists:
+        given["lists"] = lists, ""
+    for name in lists_in(shapes):
+        if name not in lists:
             given.remark(f"{TODO}: no table was found for lists: {name}")
     return Members({resource: (given, "")})
 
 
-def _rows(rows: RowsGuess, names: list[str]) -> Members:
+def _rows(rows: Rows) -> Members:
     given, fields = Members({"from": (rows.from_, _comment(rows))}), Members()
     if rows.where:
-        said = f"likely: {rows.seen}" if rows.seen else "likely"
+        kind = rows.source.profiles[rows.kind] if rows.kind else None
+        said = f"likely: {rows.kind} has {', '.join(kind.codes)}" if kind else "likely"
         given["where"] = " AND ".join(rows.where), said
     if rows.parent is not None:
         given["parent"] = rows.parent.sql, _comment(rows.parent)
-    given |= {"key": _noted("key", rows.key), "fields": (fields, "")}
-    for name in names:
+    given |= {"key": _noted("key", key_of(rows.source)), "fields": (fields, "")}
+    for name in inside(rows.shapes):
         if name in rows.fields:
             fields[name] = _noted(name, rows.fields[name])
-        else:
+        elif name != "id":
             fields.remark(f"{name}: ???")
     return given
 
 
-def _comment(guess: Guess | RowsGuess) -> str:
+def _comment(guess: Guess | Rows) -> str:
     """How sure it is, why, and what else it could be."""
     said = "sure" if guess.score >= SURE else "likely" if guess.score >= LIKELY else "guess"
     if isinstance(guess, Guess) and said != "sure":

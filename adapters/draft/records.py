@@ -3,31 +3,31 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from adapters.base import inside
 from adapters.draft.columns import TIMES
-from adapters.draft.document import Guess, RowsGuess
-from adapters.draft.resource import ResourceGuess, columns_of, rows_of
-from adapters.draft.tables import TableSource, names_key
+from adapters.draft.resource import child, columns_of
+from adapters.draft.tables import Guess, Rows, TableSource, names_key
 from adapters.draft.vocabulary import PARTIES, PHRASES, likeness, tokens
 
 
-def _clients(of: ResourceGuess) -> None:
-    last = of.fields.get("lastName")
+def _clients(rows: Rows) -> None:
+    last = rows.fields.get("lastName")
     if last is not None:
-        of.fields["lastName"] = _last_name(of, last)
-    address = of.fields.get("address")
+        rows.fields["lastName"] = _last_name(rows, last)
+    address = rows.fields.get("address")
     if address is None or ":" in address.column:
         return
-    used = {guess.name for name, guess in of.fields.items() if name != "address"}
-    used |= {column for column in of.table.columns if names_key(column)[1]}
-    used |= {*of.table.key, of.chosen.kind or ""}
+    used = {guess.name for name, guess in rows.fields.items() if name != "address"}
+    used |= {column for column in rows.source.table.columns if names_key(column)[1]}
+    used |= {*rows.source.table.key, rows.kind or ""}
     parts = dict.fromkeys(
         column
         for part in ("street", "postcode", "town")
-        for column in of.table.columns
-        if of.source.alike(column, PHRASES[part]) >= 0.8 and column not in used
+        for column in rows.source.table.columns
+        if rows.source.alike(column, PHRASES[part]) >= 0.8 and column not in used
     )
     if len(parts) > 1:
-        of.fields["address"] = _joined(address, map(of.source.column, parts), ", ")
+        rows.fields["address"] = _joined(address, map(rows.source.column, parts), ", ")
 
 
 def _joined(guess: Guess, sql: Iterable[str], by: str = " ") -> Guess:
@@ -35,22 +35,22 @@ def _joined(guess: Guess, sql: Iterable[str], by: str = " ") -> Guess:
     return replace(guess, sql=tuple(sql), parameters={"as": "joined text", "separator": by})
 
 
-def _last_name(of: ResourceGuess, last: Guess) -> Guess:
+def _last_name(rows: Rows, last: Guess) -> Guess:
     """One column such as `Last,First`; companies; a prefix such as `van der` in its own column."""
-    seen = of.table.columns[last.name].seen if ":" not in last.column else ()
+    seen = rows.source.table.columns[last.name].seen if ":" not in last.column else ()
     values = [str(each) for each in seen if each]
-    if "firstName" not in of.fields and sum("," in v for v in values) > 0.6 * len(values):
+    if "firstName" not in rows.fields and sum("," in v for v in values) > 0.6 * len(values):
         given = {"as": "part of text", "separator": ","}
         why = "the part behind the comma"
         first = replace(last, parameters={**given, "part": 2}, score=0.7, why=why)
-        of.fields["firstName"] = first
+        rows.fields["firstName"] = first
         last = replace(last, parameters={**given, "part": 1})
-    company = of.source.best("company", ("text",), least=0.7)
+    company = rows.source.best("company", ("text",), least=0.7)
     if company not in (None, last.name) and not last.parameters:
-        last = replace(last, sql=_or_company(str(last.sql), of.source.column(str(company))))
-    prefix = of.source.best("name_prefix", ("text",), least=0.8)
+        last = replace(last, sql=_or_company(str(last.sql), rows.source.column(str(company))))
+    prefix = rows.source.best("name_prefix", ("text",), least=0.8)
     if prefix is not None and not last.parameters:
-        last = _joined(last, (of.source.column(prefix), str(last.sql)))
+        last = _joined(last, (rows.source.column(prefix), str(last.sql)))
     return last
 
 
@@ -58,26 +58,26 @@ def _or_company(name: str, company: str) -> str:
     return f"COALESCE(NULLIF(TRIM({name}), ''), {company})"
 
 
-def _vets(of: ResourceGuess) -> None:
+def _vets(rows: Rows) -> None:
     wanted = {"title": 0.8, "first_name": 0.7, "name_prefix": 0.8, "last_name": 0.7}
-    parts = {part: of.source.best(part, ("text",), least=least) for part, least in wanted.items()}
+    parts = {part: rows.source.best(part, ("text",), least=least) for part, least in wanted.items()}
     first, last = parts["first_name"], parts["last_name"]
     if first is not None and last is not None and first != last:
-        name = of.source.guess(last, 0.85, "first and last name")
+        name = rows.source.guess(last, 0.85, "first and last name")
         names = dict.fromkeys(part for part in parts.values() if part)
-        of.fields["name"] = _joined(name, map(of.source.column, names))
+        rows.fields["name"] = _joined(name, map(rows.source.column, names))
 
 
-def _patients(of: ResourceGuess) -> None:
-    source, status = of.source, of.fields.get("status")
-    if "clientId" not in of.fields and (found := _owner(source, of.key)):
-        of.fields["clientId"] = found
+def _patients(rows: Rows) -> None:
+    source, status = rows.source, rows.fields.get("status")
+    if "clientId" not in rows.fields and (found := _owner(source, rows.key)):
+        rows.fields["clientId"] = found
     died = source.best("death", ("moment", "day", "flag"), least=0.7)
     codes = dict(status.parameters.get("codes", {})) if status else {"A": "ACTIVE"}
     if died is None or "DECEASED" in codes.values():
         return
     alive = f"ELSE {status.sql}" if status else "ELSE 'A'"
-    is_own = status is not None and not status.own and status.table == of.table.name
+    is_own = status is not None and not status.own and status.table == rows.source.table.name
     if status and is_own and source.profiles[status.name].kind == "flag":
         alive = f"WHEN {status.sql} = {source.flag(status.name)} THEN 'A' ELSE 'I'"
         codes = {"A": "ACTIVE", "I": "INACTIVE"}
@@ -87,7 +87,7 @@ def _patients(of: ResourceGuess) -> None:
         is_dead = source.unset(died, is_set=True)
     sql, given = f"CASE WHEN {is_dead} THEN 'D' {alive} END", {"codes": {**codes, "D": "DECEASED"}}
     guess = source.guess(died, 0.7, f"with {died}", given, sql)
-    of.fields["status"] = replace(guess, column=status.column) if status else guess
+    rows.fields["status"] = replace(guess, column=status.column) if status else guess
 
 
 def _owner(source: TableSource, patient: str) -> Guess | None:
@@ -125,38 +125,38 @@ def _in_force(link: TableSource) -> Iterator[str]:
     yield from link.existing()
 
 
-def _appointments(of: ResourceGuess) -> None:
-    patient = of.fields.get("patientId")
-    if "clientId" not in of.fields and patient is not None and isinstance(patient.sql, str):
-        found = _owner_of(of, patient.sql)
-        of.fields |= {"clientId": found} if found is not None else {}
-    _start_and_end(of)
-    status = of.fields.get("status")
-    if status is not None and "displayStatus" not in of.fields:
+def _appointments(rows: Rows) -> None:
+    patient = rows.fields.get("patientId")
+    if "clientId" not in rows.fields and patient is not None and isinstance(patient.sql, str):
+        found = _owner_of(rows, patient.sql)
+        rows.fields |= {"clientId": found} if found is not None else {}
+    _start_and_end(rows)
+    status = rows.fields.get("status")
+    if status is not None and "displayStatus" not in rows.fields:
         codes = {} if status.own else status.parameters.get("codes", {})
         said = {c: v and v.replace("_", " ").capitalize() for c, v in codes.items()}
         why = "the status in English; write it as your clients read it"
         score, why = (0.7, "the status's label") if status.own else (0.55, why)
         given = {"codes": said} if said else {}
-        of.fields["displayStatus"] = replace(status, why=why, score=score, parameters=given)
+        rows.fields["displayStatus"] = replace(status, why=why, score=score, parameters=given)
 
 
-def _owner_of(of: ResourceGuess, patient: str) -> Guess | None:
+def _owner_of(rows: Rows, patient: str) -> Guess | None:
     """The owner of the animal: of its own row, or of who owns it."""
-    animals = of.catalog.chosen.get("patients")
+    animals = rows.source.catalog.chosen.get("patients")
     if animals is None:
         return None
-    source = animals.source.beside(of.source.alias)
+    source = animals.source.beside(rows.source.alias)
     found = source.reference("clients")
     if found is None:
-        return _owner(of.source, patient)
-    sql = source.select(str(found.sql), f"{source.column(animals.key[0])} = {patient}")
+        return _owner(rows.source, patient)
+    sql = source.select(str(found.sql), f"{source.column(animals.keys[0])} = {patient}")
     return replace(found, sql=sql, score=found.score - 0.1, why="the owner of the animal")
 
 
-def _start_and_end(of: ResourceGuess) -> None:
+def _start_and_end(rows: Rows) -> None:
     """A day and a time of day make one time; a start and minutes make an end."""
-    start, source = of.fields.get("scheduledAt"), of.source
+    start, source = rows.fields.get("scheduledAt"), rows.source
     if start is None or not source.profiles[start.name].has_time:
         day = source.best("day", ("day", "moment"), least=0.5)
         clock = source.best("time_of_day", ("clock",), least=0.5)
@@ -167,103 +167,99 @@ def _start_and_end(of: ResourceGuess) -> None:
                 given["pattern"] = f"{pattern} {'%H:%M:%S' if has_seconds else '%H:%M'}"
             sql = source.column(day), source.column(clock)
             start = source.guess(day, 0.75, "a day and a time of day", given, sql)
-            of.fields["scheduledAt"] = start
+            rows.fields["scheduledAt"] = start
     minutes = source.best("minutes", ("number", "clock"), least=0.7)
-    if "endTime" not in of.fields and minutes is not None and start is not None:
+    if "endTime" not in rows.fields and minutes is not None and start is not None:
         plus = {**start.parameters, "plus": source.column(minutes)}
         end = source.guess(minutes, 0.7, "the start and the minutes", plus, start.sql)
-        of.fields["endTime"] = replace(end, others=start.others)
+        rows.fields["endTime"] = replace(end, others=start.others)
 
 
-def _invoices(of: ResourceGuess) -> None:
-    _list(of, "lines")
-    payments = _list(of, "payments")
-    total, paid = of.fields.get("total"), of.fields.get("amountPaid")
-    if paid is None and payments is not None and "amount" in payments.fields:
-        amount, link = payments.fields["amount"], payments.parent.sql if payments.parent else ""
-        what = f"SUM({of.number(amount)})"
-        sql = " ".join(("SELECT", what, "FROM", payments.from_, "WHERE", f"{link} = {of.key}"))
+def _invoices(rows: Rows) -> None:
+    number = rows.source.catalog.number
+    _list(rows, "lines")
+    payments = _list(rows, "payments")
+    total, paid = rows.fields.get("total"), rows.fields.get("amountPaid")
+    if paid is None and payments and payments.parent and "amount" in payments.fields:
+        amount, is_its = payments.fields["amount"], f"{payments.parent.sql} = {rows.key}"
+        sql = payments.source.select(f"SUM({number(amount)})", is_its)
         paid = Guess(sql, 0.75, f"the sum of {amount.column}", amount.column)
-        of.fields["amountPaid"] = paid
-    if total is not None and paid is not None and "balance" not in of.fields:
-        sql = f"{of.number(total)} - COALESCE({of.number(paid)}, 0)"
+        rows.fields["amountPaid"] = paid
+    if total is not None and paid is not None and "balance" not in rows.fields:
+        sql = f"{number(total)} - COALESCE({number(paid)}, 0)"
         why = "total less what was paid"
-        of.fields["balance"] = Guess(sql, 0.7, why, "total-paid", total.parameters)
+        rows.fields["balance"] = Guess(sql, 0.7, why, "total-paid", total.parameters)
 
 
-def _list(of: ResourceGuess, name: str) -> RowsGuess | None:
+def _list(rows: Rows, name: str) -> Rows | None:
     """The table whose rows belong to a record, by its name and what it refers to."""
-    found = of.child(name)
+    found = child(rows, name)
     if found is None:
         return None
-    source, column, score = found
-    key, start = source.table.key, f"{name}[]."
-    shapes = {
-        path[len(start) :]: each for path, each in of.shapes.items() if path.startswith(start)
-    }
-    taken = {column, *(key if len(key) == 1 else ())}
-    rows = of.rows.lists[name] = rows_of(source, score)
-    rows.parent = source.guess(column, score, "by its name")
-    rows.fields = columns_of(source, f"invoices.{name}", shapes, taken)
+    source, parent = found
+    place, shapes = f"{rows.place}.{name}", inside(rows.shapes, f"{name}[].")
+    fields = columns_of(source, place, shapes, {parent.name, *source.single_key})
     patient = source.reference("patients") if "patientId" in shapes else None
-    rows.fields |= {"patientId": patient} if patient is not None else {}
-    return rows
+    fields |= {"patientId": patient} if patient is not None else {}
+    rows.lists[name] = Rows(place, shapes, source, parent.score, parent=parent, fields=fields)
+    return rows.lists[name]
 
 
-def _stock(of: ResourceGuess) -> None:
+def _stock(rows: Rows) -> None:
+    number = rows.source.catalog.number
     for words in ("batches", "moves"):
-        if found := of.child(words):
-            _batches(of, *found[:2])
-    if "supplier" not in of.fields:
-        _supplier(of)
-    quantity, least = of.fields.get("quantity"), of.fields.get("reorderThreshold")
-    if quantity is None or least is None or "isLow" in of.fields:
+        if found := child(rows, words):
+            _batches(rows, *found)
+    if "supplier" not in rows.fields:
+        _supplier(rows)
+    quantity, least = rows.fields.get("quantity"), rows.fields.get("reorderThreshold")
+    if quantity is None or least is None or "isLow" in rows.fields:
         return
-    low = f"CASE WHEN {of.number(quantity)} <= {of.number(least)} THEN 1 ELSE 0 END"
+    low = f"CASE WHEN {number(quantity)} <= {number(least)} THEN 1 ELSE 0 END"
     score = min(quantity.score, least.score)
-    of.fields["isLow"] = Guess(low, score, "quantity <= threshold", "quantity<=least")
+    rows.fields["isLow"] = Guess(low, score, "quantity <= threshold", "quantity<=least")
 
 
-def _batches(of: ResourceGuess, source: TableSource, column: str) -> None:
+def _batches(rows: Rows, source: TableSource, link: Guess) -> None:
     """The quantity, the next date and the number, out of the rows of what is in stock."""
-    found = columns_of(source, "stock", of.shapes, [column, *source.table.key])
-    is_its = f"{source.column(column)} = {of.key}"
-    by, later = source.column(column), [is_its]
+    found = columns_of(source, "stock", rows.shapes, [link.name, *source.table.key])
+    is_its, by = f"{link.sql} = {rows.key}", str(link.sql)
+    later = [is_its]
     if expires := found.get("expiresAt"):
         by = str(expires.sql)
         later.append(source.unset(expires.name, is_set=True))
     for field in ("quantity", "expiresAt", "batchNumber"):
         guess = found.get(field)
-        if guess is None or field in of.fields:
+        if guess is None or field in rows.fields:
             continue
         sql = source.select(str(guess.sql), *later, first_by=by)
         if field == "quantity":
-            sql = source.select(f"COALESCE(SUM({of.number(guess)}), 0)", is_its)
+            sql = source.select(f"COALESCE(SUM({source.catalog.number(guess)}), 0)", is_its)
         score, why = min(guess.score, 0.8), f"from {source.table.name}"
-        of.fields[field] = replace(guess, sql=sql, score=score, why=why)
+        rows.fields[field] = replace(guess, sql=sql, score=score, why=why)
 
 
-def _supplier(of: ResourceGuess) -> None:
+def _supplier(rows: Rows) -> None:
     """The name of the supplier, where the row only has its key."""
-    party = of.catalog.chosen.get("clients")
+    party = rows.source.catalog.chosen.get("clients")
     if party is None or party.kind is None:
         return
-    source = party.source.beside(of.source.alias)
+    source = party.source.beside(rows.source.alias)
     names = [
         source.column(name)
         for part in ("company", "last_name")
         if (name := source.best(part, ("text",), least=0.7))
     ]
-    for column in of.table.columns:
+    for column in rows.source.table.columns:
         words, is_key = names_key(column)
         if names and is_key and likeness(words, PHRASES["suppliers"]) >= 0.7:
             name = _or_company(*names) if len(set(names)) == 2 else names[0]
-            is_its = f"{source.column(party.key[0])} = {of.source.column(column)}"
+            is_its = f"{source.column(party.keys[0])} = {rows.source.column(column)}"
             sql = source.select(name, is_its)
-            of.fields["supplier"] = of.source.guess(column, 0.7, "by its name", sql=sql)
+            rows.fields["supplier"] = rows.source.guess(column, 0.7, "by its name", sql=sql)
 
 
-SPECIAL: Mapping[str, Callable[[ResourceGuess], None]] = {
+SPECIAL: Mapping[str, Callable[[Rows], None]] = {
     "appointments": _appointments,
     "clients": _clients,
     "invoices": _invoices,

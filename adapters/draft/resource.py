@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from statistics import fmean
 
-from adapters.base import FieldShape, Shapes
+from adapters.base import FieldShape, inside
 from adapters.draft.columns import fit, is_only_a_day, parameters
-from adapters.draft.document import Guess, RowsGuess
-from adapters.draft.tables import Catalog, TableSource, literal, names_key, party_of
+from adapters.draft.tables import Guess, Rows, TableSource, literal, names_key, party_of
 from adapters.draft.vocabulary import FIELDS, PHRASES, likeness, tokens
 
 LEAST = 0.5
@@ -18,137 +17,115 @@ MOST_LABELS = 2_000
 MOST = 0.7
 
 
-class ResourceGuess:
-    """One resource's rows, filled step by step: the columns first, then what is elsewhere.
+def fill(rows: Rows, special: Callable[[Rows], None] | None) -> None:
+    """Guess the fields: the columns first, then what is elsewhere.
 
-    `key` is the column by which other tables refer to a row.
+    `special` is what is known of this resource alone.
     """
+    source, shapes = rows.source, inside(rows.shapes)
+    rows.fields |= references(source, shapes)
+    rows.fields |= dict(_labels(rows, shapes))
+    taken = {guess.name for guess in rows.fields.values()} | {rows.kind or "", *source.single_key}
+    rows.fields = {**columns_of(source, rows.place, shapes, taken), **rows.fields}
+    _key_as_text(rows)
+    for field, guess in attributes(rows, shapes):
+        if field not in rows.fields or rows.fields[field].score < guess.score - 0.1:
+            rows.fields[field] = guess
+    if special is not None:
+        special(rows)
+    _never_changed(rows)
+    if rows.kind is not None:
+        rows.where.append(source.is_one_of(rows.kind, rows.codes))
+    rows.where += source.existing({guess.name for guess in rows.fields.values()})
+    rows.fields = {name: rows.fields[name] for name in shapes if name in rows.fields}
 
-    def __init__(self, catalog: Catalog, resource: str, shapes: Shapes) -> None:
-        self.catalog, self.resource, self.shapes = catalog, resource, shapes[resource]
-        self.chosen = catalog.chosen[resource]
-        self.source = self.chosen.source
-        self.table, self.key = self.source.table, self.source.column(self.chosen.key[0])
-        self._aliases = [self.source.alias]
-        self.rows = rows_of(self.source, self.chosen.score)
-        self.rows.others = self.chosen.others
-        self.fields: dict[str, Guess] = {}
 
-    def guessed(self, special: Callable[["ResourceGuess"], None] | None) -> RowsGuess:
-        """The rows; `special` is what is known of this resource alone."""
-        own = {name: shape for name, shape in self.shapes.items() if "[]." not in name}
-        self.fields |= references(self.source, own)
-        for field in LABELLED:
-            if field in own and (label := self._label(field)):
-                self.fields[field] = label
-        taken = {guess.name for guess in self.fields.values()} | {self.chosen.kind or ""}
-        taken |= set(self.table.key) if len(self.table.key) == 1 else set()
-        self.fields = {**columns_of(self.source, self.resource, own, taken), **self.fields}
-        self._key_as_text()
-        for field, guess in attributes(self.source, self.resource, own):
-            if field not in self.fields or self.fields[field].score < guess.score - 0.1:
-                self.fields[field] = guess
-        if special is not None:
-            special(self)
-        self._never_changed()
-        if (kind := self.chosen.kind) is not None:
-            self.rows.seen = f"{kind} has {', '.join(self.source.profiles[kind].codes)}"
-            self.rows.where.append(self.source.is_one_of(kind, self.chosen.codes))
-        self.rows.where += self.source.existing({guess.name for guess in self.fields.values()})
-        self.rows.fields = {name: self.fields[name] for name in self.shapes if name in self.fields}
-        return self.rows
+def _key_as_text(rows: Rows) -> None:
+    """A key that people read: an article's number."""
+    for name in rows.source.single_key:
+        if rows.source.table.columns[name].kind == "text":
+            wanted = FIELDS[rows.place]
+            for field in {"reference", "number"} & wanted.keys() - rows.fields.keys():
+                if rows.source.alike(name, wanted[field]) >= 0.6:
+                    rows.fields[field] = rows.source.guess(name, 0.7, "the key")
 
-    def _key_as_text(self) -> None:
-        """A key that people read: an article's number."""
-        key = self.table.key
-        if len(key) != 1 or self.table.columns[key[0]].kind != "text":
+
+def _labels(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[str, Guess]]:
+    """The fields with labels in a table of their own, for which the rows get a join."""
+    source, table = rows.source, rows.source.table
+    aliases = [source.alias]
+    for field in filter(shapes.__contains__, LABELLED):
+        for column in table.columns:
+            alike = likeness(names_key(column)[0], FIELDS[rows.place][field])
+            found = next(_explaining(source, column), None) if alike >= 0.6 else None
+            if found is None or table.key == (column,) or found[0] not in source.catalog.others:
+                continue
+            labels, (key, label) = found[0].beside(*aliases), found[1:]
+            aliases.append(labels.alias)
+            rows.joins += f" LEFT JOIN {labels} ON {labels.column(key)} = {source.column(column)}"
+            why = f"{table.name}.{column} is explained in {labels.table.name}"
+            given = parameters(labels.profiles[label], shapes[field], f"{rows.place}.{field}")
+            yield field, replace(labels.guess(label, 0.6 + 0.3 * alike, why, given), own=column)
+            break
+
+
+def _explaining(source: TableSource, column: str) -> Iterator[tuple[TableSource, str, str]]:
+    """The tables that may explain a column's codes, each with its key and its label."""
+    for other, key in _with_keys(source, column):
+        label = other.best("label", ("text",), least=0.5)
+        if label is not None and label != key:
+            yield other, key, label
+
+
+def _with_keys(source: TableSource, column: str) -> Iterator[tuple[TableSource, str]]:
+    for foreign in source.table.foreign_keys:
+        explains = source.catalog.named(foreign["referred_table"])
+        if foreign["constrained_columns"] == [column] and explains is not None:
+            yield explains, foreign["referred_columns"][0]
             return
-        for field in {"reference", "number"} & {*FIELDS[self.resource]} - {*self.fields}:
-            if self.source.alike(key[0], FIELDS[self.resource][field]) >= 0.6:
-                self.fields[field] = self.source.guess(key[0], 0.7, "the key")
-
-    def _label(self, field: str) -> Guess | None:
-        """A label in a table of its own, for which the rows get a join."""
-        for column in self.table.columns:
-            alike = likeness(names_key(column)[0], FIELDS[self.resource][field])
-            if alike < 0.6 or self.table.key == (column,):
-                continue
-            found = next(self._labels(column), None)
-            if found is None or found[0] not in self.catalog.others:
-                continue
-            labels, (key, label) = found[0].beside(*self._aliases), found[1:]
-            self._aliases.append(labels.alias)
-            on = f"{labels.column(key)} = {self.source.column(column)}"
-            self.rows.from_ += f" LEFT JOIN {labels} ON {on}"
-            why = f"{self.table.name}.{column} is explained in {labels.table.name}"
-            place = f"{self.resource}.{field}"
-            given = parameters(labels.profiles[label], self.shapes[field], place)
-            return replace(labels.guess(label, 0.6 + 0.3 * alike, why, given), own=column)
-        return None
-
-    def _labels(self, column: str) -> Iterator[tuple[TableSource, str, str]]:
-        """The tables that may explain a column's codes, each with its key and its label."""
-        for source, key in self._explaining(column):
-            label = source.best("label", ("text",), least=0.5)
-            if label is not None and label != key:
-                yield source, key, label
-
-    def _explaining(self, column: str) -> Iterator[tuple[TableSource, str]]:
-        for foreign in self.table.foreign_keys:
-            explains = self.catalog.named(foreign["referred_table"])
-            if foreign["constrained_columns"] == [column] and explains is not None:
-                yield explains, foreign["referred_columns"][0]
-                return
-        words, is_key = names_key(column)
-        kind = self.table.columns[column].kind
-        for source in self.catalog.sources:
-            table = source.table
-            if len(table.key) != 1 or source is self.source or not 0 < table.rows <= MOST_LABELS:
-                continue
-            name = table.key[0]
-            is_named = is_key and likeness(words, [source.called]) >= 0.8
+    words, is_key = names_key(column)
+    kind = source.table.columns[column].kind
+    for other in source.catalog.sources:
+        table = other.table
+        if other is source or not 0 < table.rows <= MOST_LABELS:
+            continue
+        for name in other.single_key:
+            is_named = is_key and likeness(words, [other.called]) >= 0.8
             is_meant = is_named or name.lower() == column.lower() != "id"
             if table.columns[name].kind == kind and is_meant:
-                yield source, name
-
-    def _never_changed(self) -> None:
-        """A record without a change is as old as its creation: else `updatedSince` misses it."""
-        changed, made = self.fields.get("updatedAt"), self.fields.get("createdAt")
-        if changed is None or made is None or changed.table != self.table.name:
-            return
-        profile = self.source.profiles[changed.name]
-        given = str(changed.sql)
-        for zero in profile.zeros if profile.is_text else ():
-            given = f"NULLIF({given}, {literal(zero)})"
-        if changed.parameters == made.parameters and (profile.blank or profile.zeros):
-            self.fields["updatedAt"] = replace(changed, sql=f"COALESCE({given}, {made.sql})")
-
-    def child(self, phrase: str) -> tuple[TableSource, str, float] | None:
-        """The table whose rows belong to a record, the column that refers to it, and a score."""
-        found = [
-            (0.5 * alike + 0.5 * link.score, link.name, source)
-            for source in self.catalog.others
-            if (alike := likeness(source.called, PHRASES[phrase])) >= 0.5
-            and (link := source.reference(self.resource))
-        ]
-        if not found:
-            return None
-        score, column, best = max(found, key=lambda each: each[:2])
-        return best.beside(self.source.alias), column, score
-
-    def number(self, guess: Guess) -> str:
-        """The number in a column, or in a row of its own; in a text such as '1 234,50' too."""
-        sql = f"({guess.sql})" if str(guess.sql).startswith("SELECT") else str(guess.sql)
-        source, (column, _, attribute) = self.catalog.named(guess.table), guess.name.partition(":")
-        is_raw = attribute or not sql.startswith("(")
-        if source is None or not is_raw or not source.profiles[column].is_text:
-            return sql
-        pointed = f"REPLACE(REPLACE({sql}, ' ', ''), ',', '.')"
-        return f"CAST(NULLIF({pointed}, '') AS DECIMAL(12, 2))"
+                yield other, name
 
 
-def rows_of(source: TableSource, score: float) -> RowsGuess:
-    """A table's rows, and their key: several columns as a list, a UUID as it is, others hashed."""
+def _never_changed(rows: Rows) -> None:
+    """A record without a change is as old as its creation: else `updatedSince` misses it."""
+    changed, made = rows.fields.get("updatedAt"), rows.fields.get("createdAt")
+    if changed is None or made is None or changed.table != rows.source.table.name:
+        return
+    profile = rows.source.profiles[changed.name]
+    given = str(changed.sql)
+    for zero in profile.zeros if profile.is_text else ():
+        given = f"NULLIF({given}, {literal(zero)})"
+    if changed.parameters == made.parameters and (profile.blank or profile.zeros):
+        rows.fields["updatedAt"] = replace(changed, sql=f"COALESCE({given}, {made.sql})")
+
+
+def child(rows: Rows, phrase: str) -> tuple[TableSource, Guess] | None:
+    """The table whose rows belong to a record, and the column that refers to it."""
+    found = [
+        (0.5 * alike + 0.5 * link.score, link.name, source)
+        for source in rows.source.catalog.others
+        if (alike := likeness(source.called, PHRASES[phrase])) >= 0.5
+        and (link := source.reference(rows.place))
+    ]
+    if not found:
+        return None
+    score, column, best = max(found, key=lambda each: each[:2])
+    source = best.beside(rows.source.alias)
+    return source, source.guess(column, score, "by its name")
+
+
+def key_of(source: TableSource) -> Guess:
+    """A row's key: several columns as a list, a UUID as it is, others hashed."""
     table = source.table
     names = table.key or next(iter(table.unique), ()) or (next(iter(table.columns)),)
     profile, column = source.profiles[names[0]], table.columns[names[0]]
@@ -160,8 +137,7 @@ def rows_of(source: TableSource, score: float) -> RowsGuess:
         given = {"as": "hashed id"}
     why = "primary key" if table.key else "no primary key was found; it must be unique"
     sql = tuple(map(source.column, names)) if len(names) > 1 else ()
-    key = source.guess(names[0], 0.95 if table.key else 0.45, why, given, sql)
-    return RowsGuess(table=table.name, score=score, from_=str(source), key=key)
+    return source.guess(names[0], 0.95 if table.key else 0.45, why, given, sql)
 
 
 def columns_of(
@@ -220,11 +196,10 @@ def references(source: TableSource, shapes: Mapping[str, FieldShape]) -> dict[st
     return dict(best.values())
 
 
-def attributes(
-    own: TableSource, resource: str, shapes: Mapping[str, FieldShape]
-) -> Iterator[tuple[str, Guess]]:
+def attributes(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[str, Guess]]:
     """The fields of a resource's rows that are kept as one row each: extra fields, phones."""
-    for table in own.catalog.others if len(own.table.key) == 1 else ():
+    own, resource = rows.source, rows.place
+    for table in own.catalog.others if own.single_key else ():
         source = table.beside(own.alias)
         value = source.best("value", ("text", "number", "phone", "email"))
         mark, marked = _mark(source, own, resource)
@@ -239,7 +214,7 @@ def attributes(
         if value is None or code is None or entity is None:
             continue
         where = [f"{source.column(mark)} = {literal(marked)}"] if mark else []
-        where.append(f"{source.column(entity)} = {own.column(own.table.key[0])}")
+        where.append(f"{source.column(entity)} = {rows.key}")
         for field, names, score in _fields_in(source, resource, code, value):
             # the preferred one first, then the newest
             preferred = source.best("preferred", ("flag",))

@@ -1,12 +1,12 @@
 """Which table holds which resource, and which column of a table refers to another's rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from adapters.base import FieldShape, Shapes
 from adapters.draft.columns import TIMES, Profile, profile_of
 from adapters.draft.database import Database, Table
-from adapters.draft.document import Guess
 from adapters.draft.vocabulary import (
     ASIDE,
     FIELDS,
@@ -28,6 +28,39 @@ ENOUGH = 0.42
 EXACT = 0.95
 
 
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A value of a row: the SQL (several columns of one value as a tuple) and its converter.
+
+    `column` is the column that decides it, as TABLE.COLUMN; `own` that of the record's own row,
+    where another table explains what it holds.
+    """
+
+    sql: str | tuple[str, ...]
+    score: float
+    why: str
+    column: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    own: str = ""
+
+    @property
+    def table(self) -> str:
+        """The name of the table in `column`."""
+        return self.column.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the column, without its table's."""
+        return self.column.partition(".")[2]
+
+    @property
+    def value(self) -> Any:
+        """The SQL and the converter, as a mapping has them."""
+        sql = list(self.sql) if isinstance(self.sql, tuple) else self.sql
+        return {"source": sql, **self.parameters} if self.parameters else sql
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSource:
     """A table under a short name, in the words of its engine, and what its columns are like.
@@ -45,6 +78,11 @@ class TableSource:
     def __str__(self) -> str:
         schema = f"{self.quoted(self.table.schema)}." if self.table.schema else ""
         return f"{schema}{self.quoted(self.table.name)} {self.alias}"
+
+    @property
+    def single_key(self) -> tuple[str, ...]:
+        """The column of the table's key; none where it has several, or no key."""
+        return self.table.key if len(self.table.key) == 1 else ()
 
     def column(self, name: str) -> str:
         return f"{self.alias}.{self.quoted(name)}"
@@ -166,19 +204,42 @@ def literal(value: object, kind: str = "text") -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The table of a resource; in a table of all parties `kind` is the column that parts them."""
+@dataclass(slots=True)
+class Rows:
+    """The table of a resource, or of a list in its records, and what is guessed of its rows.
 
+    `place` is where the vocabulary has the fields: a resource, or `resource.list`. In a table of
+    all parties `kind` is the column that parts them, and `codes` are those of this resource. Of a
+    list `parent` holds the key of the record. `where` holds conditions.
+    """
+
+    place: str
+    shapes: Mapping[str, FieldShape]
     source: TableSource
     score: float
     others: tuple[str, ...] = ()
     kind: str | None = None
     codes: tuple[str, ...] = ()
+    joins: str = ""
+    where: list[str] = field(default_factory=list)
+    parent: Guess | None = None
+    fields: dict[str, Guess] = field(default_factory=dict)
+    lists: dict[str, "Rows"] = field(default_factory=dict)
 
     @property
-    def key(self) -> tuple[str, ...]:
+    def keys(self) -> tuple[str, ...]:
+        """The columns by which other tables refer to a row."""
         return self.source.table.key or (next(iter(self.source.table.columns)),)
+
+    @property
+    def key(self) -> str:
+        """The first of them, or the only one, as SQL."""
+        return self.source.column(self.keys[0])
+
+    @property
+    def from_(self) -> str:
+        """The table, and those that explain its codes."""
+        return f"{self.source}{self.joins}"
 
 
 class Catalog:
@@ -188,7 +249,7 @@ class Catalog:
     tables that are no resource's own.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, shapes: Shapes) -> None:
         self.database = database
         names = without_prefix([table.name for table in database.tables])
         self.sources: list[TableSource] = []
@@ -197,15 +258,25 @@ class Catalog:
             profiles = {name: profile_of(column) for name, column in table.columns.items()}
             source = TableSource(self, table, names[table.name], words, profiles)
             self.sources.append(source.beside())
-        self.chosen = _choose(self.sources)
-        own = {chosen.source.table.name for chosen in self.chosen.values()}
+        self.chosen = _choose(self.sources, shapes)
+        own = {rows.source.table.name for rows in self.chosen.values()}
         self.others = [source for source in self.sources if source.table.name not in own]
 
     def named(self, name: str) -> TableSource | None:
         return next((source for source in self.sources if source.table.name == name), None)
 
+    def number(self, guess: Guess) -> str:
+        """The number in a column, or in a row of its own; in a text such as '1 234,50' too."""
+        sql = f"({guess.sql})" if str(guess.sql).startswith("SELECT") else str(guess.sql)
+        source, (column, _, attribute) = self.named(guess.table), guess.name.partition(":")
+        is_raw = attribute or not sql.startswith("(")
+        if source is None or not is_raw or not source.profiles[column].is_text:
+            return sql
+        pointed = f"REPLACE(REPLACE({sql}, ' ', ''), ',', '.')"
+        return f"CAST(NULLIF({pointed}, '') AS DECIMAL(12, 2))"
 
-def _choose(sources: list[TableSource]) -> dict[str, Chosen]:
+
+def _choose(sources: list[TableSource], shapes: Shapes) -> dict[str, Rows]:
     scored = [
         (score, resource, source.table.name, source)
         for source in sources
@@ -213,7 +284,7 @@ def _choose(sources: list[TableSource]) -> dict[str, Chosen]:
         if (score := _score(source, resource)) >= ENOUGH
     ]
     scored.sort(key=lambda each: each[:3], reverse=True)
-    chosen: dict[str, Chosen] = {}
+    chosen: dict[str, Rows] = {}
     taken: dict[str, str | None] = {}
     for score, resource, name, source in scored:
         kind, codes = _part(source, resource)
@@ -221,7 +292,8 @@ def _choose(sources: list[TableSource]) -> dict[str, Chosen]:
             continue
         others = [other for _, owner, other, _ in scored if owner == resource and other != name]
         taken[name] = kind
-        chosen[resource] = Chosen(source, score, tuple(others[:3]), kind, codes)
+        rows = Rows(resource, shapes[resource], source, score, tuple(others[:3]), kind, codes)
+        chosen[resource] = rows
     return chosen
 
 
@@ -281,9 +353,7 @@ def names_key(column: str) -> tuple[Tokens, bool]:
     return rest, len(rest) < len(words)
 
 
-def _reference(
-    source: TableSource, column: str, resource: str, target: Chosen
-) -> tuple[float, str]:
+def _reference(source: TableSource, column: str, resource: str, target: Rows) -> tuple[float, str]:
     """How likely a column refers to the resource's table, and why."""
     rest, is_key = names_key(column)
     own = () if target.kind else (target.source.called,)
@@ -295,9 +365,9 @@ def _reference(
         sure = (0.9 if target.kind else 0.95) + 0.05 * name
         is_its = target.source.table.name in {key["referred_table"] for key in keys}
         return sure if is_its else 0.0, "foreign key"
-    there, key = target.source.table.columns, target.key[0]
+    there, key = target.source.table.columns, target.keys[0]
     kinds = {source.table.columns[column].kind, there[key].kind}
-    if len(target.key) != 1 or (len(kinds) > 1 and kinds != {"integer", "number"}):
+    if len(target.keys) != 1 or (len(kinds) > 1 and kinds != {"integer", "number"}):
         return 0.0, ""
     if rest and column.lower() == key.lower():
         is_its = resource == "clients" or not target.kind
