@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from adapters.documents.problems import DocumentErrors
 from gateway.assembly import answering as probes
 from gateway.assembly import kit as parts
 from gateway.assembly.answering import open_answering
@@ -171,8 +172,7 @@ def _bound(kit: Kit) -> Sockets:
     settings = kit.settings
     check_configured(settings)
     reserve_files(settings.connections)
-    sockets = bind_all(settings)
-    kit.closers.callback(sockets.close)
+    sockets = bind_all(settings, kit.closers)
     kit.closers.enter_context(sole_use(make_folder(settings.state)))
     return sockets
 
@@ -195,9 +195,9 @@ async def _operations(kit: Kit, shared: Shared) -> Operations:
     await workers.start()
     behind = partial(probes.policy_behind, lambda: keeper.status, workers, kit.now)
     kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
-    own_probes = {
+    own_probes: dict[str, Probe] = {
         "store": partial(probes.probe_store, store),
-        "workers": partial(probes.probe_workers, workers),
+        "workers": workers.probe,
     }
     readiness = _readiness(kit, practice, keeper, own_probes, behind)
     watch_process(kit.metrics)
@@ -275,8 +275,8 @@ async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> W
     presence = Presence(Versions(own), kit.now, f"worker {number}")
     taker = kit.closing(Taker(shared.handed, kit.report, presence, kit.events))
     await taker.begin()
-    if is_first:
-        parts.check_rows(practice, taker.policy())
+    if is_first and (problems := practice.examiner.narrows(taker.policy())):
+        raise DocumentErrors(problems)
     answering = await open_answering(
         kit,
         practice,

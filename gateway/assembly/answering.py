@@ -13,9 +13,7 @@ from gateway.assembly.kit import Kit, PracticeSystem, open_ledger, open_logs, op
 from gateway.assembly.listeners import CUT_OFF, certificate_of, public_options
 from gateway.audit.buffer import Buffer
 from gateway.audit.journal import Journal
-from gateway.backend import (
-    BackendProbe,
-)
+from gateway.backend import BackendProbe
 from gateway.booking.ledger import Ledger
 from gateway.booking.takeover import Owners
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, KeyRing
@@ -103,8 +101,8 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     )
     owner = partial(owner_of, keys=ring)
     observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, owner)
-    documents = partial(
-        Documents,
+    documents = Documents(
+        public_url=kit.settings.public_url_at(listening.getsockname()[1]),
         keys=ring,
         policy=policy,
         adapter=practice.adapter,
@@ -112,7 +110,7 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
         now=kit.now,
     )
     probes = {
-        "store": partial(probe_ledger, store, ledger),
+        "store": partial(probe_store, store, ledger),
         "keys": partial(probe_keys, ring),
         "audit": partial(probe_audit, journal),
         "limiter": partial(probe_limiter, place_of(secret_text(kit.settings.limiter)), limiter),
@@ -132,18 +130,17 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
 def _public_listener(
     kit: Kit,
     pipeline: Pipeline,
-    documents: Callable[..., Documents],
+    documents: Documents,
     observers: Observers,
     listening: socket,
 ) -> PublicListener:
     watch_process(kit.metrics)
     settings, certificate = kit.settings, certificate_of(kit)
     proxies = Proxies(settings.proxies, settings.proxy_hops)
-    public_url = settings.public_url_at(listening.getsockname()[1])
-    replies = Replies(public_url, {} if certificate is None else STRICT)
+    replies = Replies(documents.public_url, {} if certificate is None else STRICT)
     front = Front(
         pipeline=pipeline,
-        documents=documents(public_url=public_url),
+        documents=documents,
         replies=replies,
         observers=observers,
         traces=open_spans(kit),
@@ -168,12 +165,8 @@ def _public_listener(
 def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
     """How many calls may be under way, and how late the event loop is, by which that changes."""
     settings, lag = kit.settings, Lag(kit.metrics)
-    shedder = LoadShedder(
-        settings.in_flight,
-        settings.in_flight_per_key,
-        settings.in_flight_bytes,
-        kit.events,
-    )
+    bounds = settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes
+    shedder = LoadShedder(*bounds, kit.events)
     kit.closing(lag).start()
     lag.on_lag(shedder.on_lag)
     kit.metrics.ask("gateway_places_per_key", lambda: shedder.places.now)
@@ -221,21 +214,10 @@ async def probe_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Answ
     return {"breaker": breaker(), **({"warnings": warnings} if warnings else {})}
 
 
-async def probe_store(store: Store) -> Answer:
-    """The store answers."""
-    await store.ping()
-    return {}
-
-
-async def probe_ledger(store: Store, ledger: Ledger) -> Answer:
+async def probe_store(store: Store, ledger: Ledger | None = None) -> Answer:
     """The store answers; how many outcomes of bookings wait for it."""
     await store.ping()
-    return {"unwritten": ledger.waiting} if ledger.waiting else {}
-
-
-async def probe_workers(workers: Workers) -> Answer:
-    """At least one worker can do its work."""
-    return workers.readiness(await workers.ask())
+    return {"unwritten": ledger.waiting} if ledger is not None and ledger.waiting else {}
 
 
 async def probe_keys(ring: KeyRing) -> Answer:

@@ -1,8 +1,8 @@
 """What the parts of a process are opened with, and the parts that every process has."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -11,17 +11,10 @@ from typing import Protocol, TypeVar
 
 from adapters.base import Adapter, AdapterError, Trouble
 from adapters.documents.problems import DocumentErrors, Problem
+from gateway import backend
 from gateway.administrators.log import DeedLog
 from gateway.audit.journal import Journal, open_audit
 from gateway.audit.upkeep import Upkeep
-from gateway.backend import (
-    BackendProbe,
-    BackendTroubles,
-    booking_window,
-    check_serves,
-    open_backend,
-    unserved_rows,
-)
 from gateway.booking.ledger import Ledger
 from gateway.booking.reconcile import LedgerStatus, Reconciler, Watch
 from gateway.booking.takeover import RUN, Owners
@@ -68,7 +61,7 @@ class Kit:
         operations = [*(operation.id for operation in OPERATIONS), *NAMES.values()]
         self.metrics = Metrics(operations, process)
         self.events = EventLog(metrics=self.metrics)
-        self.backend = BackendTroubles(self.metrics, self.events)
+        self.backend = backend.BackendTroubles(self.metrics, self.events)
 
     def report(self, trouble: Trouble) -> None:
         """A value or row of the practice system that could not be used; from any thread."""
@@ -181,7 +174,7 @@ class PracticeSystem:
 
     adapter: Adapter
     window: BookingWindow
-    probe: BackendProbe
+    probe: backend.BackendProbe
     secret: bytes
     examiner: Examiner
     examined: Examined | None
@@ -203,21 +196,29 @@ async def open_practice(
     except DocumentErrors as error:
         problems += error.problems
     try:
-        adapter, secret = await open_backend(kit.settings, store, kit.report, kit.backend)
+        adapter, secret = await backend.open_backend(kit.settings, store, kit.report, kit.backend)
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
-    window = booking_window(kit.settings)
+    window = backend.booking_window(kit.settings)
     adapter = FreeTimes(adapter, store, window)
-    probe = BackendProbe(kit.closing(adapter), warn=partial(kit.events.report, "mapping_doubtful"))
-    problems += await _lacking(kit.closing(probe)) if looks or found is not None else ()
-    examiner = replace(examiner, narrows=partial(unserved_rows, adapter))
+    probe = backend.BackendProbe(
+        kit.closing(adapter), warn=partial(kit.events.report, "mapping_doubtful")
+    )
+    kit.closing(probe)
+    if looks or found is not None:
+        with suppress(AdapterError):  # what cannot be asked may come back
+            try:
+                await probe(None)
+            except DocumentErrors as error:
+                problems += error.problems
+    examiner = replace(examiner, narrows=partial(backend.unserved_rows, adapter))
     examined: Examined | None = None
     if policy is not None:
         problems += examiner.narrows(policy)
         examined = Examined(policy, await asyncio.to_thread(examiner.failing, policy))
     if problems:
         raise DocumentErrors([*problems, *(examined.failing if examined else ())])
-    check_serves(adapter, kit.settings)
+    backend.check_serves(adapter, kit.settings)
     return PracticeSystem(
         adapter=adapter,
         window=window,
@@ -226,24 +227,6 @@ async def open_practice(
         examiner=examiner,
         examined=examined,
     )
-
-
-def check_rows(practice: PracticeSystem, policy: Policy) -> None:
-    """DocumentErrors where the practice system cannot leave out what the policy's conditions do."""
-    problems = practice.examiner.narrows(policy)
-    if problems:
-        raise DocumentErrors(problems)
-
-
-async def _lacking(probe: BackendProbe) -> Sequence[Problem]:
-    """What the practice system lacks; nothing where it cannot be asked, as it may come back."""
-    try:
-        await probe(None)
-    except DocumentErrors as error:
-        return error.problems
-    except AdapterError:
-        pass
-    return ()
 
 
 async def open_keeper(
@@ -282,13 +265,13 @@ async def open_keeper(
 def _show_policy(metrics: Metrics, keeper: Keeper) -> None:
     """The figures of what runs, and of what lies in its file."""
 
-    def info() -> Mapping[tuple[str, ...], float]:
-        return {(keeper.policy().short_hash, keeper.status.file_hash[:12]): 1.0}
-
     def loaded() -> float:
         return keeper.status.loaded_at.timestamp()
 
-    metrics.ask_all("gateway_policy_info", info)
+    metrics.ask_all(
+        "gateway_policy_info",
+        lambda: {(keeper.policy().short_hash, keeper.status.file_hash[:12]): 1.0},
+    )
     metrics.ask("gateway_policy_stale", lambda: keeper.status.state != CURRENT)
     metrics.ask("gateway_policy_cases_failing", lambda: len(keeper.status.failing))
     metrics.ask("gateway_policy_loaded_timestamp_seconds", loaded)

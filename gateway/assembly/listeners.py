@@ -1,7 +1,7 @@
 """The listeners: where partners are answered, where the operator asks, and the panel."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -51,33 +51,24 @@ class Sockets:
         named = {"port": self.public, "operations_port": self.system, "admin_port": self.panel}
         return {name: bound.getsockname()[1] for name, bound in named.items() if bound is not None}
 
-    def close(self) -> None:
-        """Lets go of all."""
-        for bound in (self.public, self.system, self.panel):
-            if bound is not None:
-                bound.close()
 
-
-def bind_all(settings: Settings) -> Sockets:
-    """All addresses, taken before anything else is touched.
+def bind_all(settings: Settings, closers: ExitStack | AsyncExitStack) -> Sockets:
+    """All addresses, taken before anything else is touched; the closers let go of them.
 
     StartRefused or DocumentErrors where the panel cannot be served.
     """
     check_panel(settings)
     if settings.admin_listen:
         check_words()
-    with ExitStack() as undone:
 
-        def bound(address: str, setting: str) -> socket:
-            return undone.enter_context(closing(bind(*split_address(address), setting)))
+    def bound(address: str, setting: str) -> socket:
+        return closers.enter_context(closing(bind(*split_address(address), setting)))
 
-        sockets = Sockets(
-            bound(settings.listen, "listen"),
-            bound(settings.operations_listen, "operations_listen"),
-            bound(settings.admin_listen, "admin_listen") if settings.admin_listen else None,
-        )
-        undone.pop_all()
-    return sockets
+    return Sockets(
+        bound(settings.listen, "listen"),
+        bound(settings.operations_listen, "operations_listen"),
+        bound(settings.admin_listen, "admin_listen") if settings.admin_listen else None,
+    )
 
 
 def check_panel(settings: Settings) -> None:
@@ -87,27 +78,22 @@ def check_panel(settings: Settings) -> None:
     """
     if not _is_open(settings):
         return
-    remedy = "; or leave admin_listen at 127.0.0.1:8082 and reach it through an SSH tunnel"
+    setting = "admin_listen"
+    text = f"{settings.admin_listen} is open to the network"
     if settings.admin_url is None:
-        raise StartRefused(
-            f"admin_listen: {settings.admin_listen} is open to the network: set admin_url to the"
-            f" address under which browsers reach the panel, such as https://panel.clinic.example"
-            f"{remedy}",
-            "admin_listen",
-        )
-    if not settings.admin_url.startswith("https://"):
-        raise StartRefused(
-            f"admin_url: {settings.admin_url} would send passwords in the clear: it must begin with"
-            f" https://{remedy}",
-            "admin_url",
-        )
-    if _pair(settings) is None and not settings.proxies:
-        raise StartRefused(
-            f"admin_listen: {settings.admin_listen} is open to the network without TLS: set"
-            f" tls_certificate and tls_key, or name in trusted_proxies the proxy that speaks TLS"
-            f"{remedy}",
-            "admin_listen",
-        )
+        text += ": set admin_url to the address under which browsers reach the panel, such as"
+        text += " https://panel.clinic.example"
+    elif not settings.admin_url.startswith("https://"):
+        setting = "admin_url"
+        text = f"{settings.admin_url} would send passwords in the clear: it must begin with"
+        text += " https://"
+    elif _pair(settings) is None and not settings.proxies:
+        text += " without TLS: set tls_certificate and tls_key, or name in trusted_proxies the"
+        text += " proxy that speaks TLS"
+    else:
+        return
+    remedy = "or leave admin_listen at 127.0.0.1:8082 and reach it through an SSH tunnel"
+    raise StartRefused(f"{setting}: {text}; {remedy}", setting)
 
 
 def _is_open(settings: Settings) -> bool:
@@ -193,12 +179,12 @@ async def _used(limiter: Limiter, key_ids: Sequence[str]) -> Mapping[str, Used] 
 
 def public_options(kit: Kit, proxies: Proxies) -> ListenerOptions:
     """Who lets partners' connections in, and how many."""
-    most, most_of_one = kit.settings.connections, kit.settings.connections_per_address
-
-    def on_refusal(reason: str) -> None:
-        kit.events.report("connections_turned_away", reason=reason)
-
-    options = ListenerOptions(most, most_of_one, proxies, on_refusal)
+    options = ListenerOptions(
+        kit.settings.connections,
+        kit.settings.connections_per_address,
+        proxies,
+        lambda reason: kit.events.report("connections_turned_away", reason=reason),
+    )
     kit.metrics.ask("gateway_connections", lambda: len(options.limiter))
     return options
 

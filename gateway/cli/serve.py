@@ -128,8 +128,7 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
     _check_settings(settings)
     events = EventLog()
     with ExitStack() as stack:
-        sockets = bind_all(settings)
-        stack.callback(sockets.close)
+        sockets = bind_all(settings, stack)
         folder = make_folder(settings.state)
         stack.enter_context(sole_use(settings.state))
         shared = stack.enter_context(_shared(make_run(folder), sockets))

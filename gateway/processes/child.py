@@ -7,11 +7,10 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any, Self, TypeAlias
+from typing import TypeAlias
 
 from gateway.events import Events
 
@@ -26,40 +25,24 @@ _RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD)
 WATCHED = tuple(number for number in _RESET if number != signal.SIGUSR1)
 
 
-class SignalWatcher:
+@contextmanager
+def watched_signals() -> Iterator[int]:
     """Signals as things that are read: nothing happens in between, whatever comes when.
 
-    While it is entered they end nothing by themselves; `fileno` can be read once one has come.
+    Meanwhile they end nothing by themselves; their numbers stand in the file that is given.
     """
-
-    def __enter__(self) -> Self:
-        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._before: Mapping[int, Any] = {
-            number: signal.signal(number, _noted) for number in WATCHED
-        }
-        self._woken = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.set_wakeup_fd(self._woken)
-        for number, handler in self._before.items():
+    read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    # without a handler of Python's no number would be written
+    before = {number: signal.signal(number, lambda *_: None) for number in WATCHED}
+    woken = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    try:
+        yield read
+    finally:
+        signal.set_wakeup_fd(woken)
+        for number, handler in before.items():
             signal.signal(number, handler)
-        os.close(self._read)
-        os.close(self._write)
-
-    def fileno(self) -> int:
-        return self._read
-
-    def received(self) -> bytes:
-        """The numbers of those that came since the last time."""
-        try:
-            return os.read(self._read, 4096)
-        except BlockingIOError:
-            return b""
-
-
-def _noted(number: int, frame: FrameType | None) -> None:
-    """The number is read from the pipe; without a handler of Python's none would be written."""
+        os.close(read)
+        os.close(write)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,11 +143,9 @@ class Workers:
         self._server: asyncio.Server | None = None
         self._asking = Periodic(ASK_EVERY, self.ask, name="ask the workers", first=self.ask)
         try:
-            before = json.decode(file.read_bytes(), type=KeptFigures)
+            self._kept = json.decode(file.read_bytes(), type=KeptFigures)
         except (OSError, DecodeError):
-            before = KeptFigures()
-        self._ended: Snapshot = before.ended
-        self._gone: dict[int, Snapshot] = before.each
+            self._kept = KeptFigures()
         self._keeping: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -213,23 +211,23 @@ class Workers:
 
     def ended(self, report: Report) -> None:
         """A worker is gone, or comes again: what it counted counts, once."""
-        self._gone.pop(report.pid, None)
-        self._gone[report.pid] = lasting(report.figures)
-        while len(self._gone) > MOST_GONE:
-            oldest = next(iter(self._gone))
-            self._ended = merged((self._ended, self._gone.pop(oldest)))
+        gone = self._kept.each
+        gone.pop(report.pid, None)
+        gone[report.pid] = lasting(report.figures)
+        while len(gone) > MOST_GONE:
+            self._kept.ended = merged((self._kept.ended, gone.pop(next(iter(gone)))))
 
     def snapshot(self, answers: Sequence[Answer]) -> Snapshot:
         """The figures of all processes together."""
-        each = self._gone | {report.pid: report.figures for report, _ in answers}
-        return merged((self._ended, self._own(), *each.values()))
+        each = self._kept.each | {report.pid: report.figures for report, _ in answers}
+        return merged((self._kept.ended, self._own(), *each.values()))
 
     async def keep(self, answers: Sequence[Answer]) -> None:
         """Have the process that comes next count on; a disk that hangs holds up nobody for long."""
         if self._keeping is None or self._keeping.done():
             living = {report.pid: lasting(report.figures) for report, _ in answers}
-            before = merged((self._ended, lasting(self._own())))
-            kept = KeptFigures(ended=before, each=self._gone | living)
+            before = merged((self._kept.ended, lasting(self._own())))
+            kept = KeptFigures(ended=before, each=self._kept.each | living)
             self._keeping = asyncio.create_task(asyncio.to_thread(self._write, kept))
         await asyncio.wait([self._keeping], timeout=PATIENCE)
 
@@ -241,6 +239,10 @@ class Workers:
             with os.fdopen(number, "wb") as opened:
                 opened.write(json.encode(kept))
             new.replace(self._file)
+
+    async def probe(self) -> Mapping[str, Any]:
+        """At least one worker can do its work."""
+        return self.readiness(await self.ask())
 
     def readiness(self, answers: Sequence[Answer]) -> Mapping[str, Any]:
         """The workers for readiness; NotReady, with why of each, where none of them is ready.

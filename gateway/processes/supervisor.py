@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from gateway.events import Events
-from gateway.processes.child import Child, SignalWatcher, Spawner, Work
+from gateway.processes.child import Child, Spawner, Work, watched_signals
 
 OPERATIONS = "operations"
 # A child that died is started again after this many seconds, twice as many each time, and
@@ -82,7 +82,8 @@ class Supervisor:
         self._events = events
         self._replan = replan
         self._on_begin = on_begin
-        self._signals = SignalWatcher()
+        # where those that came stand, while it runs
+        self._signals = -1
         self._operations = WorkerSlot(OPERATIONS, 0, plan.operations)
         numbers = range(1, plan.workers + 1)
         self._workers = [WorkerSlot(f"worker {n}", n, plan.worker(n)) for n in numbers]
@@ -98,7 +99,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Until the end: 0 where somebody asked for it, 1 where it could not begin."""
-        with self._signals:
+        with watched_signals() as self._signals:
             try:
                 # operations makes what the workers find
                 if self._start_well([self._operations]) and self._start_well(self._workers):
@@ -263,12 +264,13 @@ class Supervisor:
         speaking = {child.report: child for child in self._children() if child.is_open}
         due = [slot.due - time.monotonic() for slot in self._vacant()]
         patience = max(0.0, min([STEP, *due]))
-        ready, _, _ = select.select([self._signals.fileno(), *speaking], [], [], patience)
+        ready, _, _ = select.select([*speaking, self._signals], [], [], patience)
         for file in ready:
             if file in speaking:
                 speaking[file].read()
-        for number in self._signals.received():
-            self._receive(number)
+            else:
+                for number in os.read(file, 4096):
+                    self._receive(number)
         for child in list(self._children()):
             pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:

@@ -260,9 +260,9 @@ def test_a_roll_to_a_mapping_that_cannot_serve_the_policys_rows_is_given_up(fold
     spoilt = f"""
 from pathlib import Path
 from adapters.documents.problems import Problem
-from gateway.assembly import kit
+from gateway import backend
 wrong = [Problem("clinic.yaml", 3, 1, "it cannot leave these out")]
-kit.unserved_rows = lambda adapter, policy: wrong if Path({str(flag)!r}).exists() else []
+backend.unserved_rows = lambda adapter, policy: wrong if Path({str(flag)!r}).exists() else []
 """
     with Several(folder, spoilt=spoilt) as several:
         eventually(lambda: len(several.workers()) == 2)
