@@ -58,10 +58,7 @@ class LimiterFull(LimiterDown):
 class Limiter:
     """Counts calls in fixed windows of an hour that start at a key's first counted call."""
 
-    @property
-    def degraded(self) -> bool:
-        """Whether it counts by itself, as what counts for all is down."""
-        return False
+    degraded = False  # whether it counts by itself, as what counts for all is down
 
     async def start(self) -> None:
         """Reach what counts, before the first call waits for it."""
@@ -91,7 +88,9 @@ class MemoryLimiter(Limiter):
         now = self._clock()
         window = self._windows.get(key_id)
         if window is None or window[0] <= now:
-            window = self._start(key_id, now)
+            for old, _ in [*takewhile(lambda kept: kept[1][0] <= now, self._windows.items())]:
+                del self._windows[old]
+            window = self._windows[key_id] = [now + WINDOW, 0.0]
         reset = whole_seconds(window[0] - now)
         if window[1] >= limit:
             return Quota(limit, 0, reset, admitted=False)
@@ -107,13 +106,6 @@ class MemoryLimiter(Limiter):
             for key_id, window in held
             if window is not None and window[0] > now
         }
-
-    def _start(self, key_id: str, now: float) -> list[float]:
-        self._windows.pop(key_id, None)
-        for other, _ in [*takewhile(lambda kept: kept[1][0] <= now, self._windows.items())]:
-            del self._windows[other]
-        window = self._windows[key_id] = [now + WINDOW, 0.0]
-        return window
 
 
 class Degrading(Limiter):
@@ -133,10 +125,6 @@ class Degrading(Limiter):
         self._full = False
         self._trying: asyncio.Task[None] | None = None
 
-    @property
-    def degraded(self) -> bool:
-        return self._trying is not None
-
     async def start(self) -> None:
         """Reach the inner one; where that cannot be, it is down from the beginning."""
         try:
@@ -147,7 +135,7 @@ class Degrading(Limiter):
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call, there or here."""
-        if self._trying is None:
+        if not self.degraded:
             try:
                 quota = await self._inner.hit(key_id, limit)
             except LimiterFull as error:
@@ -166,7 +154,7 @@ class Degrading(Limiter):
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         """What counts for all has counted: what is counted here meanwhile is a part at most."""
-        if self._trying is not None:
+        if self.degraded:
             raise LimiterDown("each process counts its share")
         return await self._inner.peek(key_ids)
 
@@ -177,7 +165,8 @@ class Degrading(Limiter):
 
     def _failed(self, why: str) -> None:
         self._failures += 1
-        if self._failures >= FAILURES and self._trying is None:
+        if self._failures >= FAILURES and not self.degraded:
+            self.degraded = True
             self._trying = asyncio.create_task(self._try(), name="try the limiter")
             self._events.report("limiter_down", reason=why)
 
@@ -189,5 +178,5 @@ class Degrading(Limiter):
                 await self._inner.hit(TRIAL, 1)
                 break
         self._failures = 0
-        self._trying = None
+        self.degraded = False
         self._events.report("limiter_back")

@@ -43,6 +43,7 @@ LATE, GRACE = 0.005, 0.025
 
 _WINDOW = str(WINDOW * 1000)
 _FOLDER = Path(__file__).parent
+_Given = tuple[Sequence[str], Sequence[str]]
 STEP, LOOK = ((_FOLDER / name).read_text("utf-8") for name in ("step.lua", "look.lua"))
 
 
@@ -70,12 +71,20 @@ class RedisLimiter(Limiter):
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call. One whose answer comes too late may be counted in Redis all the same."""
-        answer = asyncio.get_running_loop().create_future()
-        call = _Call(self._prefix + key_id, limit, answer)
-        self._waiting.append(call)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Quota] = loop.create_future()
+        self._waiting.append(_Call(self._prefix + key_id, limit, answer))
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask(), name="ask the limiter")
-        return await _in_time(call.quota, self._patience)
+        began = loop.time()
+        await asyncio.wait((answer,), timeout=self._patience)
+        if not answer.done() and loop.time() - began > self._patience + LATE:
+            # it was this process that was busy: the answer may lie there unread
+            await asyncio.wait((answer,), timeout=GRACE)
+        if not answer.done():
+            answer.cancel()
+            raise LimiterDown("it does not answer in time")
+        return answer.result()
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         """What is used of the hours that run: one message and one answer for all keys."""
@@ -110,22 +119,16 @@ class RedisLimiter(Limiter):
             while self._waiting:
                 calls, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
                 # whoever has given up is counted elsewhere
-                await self._ask_for([each for each in calls if not each.quota.done()])
+                calls = [call for call in calls if not call.quota.done()]
+                given = [((call.key,), (str(call.limit), _WINDOW)) for call in calls]
+                try:
+                    answers = await _run(self._client, self._step, given)
+                except (RedisError, OSError) as error:
+                    answers = [error] * len(calls)
+                for call, answer in zip(calls, answers, strict=True):
+                    call.tell(answer)
         finally:
             self._asking = None
-
-    async def _ask_for(self, calls: Sequence["_Call"]) -> None:
-        given = [((call.key,), (str(call.limit), _WINDOW)) for call in calls]
-        try:
-            try:
-                answers = await _run(self._client, self._step, given)
-            except ConnectionError:
-                # it may have closed this connection long ago; at worst these calls count twice
-                answers = await _run(self._client, self._step, given)
-        except (RedisError, OSError) as error:
-            answers = [error] * len(calls)
-        for call, answer in zip(calls, answers, strict=True):
-            call.tell(answer)
 
 
 class _Call(NamedTuple):
@@ -149,31 +152,24 @@ class _Call(NamedTuple):
 
 
 async def _run(
-    client: Redis, script: AsyncScript, given: Iterable[tuple[Sequence[str], Sequence[str]]]
+    client: Redis, script: AsyncScript, given: Iterable[_Given], *, again: bool = True
 ) -> list[Any]:
     """What the script says of each keys and arguments: one message and one answer for all."""
-    async with client.pipeline(transaction=False) as messages:
-        for keys, arguments in given:
-            messages.evalsha(script.sha, len(keys), *keys, *arguments)
-        answers: list[Any] = await messages.execute(raise_on_error=False)
+    try:
+        async with client.pipeline(transaction=False) as messages:
+            for keys, arguments in given:
+                messages.evalsha(script.sha, len(keys), *keys, *arguments)
+            answers: list[Any] = await messages.execute(raise_on_error=False)
+    except ConnectionError:
+        # it may have closed this connection long ago; at worst these calls count twice
+        if again:
+            return await _run(client, script, given, again=False)
+        raise
     if any(isinstance(answer, NoScriptError) for answer in answers):
         # a Redis that has forgotten the script did not run one: now it knows it
         await client.script_load(script.script)
         return await _run(client, script, given)
     return answers
-
-
-async def _in_time(quota: asyncio.Future[Quota], patience: float) -> Quota:
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    await asyncio.wait((quota,), timeout=patience)
-    if not quota.done() and loop.time() - began > patience + LATE:
-        # it was this process that was busy: the answer may lie there unread
-        await asyncio.wait((quota,), timeout=GRACE)
-    if not quota.done():
-        quota.cancel()
-        raise LimiterDown("it does not answer in time")
-    return quota.result()
 
 
 def _why(error: Exception) -> str:

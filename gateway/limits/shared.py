@@ -13,6 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import blake2b
 
 from gateway.limits.base import (
@@ -39,8 +40,6 @@ LOOKS = 20
 PAUSE = 0.001
 PEEKED_AT_ONCE = 500  # keys for which the event loop is held up
 
-Place = tuple[int, int, int]
-
 
 class Counters(Limiter):
     """Whoever inherits it by a fork counts together with all others.
@@ -53,14 +52,18 @@ class Counters(Limiter):
     def __init__(
         self, buckets: int = BUCKETS, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
-        self._buckets = buckets
         self._clock = clock
-        self._file = _nameless()
+        # a file without a name, in memory where it can be: gone with the last process that has it
+        if hasattr(os, "memfd_create"):
+            self._file = os.memfd_create("clinic-gateway counters")
+        else:
+            with tempfile.TemporaryFile() as file:
+                self._file = os.dup(file.fileno())
         size = buckets * SLOTS * _WORDS * 8
         os.ftruncate(self._file, size)
         self._memory = mmap.mmap(self._file, size)
         self._words = memoryview(self._memory).cast("Q")
-        self._places: dict[str, Place] = {}
+        self.place = lru_cache(MOST_PLACES)(partial(_place, buckets))
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         """Count one call, as a rule without waiting for anything.
@@ -82,23 +85,24 @@ class Counters(Limiter):
         for start in range(0, len(key_ids), PEEKED_AT_ONCE):
             now = self._clock()
             for key_id in key_ids[start : start + PEEKED_AT_ONCE]:
-                bucket, *its_own = self._places.get(key_id) or self.place(key_id)
+                bucket, *its_own = self.place(key_id)
                 if (at := self._at(bucket, *its_own)) >= 0:
                     end, calls = words[at + _END], words[at + _CALLS]
                     # it may have become another key's meanwhile, whose window that is
                     if [words[at], words[at + 1]] == its_own and end > now:
-                        found[key_id] = Used(calls, _reset(end, now))
+                        found[key_id] = Used(calls, whole_seconds((end - now) / _SECOND))
             await asyncio.sleep(0)
         return found
 
     def try_hit(self, key_id: str, limit: int, now: int) -> Quota | None:
         """Count one call; None where another process is just writing. LimiterFull."""
-        bucket, first, second = self._places.get(key_id) or self.place(key_id)
+        bucket, first, second = self.place(key_id)
         if not self.lock(bucket):
             return None
         try:
             at, words = self._slot(bucket, first, second, now), self._words
-            calls, reset = words[at + _CALLS], _reset(words[at + _END], now)
+            calls = words[at + _CALLS]
+            reset = whole_seconds((words[at + _END] - now) / _SECOND)
             if calls >= limit:
                 return Quota(limit, 0, reset, admitted=False)
             words[at + _CALLS] = calls + 1
@@ -119,17 +123,6 @@ class Counters(Limiter):
         self._words.release()
         self._memory.close()
         os.close(self._file)
-
-    def place(self, key_id: str) -> Place:
-        """Where the key is counted: its bucket, and the words that its slot begins with."""
-        digest = blake2b(key_id.encode(), digest_size=16).digest()
-        first, second = int.from_bytes(digest[:8]), int.from_bytes(digest[8:])
-        # a slot that begins with 0 was never used
-        place = first % self._buckets, first | 1, second
-        if len(self._places) >= MOST_PLACES:
-            self._places.clear()
-        self._places[key_id] = place
-        return place
 
     def _at(self, bucket: int, first: int, second: int) -> int:
         """The key's slot; -1 where it has none."""
@@ -158,13 +151,9 @@ class Counters(Limiter):
         return at
 
 
-def _reset(end: int, now: int) -> int:
-    return whole_seconds((end - now) / _SECOND)
-
-
-def _nameless() -> int:
-    """A file in memory that has no name, and is gone with the last process that has it."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("clinic-gateway counters")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
+def _place(buckets: int, key_id: str) -> tuple[int, int, int]:
+    """Where the key is counted: its bucket, and the words that its slot begins with."""
+    digest = blake2b(key_id.encode(), digest_size=16).digest()
+    first, second = int.from_bytes(digest[:8]), int.from_bytes(digest[8:])
+    # a slot that begins with 0 was never used
+    return first % buckets, first | 1, second
