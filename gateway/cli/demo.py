@@ -183,7 +183,7 @@ async def _fresh_secrets(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:
     for name, level in NAMES.items():
         if key := known.get(name):
             async with deed("key rotated", key.id, name=name, overlap="24h"):
-                secret = (await gateway.keys.rotate(key.id, OVERLAP, now())).secret
+                secret, _ = await gateway.keys.rotate(key.id, OVERLAP, now())
         else:
             key = Key(name=name, permissions=frozenset(Permission), level=level, created_at=now())
             async with deed("key made", key.id, **settings_told(key)):

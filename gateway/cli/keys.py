@@ -265,8 +265,8 @@ async def rotate(run: Run, wanted: str, overlap: tuple[str, timedelta]) -> None:
         (key, _), latest = await key_named(kept, wanted), await kept.key_time(at)
         told = {"name": key.name, "overlap": overlap[0]}
         async with run.deed(store, "key rotated", key.id, **told):
-            made = await kept.rotate(key.id, overlap[1], at)
-    _print_key(run, made.key, latest, secret=made.secret, hints=made.secrets)
+            secret, (key, hints) = await kept.rotate(key.id, overlap[1], at)
+    _print_key(run, key, latest, secret=secret, hints=hints)
 
 
 @keys.command()

@@ -14,7 +14,7 @@ from gateway.contract.fields import Resource, write_instant
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.keys.key import Key
-from gateway.keys.store import KeyStore, KnownSecret
+from gateway.keys.store import KeyAndSecrets, KeyStore
 from gateway.limits.base import Used
 from gateway.policy.masks import Mask
 from gateway.policy.policy import HIDDEN, WHOLE, Policy
@@ -42,19 +42,6 @@ class Which(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A key with what may be told of its secrets, the newest last."""
-
-    key: Key
-    secrets: tuple[KnownSecret, ...]
-
-    @property
-    def hint(self) -> str:
-        """How its newest secret begins; "" where it has none."""
-        return self.secrets[-1].hint if self.secrets else ""
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """Some keys, and how many there are in each state whatever was looked for.
 
@@ -62,7 +49,7 @@ class Selection:
     """
 
     at: datetime
-    keys: Sequence[Listed]
+    keys: Sequence[KeyAndSecrets]
     counts: Mapping[Which, int]
     odd: int
 
@@ -77,7 +64,7 @@ class KeyBook:
     def __init__(self, store: KeyStore) -> None:
         self._store = store
         self._revision = -1
-        self._listed: dict[str, Listed] = {}
+        self._listed: dict[str, KeyAndSecrets] = {}
         self._searched: dict[str, str] = {}
         self._odd: set[str] = set()
         self._reading = asyncio.Lock()
@@ -121,12 +108,11 @@ class KeyBook:
                 self._listed.pop(key_id, None)
                 if held is None:
                     self._odd.add(key_id)
-                else:
-                    key, secrets = held
-                    hints = [secret.hint for secret in secrets]
-                    texts = (key.name, key.contact or "", key.id, *hints)
-                    self._searched[key_id] = "\n".join(texts).casefold()
-                    self._listed[key_id] = Listed(key, secrets)
+                    continue
+                key, hints = held.key, (secret.hint for secret in held.secrets)
+                texts = (key.name, key.contact or "", key.id, *hints)
+                self._searched[key_id] = "\n".join(texts).casefold()
+                self._listed[key_id] = held
             self._revision = revision
 
 
@@ -202,14 +188,9 @@ def imagined(level: AccessLevel, scopes: Mapping[str, AccessLevel], now: datetim
     return Key(name="", permissions=permissions, level=level, scopes=scopes, created_at=now)
 
 
-def permissions_of(resource: str) -> frozenset[Permission]:
-    """Returns those of which each lets some operation answer with the resource."""
-    return frozenset(each.permission for each in OPERATIONS if each.returns.name == resource)
-
-
 def lacking(resource: Resource, key: Key) -> list[Permission]:
     """Returns what the key lacks so that any call shows it the resource: one would do."""
-    needed = permissions_of(resource.name)
+    needed = {operation.permission for operation in OPERATIONS if operation.returns is resource}
     return sorted(needed) if needed.isdisjoint(key.permissions) else []
 
 
@@ -231,8 +212,9 @@ class Sighted:
 def sights(policy: Policy, key: Key, phrases: Phrases) -> list[Sighted]:
     """Returns every resource that an operation of the key's permissions answers with."""
     found = []
+    shown = [it.returns for it in OPERATIONS if it.permission in key.permissions]
     for resource in RESOURCES:
-        if permissions_of(resource.name).isdisjoint(key.permissions):
+        if resource not in shown:
             continue
         if not resource.governed:
             found.append(Sighted(resource, None, resource.paths))
@@ -246,8 +228,3 @@ def sights(policy: Policy, key: Key, phrases: Phrases) -> list[Sighted]:
         condition = conditions(resource, rules.rows_of(level), phrases)
         found.append(Sighted(resource, level, whole, masked, hidden, condition))
     return found
-
-
-def closed_to(key: Key) -> list[str]:
-    """Returns the resources that the key may not read, as far as any operation shows them."""
-    return [resource.name for resource in RESOURCES if lacking(resource, key)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from secrets import randbelow
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import MsgspecError, convert
 from sqlalchemy import (
@@ -70,8 +70,16 @@ class KnownSecret:
     expires_at: datetime | None = None
 
 
-# A key, and what is kept of its secrets, the oldest first.
-KeyAndSecrets = tuple[Key, tuple[KnownSecret, ...]]
+class KeyAndSecrets(NamedTuple):
+    """A key, and what is kept of its secrets, the oldest first."""
+
+    key: Key
+    secrets: tuple[KnownSecret, ...]
+
+    @property
+    def hint(self) -> str:
+        """How its newest secret begins; "" where it has none."""
+        return self.secrets[-1].hint if self.secrets else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +88,6 @@ class Listing:
 
     keys: Sequence[KeyAndSecrets]
     odd: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Rotated:
-    """A new secret, which is told this once, and the key with what is kept of all of them."""
-
-    secret: str
-    key: Key
-    secrets: tuple[KnownSecret, ...]
 
 
 class OddKey(Exception):
@@ -155,7 +154,7 @@ class KeyStore:
 
     async def get(self, key_id: str) -> Key:
         """The key with that id; UnknownKey, OddKey."""
-        return (await self.show(key_id))[0]
+        return (await self.show(key_id)).key
 
     async def show(self, key_id: str) -> KeyAndSecrets:
         """The key with that id, with what is kept of its secrets; UnknownKey, OddKey."""
@@ -179,8 +178,8 @@ class KeyStore:
 
     async def rotate(
         self, key_id: str, overlap: timedelta, now: datetime, newest: str | None = None
-    ) -> Rotated:
-        """A new secret for the key; those before it are valid for the overlap.
+    ) -> tuple[str, KeyAndSecrets]:
+        """A new secret for the key, told this once; those before it are valid for the overlap.
 
         UnknownKey, OddKey; RevokedKey, since a new secret would open nothing; ChangedKey where
         `newest` is not the hint of its newest secret.
@@ -189,10 +188,10 @@ class KeyStore:
 
         async def rotated(connection: AsyncConnection) -> KeyAndSecrets:
             revision = await _next_revision(connection)
-            key, held = await _get(connection, key_id)
-            if key.revoked_at is not None:
+            held = await _get(connection, key_id)
+            if held.key.revoked_at is not None:
                 raise RevokedKey(key_id)
-            if newest is not None and (not held or held[-1].hint != newest):
+            if newest not in (None, held.hint):
                 raise ChangedKey(key_id)
             until = now + overlap
             lasting = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > until)
@@ -207,7 +206,7 @@ class KeyStore:
             # read before it is certain: a new secret that could not be told would be lost
             return await _get(connection, key_id)
 
-        return Rotated(secret, *await self._store.run(rotated))
+        return secret, await self._store.run(rotated)
 
     async def revoke(self, key_id: str, now: datetime) -> Key:
         """Take the key away for good; revoking it again changes nothing. UnknownKey, OddKey."""
@@ -364,7 +363,7 @@ def _stored(row: Any, own: Sequence[Any]) -> KeyAndSecrets | None:
         key = convert(values, Key)
         is_ours = _SCOPES.issuperset(key.scopes)
         if is_ours and all(read_network(network) == network for network in key.networks):
-            return key, tuple(known)
+            return KeyAndSecrets(key, tuple(known))
     except (MsgspecError, ValueError, TypeError):
         pass
     return None

@@ -22,19 +22,18 @@ from gateway.administrators.administrator import Right
 from gateway.audit.search import EntryFilter
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH, OPERATIONS
-from gateway.contract.resources import GOVERNED
+from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.inquiries.keys import (
     UNUSED,
-    Listed,
     Which,
     changes_told,
-    closed_to,
+    lacking,
     settings_told,
     sights,
     states_of,
 )
 from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, read_network
-from gateway.keys.store import ChangedKey, KeyExists, KnownSecret, row_of
+from gateway.keys.store import ChangedKey, KeyAndSecrets, KeyExists, KnownSecret, row_of
 from gateway.usage.store import CallSums, by_day
 
 AT_ONCE = 50
@@ -88,7 +87,7 @@ async def _list(visit: Visit) -> web.Response:
     )
 
 
-async def _sorted(visit: Visit, found: Sequence[Listed], order: str) -> list[Listed]:
+async def _sorted(visit: Visit, found: Sequence[KeyAndSecrets], order: str) -> list[KeyAndSecrets]:
     keys = sorted(found, key=lambda each: (each.key.name.casefold(), each.key.id))
     if order == "newest":
         keys.sort(key=lambda each: each.key.created_at, reverse=True)
@@ -101,7 +100,7 @@ async def _sorted(visit: Visit, found: Sequence[Listed], order: str) -> list[Lis
     return keys
 
 
-async def _shares(visit: Visit, keys: Sequence[Listed]) -> Mapping[str, tuple[float, int]]:
+async def _shares(visit: Visit, keys: Sequence[KeyAndSecrets]) -> Mapping[str, tuple[float, int]]:
     """Returns what each has used of its hour, as a share and in calls; nothing where that is down.
 
     What has used more than its limit, which was lowered meanwhile, has used all.
@@ -114,7 +113,7 @@ async def _shares(visit: Visit, keys: Sequence[Listed]) -> Mapping[str, tuple[fl
     return {key.id: (min(1.0, used / max(1, key.limit)), used) for key, used in each}
 
 
-async def _found_key(visit: Visit) -> tuple[Key, tuple[KnownSecret, ...]]:
+async def _found_key(visit: Visit) -> KeyAndSecrets:
     """Returns the key of the address, with what may be told of its secrets."""
     return await visit.panel.keys.show(visit.request.match_info["id"])
 
@@ -122,8 +121,8 @@ async def _found_key(visit: Visit) -> tuple[Key, tuple[KnownSecret, ...]]:
 @get("/keys/{id}")
 async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Response:
     """One key: what it may, what it sees, how it was used, what was done; `errors` of its forms."""
-    key, secrets = await _found_key(visit)
-    now = await visit.panel.keys.key_time(visit.now)
+    held = await _found_key(visit)
+    key, now = held.key, await visit.panel.keys.key_time(visit.now)
     days, total = await _days(visit, key.id), CallSums()
     for sums in days.values():
         total.add(sums)
@@ -140,7 +139,7 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
     return visit.page(
         "keys/card.html",
         errors=errors,
-        hint=secrets[-1].hint if secrets else "",
+        hint=held.hint,
         states=states_of(key, is_unused, now),
         used=None if used is None else used[key.id].calls if key.id in used else 0,
         total=total,
@@ -159,7 +158,7 @@ def _seen_by(visit: Visit, key: Key, title: str) -> dict[str, Any]:
     return {
         "title": title,
         "sights": sights(visit.panel.standing().policy, key, visit.words.phrases),
-        "closed": closed_to(key),
+        "closed": [resource.name for resource in RESOURCES if lacking(resource, key)],
         "can_book": Permission.APPOINTMENT_CREATE in key.permissions,
         "key": key,
     }
@@ -184,10 +183,11 @@ async def _rotate(visit: Visit) -> web.Response:
         raise web.HTTPNotFound
     try:
         async with visit.deed("key rotated", key.id, name=key.name, overlap=named):
-            made = await visit.panel.keys.rotate(key.id, OVERLAPS[named], visit.now, newest)
+            rotated = await visit.panel.keys.rotate(key.id, OVERLAPS[named], visit.now, newest)
     except ChangedKey:
         return visit.page("keys/already.html", 409, key_id=key.id, reason="already_rotated")
-    return _shown_once(visit, made.key, made.secret, "rotated", made.secrets)
+    secret, (key, secrets) = rotated
+    return _shown_once(visit, key, secret, "rotated", secrets)
 
 
 @post("/keys/{id}/revoke", Right.KEYS)

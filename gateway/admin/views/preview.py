@@ -22,12 +22,12 @@ from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.contract.resources import GOVERNED
-from gateway.inquiries.keys import Listed, Which, imagined, lacking
+from gateway.inquiries.keys import Which, imagined, lacking
 from gateway.inquiries.policies import deciding_lines
 from gateway.inquiries.practice import first
 from gateway.keys.key import Key
 from gateway.keys.secret import FORM
-from gateway.keys.store import OddKey, UnknownKey
+from gateway.keys.store import KeyAndSecrets, OddKey, UnknownKey
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, preview, specimen
 from gateway.policy.telling.wording import reasons
@@ -128,7 +128,7 @@ async def _matches(visit: Visit) -> web.Response:
     return visit.page("preview/matches.html", offered=offered)
 
 
-async def _found(visit: Visit, text: str) -> list[Listed]:
+async def _found(visit: Visit, text: str) -> list[KeyAndSecrets]:
     found = await visit.panel.book.find(text, Which.ALL, visit.now)
     return sorted(found.keys, key=lambda each: (each.key.name.casefold(), each.key.id))
 
