@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from adapters.documents.problems import DocumentErrors
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
-from gateway.policy.policy import Rules, narrowed, no_wider
-from gateway.policy.reading.document import Spots, load_policy, spots_of
+from gateway.policy.policy import Policy, Rules, compile_policy, narrowed, no_wider
+from gateway.policy.reading.document import load_policy
 from gateway.policy.running.file import find
 from gateway.policy.running.keeper import APPROVAL
 from gateway.policy.running.text import read_version
@@ -31,29 +31,17 @@ _digits = re.compile("[0-9a-f]{1,64}").fullmatch
 _line_end = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A policy by the name it was asked for, with its text.
-
-    `place` is where its lines can be read: its file as long as that holds the very same bytes, else
-    the name.
-    """
-
-    name: str
-    hash: str
-    content: bytes
-    rules: Rules
-    place: str
-
-
-async def policy_named(name: str, store: Store | None) -> Named:
+async def policy_named(name: str, store: Store | None) -> Policy:
     """Returns the policy in a file, the one that is `running`, or one that ran, by its hash.
+
+    Its `file` is the name it is known by, and that of its version where its lines can be read: its
+    file as long as that holds the very same bytes, else the name.
 
     Raises DocumentErrors of a file that is no policy; StartRefused where none has that name, or
     where the text in the store is another one by now.
     """
     if not is_kept(name):
-        return _in_file(Path(name))
+        return load_policy(Path(name), lambda trouble: None)
     if name != RUNNING and len(name) < LEAST_DIGITS:
         raise StartRefused(
             f"there is no file {name}; of the hash of a policy that ran, write at least"
@@ -69,18 +57,15 @@ async def policy_named(name: str, store: Store | None) -> Named:
             text = "no policy has run so far with this configuration: name a file in its place"
         raise StartRefused(text)
     short = version.hash[:12]
+    name = RUNNING if name == RUNNING else short
+    is_file = find(Path(version.file)).hash == version.hash
     try:
         rules = read_version(version)
     except DocumentErrors as error:
         raise StartRefused(f"the policy {short} in the store is damaged") from error
-    name = RUNNING if name == RUNNING else short
-    is_file = find(Path(version.file)).hash == version.hash
-    return Named(name, version.hash, version.content, rules, version.file if is_file else name)
-
-
-def _in_file(path: Path) -> Named:
-    policy = load_policy(path, lambda trouble: None)
-    return Named(policy.file, policy.hash, policy.version.content, policy.rules, policy.file)
+    policy = compile_policy(version, rules, lambda trouble: None)
+    readable = version if is_file else replace(version, file=name)
+    return replace(policy, file=name, version=readable)
 
 
 def is_kept(name: str) -> bool:
@@ -92,14 +77,6 @@ def lines_of(content: bytes) -> list[str]:
     """Returns the lines without their ends, counted as the policy's reader does."""
     utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     return _line_end.split(content.decode("utf-16" if utf16 else "utf-8-sig", "replace"))
-
-
-def deciding_lines(content: bytes) -> Spots:
-    """Returns where a text says what; nowhere in one that no file could hold."""
-    try:
-        return spots_of(content, "")
-    except DocumentErrors:
-        return {}
 
 
 def outlook(running: Rules, new: Rules) -> tuple[Sequence[PolicyChange], Sequence[PolicyChange]]:
@@ -124,8 +101,8 @@ class Comparison:
     `notes` say what holds a part of the new one back.
     """
 
-    old: Named
-    new: Named
+    old: Policy
+    new: Policy
     touched: Sequence[Touched]
     known: bool
     notes: Sequence[str] = ()
@@ -137,7 +114,7 @@ class Comparison:
 
 
 async def compared(
-    old: Named, new: Named, store: Store | None, now: datetime, notes: Sequence[str] = ()
+    old: Policy, new: Policy, store: Store | None, now: datetime, notes: Sequence[str] = ()
 ) -> Comparison:
     """Returns what differs, as the store knows keys and answers."""
     keys = list[Key]()
@@ -215,9 +192,3 @@ def waiting(running: Sequence[Process]) -> list[str]:
     """Returns the hashes of the policies that wait for an approval somewhere, each once."""
     held = (each.state for each in running if each.state.get("waitsFor") == APPROVAL)
     return sorted({str(state["waiting"]) for state in held})
-
-
-async def declined(versions: Versions, hashes: Sequence[str]) -> Mapping[str, Event]:
-    """Returns those of the policies that somebody declined, and who."""
-    found = {digest: await versions.declined(digest) for digest in hashes}
-    return {digest: event for digest, event in found.items() if event is not None}

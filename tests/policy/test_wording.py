@@ -108,7 +108,7 @@ TEXTS = MASKED.replace("consultations:\n", ROWS)
 
 def explained(level: AccessLevel, resource: object = CLIENT) -> dict[str, Reason]:
     rules = parsed(TEXTS)
-    spots = spots_of(TEXTS.encode(), "policies.yaml")
+    spots = spots_of(TEXTS.encode())
     [wanted] = [each for each in GOVERNED if each is resource]
     return {each.path: each for each in reasons(wanted, rules[wanted.name], level, spots)}
 

@@ -23,11 +23,11 @@ from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.keys import Which, imagined, lacking
-from gateway.inquiries.policies import deciding_lines
 from gateway.inquiries.practice import first
 from gateway.keys.key import Key
 from gateway.keys.secret import FORM
 from gateway.keys.store import KeyAndSecrets, OddKey, UnknownKey
+from gateway.policy.reading.document import spots_of
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, preview, specimen
 from gateway.policy.telling.wording import reasons
@@ -147,7 +147,7 @@ async def _result(
     level, rules = viewer.level_for(resource.name), policy.rules[resource.name]
     with suppress(NoUsableId):
         seen = preview(policy, resource, level, record or specimen(resource), troubles.append)
-    of_records, *of_fields = reasons(resource, rules, level, deciding_lines(version.content))
+    of_records, *of_fields = reasons(resource, rules, level, spots_of(version.content))
     lacks = lacking(resource, viewer)
     ended = not viewer.active(await visit.panel.keys.key_time(visit.now))
     status, body = _answer(seen, is_lacking=bool(lacks), is_ended=ended)

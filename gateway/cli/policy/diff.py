@@ -56,11 +56,11 @@ async def diff(run: Run, old: str, new: str | None, per_key: bool, fail_on_widen
         found = await compared(before, after, store, now(), notes)
     run.say(_data(found), _lines(found, per_key=per_key), indent=2)
     if fail_on_widening and found.widens:
-        fail(f"{found.new.name} shows more than {found.old.name}")
+        fail(f"{found.new.file} shows more than {found.old.file}")
 
 
 def _lines(found: Comparison, *, per_key: bool) -> Iterator[str]:
-    old, new = (f"{policy.name} ({policy.hash[:12]})" for policy in (found.old, found.new))
+    old, new = (f"{policy.file} ({policy.short_hash})" for policy in (found.old, found.new))
     yield f"{old} -> {new}"
     keys = {key.id: key for touched in found.touched for key in touched.keys}
     if per_key and not keys:
@@ -101,8 +101,8 @@ def _whom(touched: Touched) -> str:
 
 def _data(found: Comparison) -> dict[str, Any]:
     return {
-        "old": {"name": found.old.name, "hash": found.old.hash},
-        "new": {"name": found.new.name, "hash": found.new.hash},
+        "old": {"name": found.old.file, "hash": found.old.hash},
+        "new": {"name": found.new.file, "hash": found.new.hash},
         "widens": found.widens,
         "days": DAYS,
         "notes": list(found.notes),

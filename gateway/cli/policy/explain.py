@@ -17,9 +17,11 @@ from gateway.cli.output import counted, fail
 from gateway.cli.run import Run
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
-from gateway.inquiries.policies import RUNNING, Named, deciding_lines, policy_named
+from gateway.inquiries.policies import RUNNING, policy_named
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore, OddKey, UnknownKey
+from gateway.policy.policy import Policy
+from gateway.policy.reading.document import spots_of
 from gateway.policy.telling.wording import Reason, reasons
 from gateway.settings import StartRefused
 from gateway.state import opened_if_begun
@@ -40,7 +42,7 @@ class Explanation:
     key: Key | None
     level: AccessLevel
     decided: str
-    policy: Named
+    policy: Policy
     refused: str = ""
     past: Sequence[Any] = ()
 
@@ -78,7 +80,7 @@ async def explain(
         raise click.UsageError("name --key and --operation, or --request")
     resource = found.operation.returns
     if resource.governed:
-        spots = deciding_lines(found.policy.content)
+        spots = spots_of(found.policy.version.content)
         why = list(reasons(resource, found.policy.rules[resource.name], found.level, spots))
     else:
         text = "no policy is about it"
@@ -144,13 +146,17 @@ def _lines(found: Explanation, why: Sequence[Reason]) -> Iterator[str]:
             operation = other["operation"] or "no operation"
             yield f"  {other['time'][:19]}Z {operation}: {other['outcome']}"
     yield f"level {found.level}: {found.decided}"
-    short, name = found.policy.hash[:12], found.policy.name
+    short, name = found.policy.short_hash, found.policy.file
     yield f"policy {short}, as it ran" if name == short else f"policy {name}, hash {short}"
     if found.refused:
         yield found.refused
     width = max((len(reason.path) for reason in why), default=0)
     for reason in why:
-        place = f" ({found.policy.place}:{reason.spot[0]}:{reason.spot[1]})" if reason.spot else ""
+        place = (
+            f" ({found.policy.version.file}:{reason.spot[0]}:{reason.spot[1]})"
+            if reason.spot
+            else ""
+        )
         if reason.path:
             yield f"  {reason.path:{width}}  {reason.sight:8}  {reason.why}{place}"
         elif reason.sight != "all":
@@ -165,7 +171,7 @@ def _data(found: Explanation, why: Sequence[Reason]) -> dict[str, Any]:
         "level": found.level,
         "decided": found.decided,
         "refused": found.refused or None,
-        "policy": {"name": policy.name, "hash": policy.hash, "place": policy.place},
+        "policy": {"name": policy.file, "hash": policy.hash, "place": policy.version.file},
         "answer": found.past[-1] if found.past else None,
         "others": list(found.past[:-1]),
         "fields": [

@@ -31,7 +31,7 @@ from gateway.inquiries.policies import is_kept, policy_named
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.policy.masks import Mask
-from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight, Version, compile_policy
+from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, SeenField, preview, specimen
 from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
@@ -65,9 +65,7 @@ async def show(run: Run, file: Path | None, form: str | None) -> None:
     run = replace(run, as_json=run.as_json or form == "json")
     if file is not None and is_kept(str(file)):
         async with opened_if_begun(run.settings) as store:
-            kept = await policy_named(str(file), store)
-        version = Version(hash=kept.hash, content=kept.content, file=kept.name)
-        policy = compile_policy(version, kept.rules, lambda trouble: None)
+            policy = await policy_named(str(file), store)
     else:
         policy = loaded(run, file)
     if run.as_json:

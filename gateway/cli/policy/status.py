@@ -15,7 +15,7 @@ from gateway.cli.options import ONE_LINE, CommandT, TextValue, shared_options
 from gateway.cli.output import fail, say
 from gateway.cli.run import Run, actor, now
 from gateway.contract.fields import write_instant
-from gateway.inquiries.policies import Reload, declined, looked, waiting
+from gateway.inquiries.policies import Reload, looked, waiting
 from gateway.policy.running.keeper import CASES, CURRENT
 from gateway.policy.running.versions import APPROVED, DECLINED, Event, Process, Versions
 
@@ -63,7 +63,11 @@ async def status(run: Run) -> None:
     async with run.store(NOBODY) as store:
         versions = Versions(store)
         running = await versions.running(now())
-        refusals = await declined(versions, waiting(running))
+        refusals = {
+            digest: refusal
+            for digest in waiting(running)
+            if (refusal := await versions.declined(digest))
+        }
     named = run.settings.policy
     for process in running:
         follows = Path(process.state["file"])

@@ -268,7 +268,7 @@ def check_policy(path: Path) -> Checked:
 def notes_of(policy: Policy, survey: Survey) -> tuple[Problem, ...]:
     """Notes at their places in the policy and in the mapping, in the order of each file."""
     notes: list[Problem] = []
-    spots = spots_of(policy.version.content, policy.file)
+    spots = spots_of(policy.version.content)
     for name, rules in policy.rules.items():
         for path in rules.fields.keys() - survey.filled.get(name, ()):
             if rules.opened_at(path):

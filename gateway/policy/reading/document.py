@@ -124,9 +124,12 @@ MASK = "mask"
 Spots = Mapping[tuple[str, ...], Spot]
 
 
-def spots_of(content: bytes, file: str) -> Spots:
-    """Where a sound policy file says what; DocumentErrors of one that cannot be read."""
-    document = parse_document(content, file)
+def spots_of(content: bytes) -> Spots:
+    """Where the text of a policy says what; nowhere in one that no file could hold."""
+    try:
+        document = parse_document(content, "")
+    except DocumentErrors:
+        return {}
     marks, keys, spots = document.marks, document.keys, dict[tuple[str, ...], Spot]()
     for name, lists in Reading(document).lists.items():
         spots |= {(name, path): marks[place] for path, (_, place) in lists.opens.items()}
