@@ -137,7 +137,6 @@ ROOMS_OF = {
     "aiocache": ("adapters.wrappers.redis",),
     "cachebox": ("adapters.wrappers.memory", "adapters.ids"),
     "pytest": ("adapters.conformance",),
-    "watchfiles": ("gateway.policy.running.follower",),
     "redis": ("gateway.limits.redis", "adapters.wrappers.redis"),
     "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),
     "cryptography": ("gateway.pipeline.cursor", "adapters.wrappers.redis"),

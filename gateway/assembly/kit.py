@@ -258,7 +258,7 @@ async def open_keeper(
     _show_policy(kit.metrics, keeper)
     role = "" if handed is None else "operations"
     presence = Presence(versions, kit.now, role, sweeps=handed is not None)
-    follower = Follower(keeper, kit.settings.policy, versions, presence, kit.events, handed)
+    follower = Follower(keeper, versions, presence, kit.events, handed)
     return keeper, kit.closing(follower)
 
 

@@ -48,34 +48,17 @@ def test_a_change_is_taken_in_within_two_seconds() -> None:
     assert POLL + PATIENCE + 2 * STEADY <= 2
 
 
-@pytest.mark.parametrize("told_of_changes", [True, False])
-async def test_a_saved_policy_holds_for_the_next_calls(
-    partner_of: Begin, file: Path, told_of_changes: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gateway.policy.running.follower.POLL", 60.0 if told_of_changes else 0.01)
-    if not told_of_changes:
-        monkeypatch.setattr("gateway.policy.running.follower.awatch", lambda *_, **__: nothing())
+async def test_a_saved_policy_holds_for_the_next_calls(partner_of: Begin, file: Path) -> None:
     partner = await partner_of(World(), policy=file)
     assert "email" in (await partner.get(f"/clients/{SOME_ID}")).data
     before = hash_of(partner.gateway)
     write(file, NARROW)
-
-    def is_taken_in() -> bool:
-        file.touch()  # a change before the watcher's first look is told to nobody
-        return hash_of(partner.gateway) != before
-
-    await until(is_taken_in)
+    await until(lambda: hash_of(partner.gateway) != before)
     answer = await partner.get(f"/clients/{SOME_ID}")
     assert "email" not in answer.data
     assert "email" not in (await partner.get("/openapi.json")).data["components"]["schemas"][
         "Client"
     ]["properties"]  # fmt: skip
-
-
-async def nothing() -> Any:
-    """A watcher that is never told of anything."""
-    await asyncio.Event().wait()
-    yield
 
 
 async def test_readiness_and_the_figures_tell_how_the_file_stands(

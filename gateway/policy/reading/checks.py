@@ -68,11 +68,11 @@ RISKS: list[Check[Reading]] = []
 _Find = Callable[[Reading], Iterator[Problem]]
 
 
-def _risk(code: str, title: str, remedy: str) -> Callable[[_Find], _Find]:
-    """Puts a warning into the table, with the function that finds it."""
+def _risk(code: str, title: str) -> Callable[[_Find], _Find]:
+    """Puts a warning into the table; the docstring of what finds it is the remedy that is told."""
 
     def registered(find: _Find) -> _Find:
-        RISKS.append(Check(code, title, remedy, Severity.WARNING, find))
+        RISKS.append(Check(code, title, str(find.__doc__), Severity.WARNING, find))
         return find
 
     return registered
@@ -94,23 +94,17 @@ def _openings(
                 yield f"{name}.{path}", level, _usual()[name].opened_at(path), place
 
 
-@_risk(
-    "personal-at-basic",
-    "what reaches a person, at BASIC",
-    "Every key sees BASIC: move the field to a higher level, or show it there under a mask.",
-)
+@_risk("personal-at-basic", "what reaches a person, at BASIC")
 def _personal_at_basic(reading: Reading) -> Iterator[Problem]:
+    """Every key sees BASIC: move the field to a higher level, or show it there under a mask."""
     for name, level, usual, place in _openings(reading, bare=True):
         usually = "" if usual is level else f"; usually it opens at {usual or 'no level'}"
         yield reading.document.problem(place, f"{name} is open to every key{usually}")
 
 
-@_risk(
-    "opened-early",
-    "a field at a lower level than usual",
-    "Usual is what the shipped policy says; a mask at the lower level would show less.",
-)
+@_risk("opened-early", "a field at a lower level than usual")
 def _opened_early(reading: Reading) -> Iterator[Problem]:
+    """Usual is what the shipped policy says; a mask at the lower level would show less."""
     for name, level, usual, place in _openings(reading, bare=False):
         if usual and LEVELS.index(level) < LEVELS.index(usual):
             text = f"{name} opens at {level}; usually it opens at {usual}"
@@ -121,12 +115,9 @@ def _opened_early(reading: Reading) -> Iterator[Problem]:
 _MOST_SHOWN = 4
 
 
-@_risk(
-    "weak-mask",
-    "a mask that hardly hides",
-    "Who sees most of a value can guess the rest, or find it in a directory.",
-)
+@_risk("weak-mask", "a mask that hardly hides")
 def _weak_mask(reading: Reading) -> Iterator[Problem]:
+    """Who sees most of a value can guess the rest, or find it in a directory."""
     for name, lists in reading.lists.items():
         for path, (_, mask, place) in lists.masks.items():
             is_weak = mask == Mask(ROUNDED, 1)
@@ -139,12 +130,9 @@ def _weak_mask(reading: Reading) -> Iterator[Problem]:
 _compares = re.compile(r"[=<>!\u2260\u2264\u2265]|(?:not|min|above|max|below)\b").match
 
 
-@_risk(
-    "odd-comparison",
-    "a text that looks like a comparison",
-    "Without braces it is a value, which a record must have just so.",
-)
+@_risk("odd-comparison", "a text that looks like a comparison")
 def _odd_comparison(reading: Reading) -> Iterator[Problem]:
+    """Without braces it is a value, which a record must have just so."""
     for name in reading.lists:
         for place, value in _texts((name, ONLY), reading.document.data[name].get(ONLY)):
             if _compares(value):
@@ -164,12 +152,9 @@ def _texts(place: Place, data: Any) -> Iterator[tuple[Place, str]]:
         yield from _texts((*place, name), member)
 
 
-@_risk(
-    "equal-levels",
-    "two levels that see the same",
-    "A key of the higher level gets nothing for it; maybe something was left out by mistake.",
-)
+@_risk("equal-levels", "two levels that see the same")
 def _equal_levels(reading: Reading) -> Iterator[Problem]:
+    """A key of the higher level gets nothing for it; maybe something was left out by mistake."""
     rules = {} if reading.problems else reading.rules
     for lower, higher in pairwise(LEVELS) if rules else ():
         same = all(
@@ -190,12 +175,9 @@ _TOLD: Sequence[tuple[str, str, tuple[str, ...]]] = (
 )
 
 
-@_risk(
-    "told-elsewhere",
-    "hidden, and told elsewhere",
-    "What other fields tell is hidden only together with them.",
-)
+@_risk("told-elsewhere", "hidden, and told elsewhere")
 def _told_elsewhere(reading: Reading) -> Iterator[Problem]:
+    """What other fields tell is hidden only together with them."""
     for name, path, others in () if reading.problems else _TOLD:
         rules, opens = reading.rules[name], reading.lists[name].opens
         for level in LEVELS:

@@ -1,9 +1,8 @@
 """Follows the policy: the file in the process that decides, what that one hands on in the others.
 
-The folder is watched, since a file that is replaced is another file; and as not every mount tells
-of changes, the file is read again twice a second all the same. What runs is handed on in a file of
-the state folder, replaced as a whole: so a process that is started later takes what runs, whatever
-the operator's own file says by then, and needs no store for it.
+The file is read again twice a second, as not every mount tells of changes. What runs is handed on
+in a file of the state folder, replaced as a whole: so a process that is started later takes what
+runs, whatever the operator's own file says by then, and needs no store for it.
 """
 
 import asyncio
@@ -15,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import DecodeError, Struct, json
-from watchfiles import awatch
 
 from adapters.base import Report
-from gateway.background import Attempts, Periodic, ended
+from gateway.background import Attempts, Periodic
 from gateway.events import Events
-from gateway.policy.cases.run import cases_beside
 from gateway.policy.policy import Policy, Version, compile_policy
 from gateway.policy.running.keeper import Keeper, PolicyStatus
 from gateway.policy.running.text import read_version
@@ -28,12 +25,8 @@ from gateway.policy.running.versions import Presence, Versions
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
 
-# Seconds between two looks at the operator's file, and at what is handed on; and before a folder
-# that could not be watched is tried again.
+# Seconds between two looks at the operator's file, and at what is handed on.
 POLL, POLL_HANDED = 0.5, 0.2
-WATCH_AGAIN = 5.0
-# Milliseconds without a change that end a group of changes, and how long a group may be.
-_STEP, _GROUP = 50, 500
 # Bytes that any policy finds room in, as it is handed on.
 ROOM = 160 * 1024
 
@@ -46,20 +39,18 @@ class Follower:
     """
 
     keeper: Keeper
-    path: Path
     versions: Versions
     presence: Presence
     events: InitVar[Events]
     handed: Path | None = None
 
     def __post_init__(self, events: Events) -> None:
-        self._asked = False
+        self._asked = self._started = False
         self._revision = 0
         self._told: tuple[PolicyStatus, int] | None = None
         self._store = Attempts(events, "policy_store_unusable", kind=StoreError)
         name, failed = "follow the policy", "policy_not_followed"
         self._looks = Periodic(POLL, self._turn, events, name=name, failed=failed)
-        self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begins to follow; raises StoreError where the store cannot be used."""
@@ -67,7 +58,7 @@ class Follower:
         await self._tell()
         self._pass_on()
         self._looks.start()
-        self._watching = asyncio.create_task(self._watch())
+        self._started = True
 
     def ask(self) -> None:
         """Has the file looked at now, even where it has not changed."""
@@ -76,10 +67,8 @@ class Follower:
 
     async def aclose(self) -> None:
         """Stops following and writes the events that the store does not have yet."""
-        if self._watching is not None:
+        if self._started:
             await self._looks.aclose()
-            with suppress(Exception):
-                await ended(self._watching)
             with suppress(StoreError):
                 await self._tell()
             await self.presence.leave()
@@ -105,13 +94,8 @@ class Follower:
         """Hands the decision to the processes that serve, before anybody else hears of it."""
         now = status, revision = self.keeper.status, self._revision
         if self.handed is not None and self._told != now:
-            handover = Handover(
-                version=status.policy.version,
-                loaded_at=status.loaded_at,
-                status=status.members(),
-                revision=revision,
-            )
-            put(self.handed, handover)
+            members = status.members()
+            put(self.handed, Handover(status.policy.version, status.loaded_at, members, revision))
             self._told = now
 
     async def _tell(self) -> None:
@@ -119,24 +103,8 @@ class Follower:
         await self.presence.say(self.keeper.status.members(), self._revision, events)
         self.keeper.written(events)
 
-    async def _watch(self) -> None:
-        """Wakes the follower where a name changes that may lead to the file."""
-        # ..data is what Kubernetes moves on, with every file that is beneath it
-        names = {self.path.name, cases_beside(self.path).name, "..data"}
-        while True:
-            with suppress(OSError, RuntimeError):
-                async for _ in awatch(
-                    self.path.parent,
-                    watch_filter=lambda _, path: Path(path).name in names,
-                    debounce=_GROUP,
-                    step=_STEP,
-                    recursive=False,
-                ):
-                    self._looks.soon()
-            await asyncio.sleep(WATCH_AGAIN)
 
-
-class Handover(Struct, kw_only=True, frozen=True):
+class Handover(Struct, frozen=True):
     """What runs since when, with the `status` and `revision` of the process that decides."""
 
     version: Version
@@ -176,7 +144,7 @@ def take(path: Path) -> Handover | None:
         return None
 
 
-class Taker:
+class Taker(Periodic):
     """Serves by the policy that is handed to it, and tells the store so."""
 
     _policy: Policy
@@ -189,7 +157,8 @@ class Taker:
         self._taken = Attempts(events, "policy_not_taken")
         self._announced = Attempts(events, "policy_not_announced")
         self._mark: tuple[int, int] | None = None
-        self._turns: Periodic | None = None
+        work = self._follow
+        super().__init__(POLL_HANDED, work, name="take the policy", first=work)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -205,18 +174,9 @@ class Taker:
         if not await self._take(None):
             raise StartRefused(f"no policy has been handed over in {self._path}")
 
-    def start(self) -> None:
-        """Follows what is handed on, until `aclose`."""
-        self._turns = Periodic(
-            POLL_HANDED, self._follow, name="take the policy", first=self._follow
-        )
-        self._turns.start()
-
     async def aclose(self) -> None:
-        """Stops following."""
-        if self._turns is not None:
-            await self._turns.aclose()
-            await self._presence.leave()
+        await super().aclose()
+        await self._presence.leave()
 
     async def _follow(self) -> None:
         """Takes what is handed on and tells the store; where the first fails, what runs goes on."""
