@@ -34,10 +34,6 @@ class MaskKind:
     largest: int | None = None
     pattern: Mapping[str, str] = field(default_factory=dict)
 
-    def fits(self, field: Field) -> bool:
-        """Whether a field's values can be masked so."""
-        return field.format in self.formats and not (field.values or field.fields or field.many)
-
 
 @dataclass(frozen=True, slots=True)
 class Mask:
@@ -66,7 +62,6 @@ class Mask:
 
     @property
     def says(self) -> str:
-        """What partners are told that it shows."""
         return self.kind.says.replace("{n}", str(self.argument))
 
     def schema(self, field: Field) -> dict[str, Any]:
@@ -165,8 +160,8 @@ _written = re.compile(r"([A-Za-z]+)(?:\( *([0-9]{1,7}) *\))?").fullmatch
 
 
 def fitting(field: Field) -> list[MaskKind]:
-    """Returns the kinds of mask that fit a field."""
-    return [kind for kind in KINDS.values() if kind.fits(field)]
+    is_plain = not (field.values or field.fields or field.many)
+    return [kind for kind in KINDS.values() if is_plain and field.format in kind.formats]
 
 
 def read_mask(text: Any) -> Mask | str | None:

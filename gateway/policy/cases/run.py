@@ -1,8 +1,9 @@
 """Tries the cases beside a policy on what answers partners, and counts what they look at."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -154,21 +155,13 @@ class Coverage:
         """Of 100; rounded down to a tenth, so that 100 means all."""
         return len(self.covered) * 1000 // len(self.cells) / 10
 
-    def is_at_least(self, percent: float) -> bool:
-        """Whether so much of the matrix is covered."""
-        return len(self.covered) * 100 >= percent * len(self.cells)
-
-    def uncovered(self) -> Mapping[tuple[str, AccessLevel], list[str]]:
-        """What no case has tried, by resource and level; only where there is any."""
-        found: dict[tuple[str, AccessLevel], list[str]] = {}
-        for cell in self.cells:
-            if cell not in self.covered:
-                found.setdefault(cell[:2], []).append(cell[2])
-        return found
-
-    def count(self, resource: str, level: AccessLevel) -> int:
-        """How many cells a level of a resource has."""
-        return sum(cell[:2] == (resource, level) for cell in self.cells)
+    def uncovered(self) -> Iterator[tuple[str, AccessLevel, list[str], bool]]:
+        """What no case has tried of each resource and level, and whether that is all there is."""
+        for view, cells in groupby(self.cells, lambda cell: cell[:2]):
+            names = [name for *_, name in cells]
+            untried = [name for name in names if (*view, name) not in self.covered]
+            if untried:
+                yield *view, untried, untried == names
 
 
 def coverage(policy: Policy, cases: Iterable[PolicyCase]) -> Coverage:

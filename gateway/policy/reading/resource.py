@@ -107,7 +107,7 @@ class RulesReader:
             self._stranger(place, path, "" if written is None else f" {written}")
             return
         mask = read_mask(written)
-        if not (isinstance(mask, Mask) and mask.kind.fits(self.resource.at(path))):
+        if not (isinstance(mask, Mask) and mask.kind in fitting(self.resource.at(path))):
             mask = None
         self._listed[level][path] = mask or HIDDEN
         if level is None:
