@@ -8,18 +8,8 @@ from datetime import UTC, datetime, timedelta
 from secrets import randbelow
 from typing import Any, NamedTuple
 
+import sqlalchemy as sa
 from msgspec import MsgspecError, convert
-from sqlalchemy import (
-    ColumnElement,
-    String,
-    Table,
-    bindparam,
-    delete,
-    insert,
-    select,
-    type_coerce,
-    update,
-)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -39,10 +29,10 @@ from gateway.store.tables import (
 )
 
 
-def _untyped(table: Table) -> list[ColumnElement[Any]]:
+def _untyped(table: sa.Table) -> list[sa.ColumnElement[Any]]:
     """The columns with their times as texts: one that is none spoils its own row alone."""
     return [
-        type_coerce(each, String).label(each.name) if isinstance(each.type, Instant) else each
+        sa.type_coerce(each, sa.String).label(each.name) if isinstance(each.type, Instant) else each
         for each in table.c
     ]
 
@@ -133,7 +123,7 @@ class KeyStore:
 
         async def added(connection: AsyncConnection) -> None:
             row = row_of(key) | {"id": key.id, "revision": await _next_revision(connection)}
-            await connection.execute(insert(keys).values(row))
+            await connection.execute(sa.insert(keys).values(row))
             await _add_secret(connection, key.id, secret, key.created_at)
 
         try:
@@ -145,8 +135,8 @@ class KeyStore:
     async def list(self) -> Listing:
         """Every key, with what may be told of its secrets."""
         async with self._store.begin() as connection:
-            ordered = select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
-            read = await _read(connection, ordered, select(*_SECRETS))
+            ordered = sa.select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
+            read = await _read(connection, ordered, sa.select(*_SECRETS))
         return Listing(
             [held for held in read.values() if held is not None],
             [key_id for key_id, held in read.items() if held is None],
@@ -193,15 +183,13 @@ class KeyStore:
                 raise RevokedKey(key_id)
             if newest not in (None, held.hint):
                 raise ChangedKey(key_id)
-            until = now + overlap
+            own, until = secrets.c.key_id == key_id, now + overlap
             lasting = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > until)
-            await connection.execute(
-                update(secrets).where(secrets.c.key_id == key_id, lasting).values(expires_at=until)
-            )
-            gone = (secrets.c.key_id == key_id) & (secrets.c.expires_at <= now)
-            await connection.execute(delete(secrets).where(gone))
+            ending = sa.update(secrets).where(own, lasting).values(expires_at=until)
+            await connection.execute(ending)
+            await connection.execute(sa.delete(secrets).where(own, secrets.c.expires_at <= now))
             await _add_secret(connection, key_id, secret, now)
-            moved = update(keys).where(keys.c.id == key_id).values(revision=revision)
+            moved = sa.update(keys).where(keys.c.id == key_id).values(revision=revision)
             await connection.execute(moved)
             # read before it is certain: a new secret that could not be told would be lost
             return await _get(connection, key_id)
@@ -221,7 +209,7 @@ class KeyStore:
             key = change(before)
             if key != before:
                 row = row_of(key) | {"revision": revision}
-                await connection.execute(update(keys).where(keys.c.id == key_id).values(row))
+                await connection.execute(sa.update(keys).where(keys.c.id == key_id).values(row))
             return key
 
         return await self._store.run(changed)
@@ -264,16 +252,16 @@ class KeyStore:
             # what is newer than this is read with it perhaps, and then once more
             revision = await _revision(connection)
             newer = keys.c.revision > since
-            named = select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(newer)
-            return revision, await _read(connection, select(*_COLUMNS).where(newer), named)
+            named = sa.select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(newer)
+            return revision, await _read(connection, sa.select(*_COLUMNS).where(newer), named)
 
     async def last_used(self, key_ids: Sequence[str]) -> Mapping[str, datetime]:
         """When each of some keys was last used, where it was at all."""
         found: dict[str, datetime] = {}
+        columns = keys.c.id, sa.type_coerce(keys.c.last_used_at, sa.String)
         for start in range(0, len(key_ids), KEYS_AT_ONCE):
             some = keys.c.id.in_(key_ids[start : start + KEYS_AT_ONCE])
-            wanted = select(keys.c.id, type_coerce(keys.c.last_used_at, String)).where(some)
-            for key_id, moment in await self._store.rows(wanted):
+            for key_id, moment in await self._store.rows(sa.select(*columns).where(some)):
                 with contextlib.suppress(ValueError):
                     if (used := read_instant(moment)) is not None:
                         found[key_id] = used
@@ -282,7 +270,7 @@ class KeyStore:
     async def unused_since(self, moment: datetime) -> frozenset[str]:
         """The ids of the keys that are older than that, and have not been used since then."""
         idle = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < moment)
-        wanted = select(keys.c.id).where(keys.c.created_at < moment, idle)
+        wanted = sa.select(keys.c.id).where(keys.c.created_at < moment, idle)
         return frozenset(key_id for (key_id,) in await self._store.rows(wanted))
 
     async def save_last_used(self, used: Mapping[str, datetime]) -> None:
@@ -291,20 +279,20 @@ class KeyStore:
             return
         # in one order, whoever writes: two processes do not wait for each other's rows
         rows = [{"key": key_id, "used": moment} for key_id, moment in sorted(used.items())]
-        earlier = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < bindparam("used"))
-        own = update(keys).where(keys.c.id == bindparam("key"), earlier)
-        changed = own.values(last_used_at=bindparam("used"))
+        earlier = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < sa.bindparam("used"))
+        own = sa.update(keys).where(keys.c.id == sa.bindparam("key"), earlier)
+        changed = own.values(last_used_at=sa.bindparam("used"))
         await self._store.run(lambda connection: connection.execute(changed, rows))
 
 
 async def _revision(connection: AsyncConnection) -> int:
-    found = await connection.execute(select(revisions.c.value).where(revisions.c.name == "keys"))
+    found = await connection.execute(sa.select(revisions.c.value).where(revisions.c.name == "keys"))
     return int(found.scalar_one())
 
 
 async def _next_revision(connection: AsyncConnection) -> int:
     """Moved on first in a transaction: until its end no other one changes a key."""
-    moved = update(revisions).where(revisions.c.name == "keys")
+    moved = sa.update(revisions).where(revisions.c.name == "keys")
     step = 1 + randbelow(MOST_STEP)
     await connection.execute(moved.values(value=revisions.c.value + step))
     return await _revision(connection)
@@ -322,8 +310,8 @@ async def _read(
 
 
 async def _get(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
-    own = select(*_SECRETS).where(secrets.c.key_id == key_id)
-    found = await _read(connection, select(*_COLUMNS).where(keys.c.id == key_id), own)
+    own = sa.select(*_SECRETS).where(secrets.c.key_id == key_id)
+    found = await _read(connection, sa.select(*_COLUMNS).where(keys.c.id == key_id), own)
     if key_id not in found:
         raise UnknownKey(key_id)
     if (held := found[key_id]) is None:
@@ -333,7 +321,7 @@ async def _get(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
 
 async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now: datetime) -> None:
     row = {"digest": digest(secret), "key_id": key_id, "hint": hint(secret), "created_at": now}
-    await connection.execute(insert(secrets).values(row))
+    await connection.execute(sa.insert(secrets).values(row))
 
 
 def row_of(key: Key) -> dict[str, Any]:

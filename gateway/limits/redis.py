@@ -9,28 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
-from redis.exceptions import (
-    AuthenticationError,
-    ConnectionError,  # noqa: A004 - the driver's name of it
-    NoPermissionError,
-    NoScriptError,
-    RedisError,
-)
 
-from gateway.limits.base import (
-    PATIENCE,
-    TRIAL,
-    WINDOW,
-    Limiter,
-    LimiterDown,
-    Quota,
-    Used,
-    whole_seconds,
-)
+from gateway.limits import base
 
 # The number is the version of what lies under the name.
 PREFIX = "clinic-gateway:limit:1:"
@@ -41,20 +26,20 @@ SILENCE = 1.0
 # Seconds by which this process itself may be late, and for which an answer is then looked for.
 LATE, GRACE = 0.005, 0.025
 
-_WINDOW = str(WINDOW * 1000)
+_WINDOW = str(base.WINDOW * 1000)
 _FOLDER = Path(__file__).parent
 _Given = tuple[Sequence[str], Sequence[str]]
 STEP, LOOK = ((_FOLDER / name).read_text("utf-8") for name in ("step.lua", "look.lua"))
 
 
-class RedisLimiter(Limiter):
+class RedisLimiter(base.Limiter):
     """One message and one answer for all calls that come while another message is under way.
 
     So one connection is enough, however many calls come at once. LimiterDown after `patience`
     seconds.
     """
 
-    def __init__(self, url: str, prefix: str = PREFIX, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, prefix: str = PREFIX, patience: float = base.PATIENCE) -> None:
         self._prefix = prefix
         self._patience = patience
         self._client = _client(url)
@@ -67,12 +52,12 @@ class RedisLimiter(Limiter):
 
     async def start(self) -> None:
         """Connect; LimiterDown."""
-        await self.hit(TRIAL, 1)
+        await self.hit(base.TRIAL, 1)
 
-    async def hit(self, key_id: str, limit: int) -> Quota:
+    async def hit(self, key_id: str, limit: int) -> base.Quota:
         """Count one call. One whose answer comes too late may be counted in Redis all the same."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Quota] = loop.create_future()
+        answer: asyncio.Future[base.Quota] = loop.create_future()
         self._waiting.append(_Call(self._prefix + key_id, limit, answer))
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask(), name="ask the limiter")
@@ -83,10 +68,10 @@ class RedisLimiter(Limiter):
             await asyncio.wait((answer,), timeout=GRACE)
         if not answer.done():
             answer.cancel()
-            raise LimiterDown("it does not answer in time")
+            raise base.LimiterDown("it does not answer in time")
         return answer.result()
 
-    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, base.Used]:
         """What is used of the hours that run: one message and one answer for all keys."""
         names = [self._prefix + key_id for key_id in key_ids]
         starts = range(0, len(names), PEEKED_AT_ONCE)
@@ -96,14 +81,14 @@ class RedisLimiter(Limiter):
             for answer in answers:
                 if isinstance(answer, Exception):
                     raise answer
-        except (RedisError, OSError) as error:
-            raise LimiterDown(_why(error)) from error
+        except (exceptions.RedisError, OSError) as error:
+            raise base.LimiterDown(_why(error)) from error
         found = (counter for answer in answers for counter in answer.decode().split(","))
         used = {}
         for key_id, counter in zip(key_ids, found, strict=True):
             if counter:
                 calls, left = counter.split()
-                used[key_id] = Used(int(calls), whole_seconds(int(left) / 1000))
+                used[key_id] = base.Used(int(calls), base.whole_seconds(int(left) / 1000))
         return used
 
     async def aclose(self) -> None:
@@ -123,7 +108,7 @@ class RedisLimiter(Limiter):
                 given = [((call.key,), (str(call.limit), _WINDOW)) for call in calls]
                 try:
                     answers = await _run(self._client, self._step, given)
-                except (RedisError, OSError) as error:
+                except (exceptions.RedisError, OSError) as error:
                     answers = [error] * len(calls)
                 for call, answer in zip(calls, answers, strict=True):
                     call.tell(answer)
@@ -136,19 +121,19 @@ class _Call(NamedTuple):
 
     key: str
     limit: int
-    quota: asyncio.Future[Quota]
+    quota: asyncio.Future[base.Quota]
 
     def tell(self, answer: Any) -> None:
         """What Redis said: whoever asked has perhaps given up."""
         if self.quota.done():
             return
         if isinstance(answer, Exception):
-            self.quota.set_exception(LimiterDown(_why(answer)))
+            self.quota.set_exception(base.LimiterDown(_why(answer)))
             self.quota.exception()
             return
         admitted, used, left = answer
-        remaining, reset = max(self.limit - used, 0), whole_seconds(left / 1000)
-        self.quota.set_result(Quota(self.limit, remaining, reset, admitted=bool(admitted)))
+        remaining, reset = max(self.limit - used, 0), base.whole_seconds(left / 1000)
+        self.quota.set_result(base.Quota(self.limit, remaining, reset, admitted=bool(admitted)))
 
 
 async def _run(
@@ -160,12 +145,12 @@ async def _run(
             for keys, arguments in given:
                 messages.evalsha(script.sha, len(keys), *keys, *arguments)
             answers: list[Any] = await messages.execute(raise_on_error=False)
-    except ConnectionError:
+    except exceptions.ConnectionError:
         # it may have closed this connection long ago; at worst these calls count twice
         if again:
             return await _run(client, script, given, again=False)
         raise
-    if any(isinstance(answer, NoScriptError) for answer in answers):
+    if any(isinstance(answer, exceptions.NoScriptError) for answer in answers):
         # a Redis that has forgotten the script did not run one: now it knows it
         await client.script_load(script.script)
         return await _run(client, script, given)
@@ -173,7 +158,7 @@ async def _run(
 
 
 def _why(error: Exception) -> str:
-    if isinstance(error, AuthenticationError | NoPermissionError):
+    if isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError):
         return "it refuses the user or the password"
     # its own words may quote what opens it
     return f"it cannot be used ({type(error).__name__})"

@@ -16,23 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import blake2b
 
-from gateway.limits.base import (
-    PATIENCE,
-    WINDOW,
-    Limiter,
-    LimiterDown,
-    LimiterFull,
-    Quota,
-    Used,
-    whole_seconds,
-)
+from gateway.limits import base
 
 BUCKETS = 4096
 SLOTS = 16  # keys in a bucket
 # The words of a slot: two of the key's hash, when its window ends, the calls admitted in it.
 _WORDS, _END, _CALLS = 4, 2, 3
 _SECOND = 1_000_000_000
-_WINDOW = WINDOW * _SECOND
+_WINDOW = base.WINDOW * _SECOND
 MOST_PLACES = 10_000
 # Whoever writes is done in a few microseconds: so often is looked again at once, and then after
 # pauses of so many seconds.
@@ -41,7 +32,7 @@ PAUSE = 0.001
 PEEKED_AT_ONCE = 500  # keys for which the event loop is held up
 
 
-class Counters(Limiter):
+class Counters(base.Limiter):
     """Whoever inherits it by a fork counts together with all others.
 
     A slot whose window has ended is taken for another key, so that the table bounds the keys of
@@ -65,23 +56,23 @@ class Counters(Limiter):
         self._words = memoryview(self._memory).cast("Q")
         self.place = lru_cache(MOST_PLACES)(partial(_place, buckets))
 
-    async def hit(self, key_id: str, limit: int) -> Quota:
+    async def hit(self, key_id: str, limit: int) -> base.Quota:
         """Count one call, as a rule without waiting for anything.
 
         LimiterFull; LimiterDown where a process that was stopped holds a part of the table.
         """
-        deadline, looks = time.monotonic() + PATIENCE, 0
+        deadline, looks = time.monotonic() + base.PATIENCE, 0
         while (quota := self.try_hit(key_id, limit, self._clock())) is None:
             looks += 1
             if looks > LOOKS:
                 if time.monotonic() >= deadline:
-                    raise LimiterDown("another process holds the counters and does not let go")
+                    raise base.LimiterDown("another process holds the counters and does not let go")
                 await asyncio.sleep(PAUSE)
         return quota
 
-    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
+    async def peek(self, key_ids: Sequence[str]) -> Mapping[str, base.Used]:
         """What is used of the hours that run; without a lock, as nothing is written."""
-        found, words = dict[str, Used](), self._words
+        found, words = dict[str, base.Used](), self._words
         for start in range(0, len(key_ids), PEEKED_AT_ONCE):
             now = self._clock()
             for key_id in key_ids[start : start + PEEKED_AT_ONCE]:
@@ -90,11 +81,11 @@ class Counters(Limiter):
                     end, calls = words[at + _END], words[at + _CALLS]
                     # it may have become another key's meanwhile, whose window that is
                     if [words[at], words[at + 1]] == its_own and end > now:
-                        found[key_id] = Used(calls, whole_seconds((end - now) / _SECOND))
+                        found[key_id] = base.Used(calls, base.whole_seconds((end - now) / _SECOND))
             await asyncio.sleep(0)
         return found
 
-    def try_hit(self, key_id: str, limit: int, now: int) -> Quota | None:
+    def try_hit(self, key_id: str, limit: int, now: int) -> base.Quota | None:
         """Count one call; None where another process is just writing. LimiterFull."""
         bucket, first, second = self.place(key_id)
         if not self.lock(bucket):
@@ -102,11 +93,11 @@ class Counters(Limiter):
         try:
             at, words = self._slot(bucket, first, second, now), self._words
             calls = words[at + _CALLS]
-            reset = whole_seconds((words[at + _END] - now) / _SECOND)
+            reset = base.whole_seconds((words[at + _END] - now) / _SECOND)
             if calls >= limit:
-                return Quota(limit, 0, reset, admitted=False)
+                return base.Quota(limit, 0, reset, admitted=False)
             words[at + _CALLS] = calls + 1
-            return Quota(limit, limit - calls - 1, reset, admitted=True)
+            return base.Quota(limit, limit - calls - 1, reset, admitted=True)
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, bucket)
 
@@ -142,7 +133,7 @@ class Counters(Limiter):
             slots = range(begin, begin + SLOTS * _WORDS, _WORDS)
             at = next((free for free in slots if words[free + _END] <= now), -1)
             if at < 0:
-                raise LimiterFull("there are more keys than its table has room for")
+                raise base.LimiterFull("there are more keys than its table has room for")
             words[at], words[at + 1] = first, second
         if words[at + _END] <= now:
             # the calls first: of a window that has ended they may be anything

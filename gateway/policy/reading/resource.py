@@ -10,20 +10,9 @@ from adapters.documents.document import Place, ProblemList
 from adapters.documents.problems import did_you_mean, nearest
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import NUMBER, Field, Resource
+from gateway.policy import rows
 from gateway.policy.masks import KINDS, Mask, fitting, read_mask
 from gateway.policy.policy import HIDDEN, WHOLE, Sight, Sights
-from gateway.policy.rows import (
-    EVERY,
-    NOTHING,
-    Bound,
-    RowFilter,
-    Value,
-    ValueTest,
-    comparable,
-    in_closed,
-    is_ordered,
-    path_in_list,
-)
 from gateway.policy.values import NoValue, read_value
 
 NEVER = "never"
@@ -74,7 +63,7 @@ class RulesReader:
             self._is_whole = False
         if not isinstance(listed, list):
             fields = [path for path in _paths_in(str(listed)) if path in self.resource.paths]
-            remedy = f": write [{', '.join(map(path_in_list, fields))}]"
+            remedy = f": write [{', '.join(map(rows.path_in_list, fields))}]"
             remedy = remedy if fields else ", such as [id, name]"
             if listed is None or str(listed).lower() in _NOTHING:
                 remedy = "; write [] for none"
@@ -158,12 +147,12 @@ class RulesReader:
                 )
                 self.refuse(place, "mask-not-lower", text)
 
-    def only(self, data: Any) -> dict[AccessLevel, RowFilter]:
+    def only(self, data: Any) -> dict[AccessLevel, rows.RowFilter]:
         """The rows of each level that has conditions; no record where one cannot be read."""
         place, before = (self.resource.name, ONLY), len(self.noted.problems)
         if not isinstance(data, dict) or data.keys().isdisjoint(_LEVELS):
             return dict.fromkeys(LEVELS, self._rows(place, data, LEVELS[0]))
-        found: dict[AccessLevel, RowFilter] = {}
+        found: dict[AccessLevel, rows.RowFilter] = {}
         for name, conditions in data.items():
             if name in _LEVELS:
                 found[_LEVELS[name]] = self._rows((*place, name), conditions, _LEVELS[name])
@@ -172,7 +161,7 @@ class RulesReader:
                 text = f"{text} a condition under those that it is for, or under all"
                 self.refuse((*place, name), "bad-only", text)
         for lower, higher in pairwise(LEVELS) if len(self.noted.problems) == before else ():
-            if higher in found and not found.get(lower, EVERY).within(found[higher]):
+            if higher in found and not found.get(lower, rows.EVERY).within(found[higher]):
                 text = (
                     f"{lower} sees records of {self.resource.name} that {higher} does not: a level"
                     " sees all that the one before it sees"
@@ -180,26 +169,26 @@ class RulesReader:
                 self.refuse((*place, higher.value), "narrower-level", text)
         return found
 
-    def _rows(self, place: Place, data: Any, level: AccessLevel) -> RowFilter:
+    def _rows(self, place: Place, data: Any, level: AccessLevel) -> rows.RowFilter:
         """The conditions of a level, each of a field that it sees whole."""
         if not isinstance(data, dict) or not data:
             text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
             self.refuse(place, "bad-only", text)
-            return RowFilter({"id": NOTHING})
-        tests, unread = dict[str, ValueTest](), dict[str, ValueTest]()
+            return rows.RowFilter({"id": rows.NOTHING})
+        tests, unread = dict[str, rows.ValueTest](), dict[str, rows.ValueTest]()
         for name, condition in data.items():
             here, field = (*place, name), self._field((*place, name), name, level)
             before = len(self.noted.problems)
             if field is None:
-                unread["id"] = NOTHING
+                unread["id"] = rows.NOTHING
                 continue
-            tests[name] = in_closed(field, self._test(here, field, condition))
+            tests[name] = rows.in_closed(field, self._test(here, field, condition))
             if len(self.noted.problems) > before:
-                unread[name] = NOTHING
+                unread[name] = rows.NOTHING
             elif tests[name].is_empty:
                 text = f"no value of {name} meets this, so that no record would exist"
                 self.refuse(here, "empty-condition", text)
-        return RowFilter(tests | unread)
+        return rows.RowFilter(tests | unread)
 
     def _field(self, place: Place, name: str, level: AccessLevel) -> Field | None:
         """The field of that name; None where no condition can be about it."""
@@ -222,12 +211,12 @@ class RulesReader:
             return resource.at(name)
         return None
 
-    def _test(self, place: Place, field: Field, data: Any) -> ValueTest:
+    def _test(self, place: Place, field: Field, data: Any) -> rows.ValueTest:
         """What is let be of one field: `A`, `[A, B]`, `{not: [...]}`, `{min: 1, below: 9}`."""
         if not isinstance(data, dict):
-            return ValueTest(allowed=self._values(place, field, data))
-        barred: frozenset[Value] = frozenset()
-        bounds: dict[str, Bound] = {}
+            return rows.ValueTest(allowed=self._values(place, field, data))
+        barred: frozenset[rows.Value] = frozenset()
+        bounds: dict[str, rows.Bound] = {}
         if not data:
             self.noted.say(place, "bad-condition", f"{field.name} needs a value, or {_COMPARISONS}")
         for word, given in data.items():
@@ -239,12 +228,12 @@ class RulesReader:
             else:
                 text = f"{word} is no comparison{did_you_mean(word, _WORDS)}; write {_COMPARISONS}"
                 self.refuse(here, "bad-condition", text)
-        return ValueTest(barred=barred, low=bounds.get("low"), high=bounds.get("high"))
+        return rows.ValueTest(barred=barred, low=bounds.get("low"), high=bounds.get("high"))
 
-    def _bound(self, place: Place, field: Field, given: Any, bounds: dict[str, Bound]) -> None:
+    def _bound(self, place: Place, field: Field, given: Any, bounds: dict[str, rows.Bound]) -> None:
         word = str(place[-1])
         side, edge = BOUNDS[word]
-        if not is_ordered(field):
+        if not rows.is_ordered(field):
             text = f"{field.name} has no order: write a list of values, or not: and a list"
             self.refuse(place, "unordered-field", text)
         elif side in bounds:
@@ -252,9 +241,9 @@ class RulesReader:
             text = f"{word} and {other} bound the same side; keep one of the two"
             self.refuse(place, "bad-condition", text)
         elif (value := self._value(place, field, given, finer=True)) is not None:
-            bounds[side] = Bound(value, edge)
+            bounds[side] = rows.Bound(value, edge)
 
-    def _values(self, place: Place, field: Field, data: Any) -> frozenset[Value]:
+    def _values(self, place: Place, field: Field, data: Any) -> frozenset[rows.Value]:
         """The one value, or those of a list, that can be read."""
         if data == []:
             text = f"no value of {field.name} is named here: write them, such as [A, B]"
@@ -269,7 +258,7 @@ class RulesReader:
 
     def _value(
         self, place: Place, field: Field, given: Any, *, finer: bool = False
-    ) -> Value | None:
+    ) -> rows.Value | None:
         """The value as it is compared; says where it is none of the field's.
 
         A bound may be `finer` than answers: more than two places, parts of a second.
@@ -278,9 +267,9 @@ class RulesReader:
         try:
             if finer:
                 with suppress(ValueError):
-                    return comparable(field, given if field.format is NUMBER else str(given))
+                    return rows.comparable(field, given if field.format is NUMBER else str(given))
             if given is not None:
-                return comparable(field, read_value(field, given))
+                return rows.comparable(field, read_value(field, given))
         except NoValue as error:
             text = f"{field.name} {error}"
         self.noted.say(place, "bad-value", text)
@@ -296,20 +285,20 @@ def slip_of(resource: Resource, written: str, mask: str = "") -> tuple[str, str,
     plain = re.sub(r"[^\w.\[\]]", "", written).removeprefix(f"{name}.")
     members = tuple(path for path in known if path.startswith(f"{plain.removesuffix('[]')}[]."))
     if members:
-        named = ", ".join(map(path_in_list, members))
+        named = ", ".join(map(rows.path_in_list, members))
         text = f"{name}.{plain} is a list of objects; name its members: {named}"
         return "list-of-objects", text, members
     fields = tuple(path for path in _paths_in(written) if path in known)
     if meant := _mask_in(f"{written}{mask}"):
-        field = path_in_list(fields[0]) if fields else "phone"
+        field = rows.path_in_list(fields[0]) if fields else "phone"
         text = f"a field under a mask is written {{{field}: {meant}}}"
         return "mask-form", text, fields
     if len(fields) > 1:
-        text = f"a comma stands between two fields: write {', '.join(map(path_in_list, fields))}"
-        return "missing-comma", text, fields
+        named = ", ".join(map(rows.path_in_list, fields))
+        return "missing-comma", f"a comma stands between two fields: write {named}", fields
     near, remedy = nearest(written, known), did_you_mean(written, known)
     if plain in known:  # its resource, quotes or a sign that no editor shows stand beside it
-        near, remedy = plain, f": write {path_in_list(plain)}"
+        near, remedy = plain, f": write {rows.path_in_list(plain)}"
     return "unknown-field", f"{name} has no field {written!r}{remedy}", (near,)
 
 

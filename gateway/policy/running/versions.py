@@ -14,14 +14,8 @@ from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.policy.policy import Version
+from gateway.store import tables
 from gateway.store.base import Store, StoreError
-from gateway.store.tables import (
-    adding,
-    policy_history,
-    policy_processes,
-    policy_versions,
-    revisions,
-)
 
 RAN, HELD, REFUSED = "ran", "held", "refused"
 # What somebody said of a policy that waited.
@@ -30,9 +24,10 @@ APPROVED, DECLINED = "approved", "declined"
 HEARTBEAT = timedelta(seconds=5)
 SILENT = timedelta(seconds=15)
 _FORGOTTEN = timedelta(days=1)
-_own = revisions.c.name == "policy"
-_value, _moving = select(revisions.c.value).where(_own), update(revisions).where(_own)
-_history, _versions, _processes = policy_history, policy_versions, policy_processes
+_history, _versions = tables.policy_history, tables.policy_versions
+_processes, _revisions = tables.policy_processes, tables.revisions
+_own = _revisions.c.name == "policy"
+_value = select(_revisions.c.value).where(_own)
 _number, _event, _hash = _history.c.id, _history.c.event, _history.c.hash
 
 
@@ -53,7 +48,7 @@ class Event:
     is_kept: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Process:
     """A process that serves, the status of its policy, and the revision up to which it looked."""
 
@@ -139,11 +134,12 @@ class Versions:
         """Has the running processes look, at a decision too; returns the revision to wait for."""
 
         async def asked(connection: AsyncConnection) -> int:
-            moved = _moving.values(value=revisions.c.value + 1).returning(revisions.c.value)
-            revision = (await connection.execute(moved)).scalar_one()
+            number = _revisions.c.value
+            moved = update(_revisions).where(_own).values(value=number + 1).returning(number)
+            revision = int((await connection.execute(moved)).scalar_one())
             if decision is not None:
                 await _write(connection, decision)
-            return int(revision)
+            return revision
 
         return await self.store.run(asked)
 
@@ -175,7 +171,7 @@ async def _write(connection: AsyncConnection, event: Event) -> None:
         ran_at = event.at if event.event == RAN else None
         made_of = " ".join(version.made_of) if version.made_of else None
         values = {**asdict(version), "made_of": made_of, "first_ran_at": ran_at}
-        kept = adding(connection, _versions).values(values)
+        kept = tables.adding(connection, _versions).values(values)
         first = func.coalesce(_versions.c.first_ran_at, kept.excluded.first_ran_at)
         own = {"index_elements": ["hash"], "set_": {"first_ran_at": first}}
         await connection.execute(kept.on_conflict_do_update(**own))
@@ -196,10 +192,8 @@ class Presence:
     sweeps: bool = False
 
     def __post_init__(self) -> None:
-        id_, host, at = str(uuid4()), socket.gethostname(), self.now()
-        self._said = Process(
-            id=id_, host=host, pid=os.getpid(), started_at=at, seen_at=at, revision=-1, state={}
-        )
+        own, at = (str(uuid4()), socket.gethostname(), os.getpid()), self.now()
+        self._said = Process(*own, started_at=at, seen_at=at, revision=-1, state={})
 
     async def say(
         self, status: Mapping[str, Any], revision: int, events: Sequence[Event] = ()
@@ -214,7 +208,21 @@ class Presence:
         if self.sweeps and (due or said.revision < 0):
             await self._forget_dead()
         process = replace(said, seen_at=now, revision=revision, state=state)
-        await self.versions.store.run(lambda connection: _say(connection, process, events))
+
+        async def write(connection: AsyncConnection) -> None:
+            if events:
+                # one after the other, so that the numbers are in the order of commits
+                await connection.execute(_value.with_for_update())
+            for event in events:
+                await _write(connection, event)
+            row = {**asdict(process), "state": json.dumps(state)}
+            changed = update(_processes).where(_processes.c.id == process.id).values(row)
+            if (await connection.execute(changed)).rowcount == 0:
+                await connection.execute(insert(_processes).values(row))
+                old = _processes.c.seen_at < now - _FORGOTTEN
+                await connection.execute(delete(_processes).where(old))
+
+        await self.versions.store.run(write)
         self._said = process
 
     async def _forget_dead(self) -> None:
@@ -235,17 +243,3 @@ class Presence:
         with suppress(StoreError):
             own = _processes.c.id == self._said.id
             await self.versions.store.change(delete(_processes).where(own))
-
-
-async def _say(connection: AsyncConnection, process: Process, events: Sequence[Event]) -> None:
-    if events:
-        # one after the other, so that the numbers are in the order of commits
-        await connection.execute(_value.with_for_update())
-    for event in events:
-        await _write(connection, event)
-    row = {**asdict(process), "state": json.dumps(process.state)}
-    changed = update(_processes).where(_processes.c.id == process.id).values(row)
-    if (await connection.execute(changed)).rowcount == 0:
-        await connection.execute(insert(_processes).values(row))
-        old = _processes.c.seen_at < process.seen_at - _FORGOTTEN
-        await connection.execute(delete(_processes).where(old))

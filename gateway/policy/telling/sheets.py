@@ -18,13 +18,7 @@ from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.masks import Mask
 from gateway.policy.policy import Policy
-from gateway.policy.telling.wording import (
-    ABOUT_LEVELS,
-    kind_of,
-    masks_of,
-    printable,
-    row_sentences,
-)
+from gateway.policy.telling import wording
 
 COLUMNS = ("resource", "field", "level", "sight", "mask")
 # What a spreadsheet may take for the beginning of a formula.
@@ -41,7 +35,7 @@ def as_csv(policy: Policy) -> str:
         for path, sights in rules.fields.items():
             for level, sight in zip(LEVELS, sights, strict=True):
                 mask = str(sight) if isinstance(sight, Mask) else ""
-                writer.writerow(map(plain, (name, path, level.value, kind_of(sight), mask)))
+                writer.writerow(map(plain, (name, path, level.value, wording.kind_of(sight), mask)))
     return written.getvalue()
 
 
@@ -58,7 +52,7 @@ def as_markdown(policy: Policy) -> str:
 def _markdown(policy: Policy) -> Iterator[str]:
     file = escaped(PurePath(policy.file).name)
     yield from ("# What partners see", "", f"Policy {file}, hash {policy.hash}")
-    for sentence in ABOUT_LEVELS:
+    for sentence in wording.ABOUT_LEVELS:
         yield from ("", escaped(sentence))
     for resource in GOVERNED:
         rules = policy.rules[resource.name]
@@ -67,17 +61,17 @@ def _markdown(policy: Policy) -> Iterator[str]:
         yield f"|---|{'---|' * len(LEVELS)}"
         for path, sights in rules.fields.items():
             yield f"| `{path}` | {' | '.join(escaped(str(sight)) for sight in sights)} |"
-        sentences = row_sentences(resource, rules)
+        sentences = wording.row_sentences(resource, rules)
         yield from [""] if sentences else []
         yield from (f"- {level} sees {escaped(sentence)}." for level, sentence in sentences)
-    masks = masks_of(policy.rules.values())
+    masks = wording.masks_of(policy.rules.values())
     yield from ["", "## Masks", ""] if masks else []
     yield from (f"- {escaped(str(mask))}: {escaped(mask.says)}" for mask in masks)
 
 
 def escaped(text: str) -> str:
     """The text as Markdown shows it, in one line."""
-    return _in_markdown(r"\\\1", " ".join(printable(text).split()))
+    return _in_markdown(r"\\\1", " ".join(wording.printable(text).split()))
 
 
 def as_page(policy: Policy, today: date) -> str:
@@ -93,11 +87,11 @@ def as_page(policy: Policy, today: date) -> str:
     operations = {operation.returns.name for operation in OPERATIONS}
     return template.render(
         policy=policy,
-        file=printable(PurePath(policy.file).name),
+        file=wording.printable(PurePath(policy.file).name),
         today=today,
-        about_levels=ABOUT_LEVELS,
+        about_levels=wording.ABOUT_LEVELS,
         levels=LEVELS,
-        masks=masks_of(policy.rules.values()),
+        masks=wording.masks_of(policy.rules.values()),
         governed=GOVERNED,
         # what the policy does not decide, as far as any operation shows it
         ungoverned=[
@@ -105,7 +99,7 @@ def as_page(policy: Policy, today: date) -> str:
             for resource in RESOURCES
             if not resource.governed and resource.name in operations
         ],
-        kind_of=kind_of,
-        row_sentences=row_sentences,
-        printable=printable,
+        kind_of=wording.kind_of,
+        row_sentences=wording.row_sentences,
+        printable=wording.printable,
     )
