@@ -115,22 +115,15 @@ class Samples:
         while self._samples[0].at < at - self._kept:
             self._samples.popleft()
 
-    def minutes(self, starts: Iterable[float]) -> list[Mapping[str, int] | None]:
-        """Returns how the calls of each minute ended; None where nobody watched.
+    def minute(self, start: float) -> Mapping[str, int] | None:
+        """Returns how the calls of the minute from then on ended; None where nobody watched.
 
         Of one that is not over: its calls so far; of the first: those since it is watched.
         """
-        if not self._samples:
-            return [None for _ in starts]
-        begun, newest = self._samples[0].at, self._samples[-1].at
-        found: list[Mapping[str, int] | None] = []
-        for start in starts:
-            if begun < start + MINUTE and start < newest:
-                first, last = self._at(max(start, begun)), self._at(start + MINUTE)
-                found.append({kind: round(last[kind]) - round(first[kind]) for kind in KINDS})
-            else:
-                found.append(None)
-        return found
+        if not self._samples or not self._samples[0].at - MINUTE < start < self._samples[-1].at:
+            return None
+        first, last = self._at(max(start, self._samples[0].at)), self._at(start + MINUTE)
+        return {kind: round(last[kind]) - round(first[kind]) for kind in KINDS}
 
     def last(self, seconds: float) -> Totals | None:
         """Returns what was counted in the last so many seconds, or since the first sample."""

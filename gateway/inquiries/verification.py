@@ -61,22 +61,20 @@ async def verify_audit(
     others = elsewhere(known, place, shared=shared)
     mine = [chain for chain in known if chain not in others]
     secrets = read_secrets(key_file(settings)) if mine else ()
-    if progress is not None:
-        progress.all = sum(max(0, chain.head.seq - chain.base.seq) for chain in mine)
+    told = progress or VerifyProgress()
+    told.all = sum(max(0, chain.head.seq - chain.base.seq) for chain in mine)
 
     def verdicts() -> list[ChainVerdict]:
         found = []
         for verdict in verify(folder, before, mine, secrets, progress):
             found.append(verdict)
-            if progress is not None:
-                progress.lines = progress.before = progress.before + verdict.lines
+            told.lines = told.before = told.before + verdict.lines
         return found
 
     try:
         found = await asyncio.to_thread(verdicts)
     except asyncio.CancelledError:
-        if progress is not None:
-            progress.stops = True
+        told.stops = True
         raise
     if is_foreign(known, place, shared=shared):
         text = f"{folder / PLACE}: the store knows no folder of that name"

@@ -61,7 +61,7 @@ def test_minutes_have_every_call_once_in_the_minute_in_which_it_was_seen(
         samples.add(at, snapshot(calls))
         seen.append((began, at, by_kind(Counter(more))))
     starts = [1000.0 + offset + 60 * number for number in range(-1, 50)]
-    minutes = samples.minutes(starts)
+    minutes = [samples.minute(start) for start in starts]
     watched = [start for start, each in zip(starts, minutes, strict=True) if each is not None]
     assert watched == [start for start in starts if 1000.0 - 60 < start < at]
     for start, minute in zip(starts, minutes, strict=True):
@@ -100,20 +100,20 @@ def test_a_count_that_begins_anew_is_not_taken_back() -> None:
     samples = Samples()
     for number, count in enumerate((100, 130, 5, 9)):
         samples.add(60.0 * number, snapshot(Counter({"200": count})))
-    told = samples.minutes([0.0, 60.0, 120.0])
+    told = [samples.minute(start) for start in (0.0, 60.0, 120.0)]
     assert [each and each["answered"] for each in told] == [30, 5, 4]
 
 
 def test_what_was_counted_before_anybody_looked_is_left_out() -> None:
     samples = Samples()
     assert samples.last(60.0) is None
-    assert samples.minutes([0.0]) == [None]
+    assert samples.minute(0.0) is None
     samples.add(0.0, snapshot(Counter({"200": 1_000_000}), (0,) * 13 + (5,)))
     last = samples.last(60.0)
     assert last is not None
     assert sum(last.kinds.values()) == 0
     assert slowest_first(last.operations, 0.95) == []
-    assert samples.minutes([0.0]) == [None], "nothing of it is seen so far"
+    assert samples.minute(0.0) is None, "nothing of it is seen so far"
 
 
 def test_samples_are_kept_for_an_hour_and_no_longer() -> None:
@@ -121,7 +121,7 @@ def test_samples_are_kept_for_an_hour_and_no_longer() -> None:
     for number in range(1000):
         samples.add(10.0 * number, snapshot(Counter({"200": number})))
     assert len(samples) == 373
-    assert samples.minutes([9990.0 - 3600]) == [dict.fromkeys(KINDS, 0) | {"answered": 6}]
+    assert samples.minute(9990.0 - 3600) == dict.fromkeys(KINDS, 0) | {"answered": 6}
 
 
 @given(

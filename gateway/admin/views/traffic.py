@@ -67,7 +67,7 @@ def _figures(visit: Visit, sampler: Sampler) -> dict[str, Any]:
     recent, newest = samples.last(LAST_MINUTES) or _NOTHING, samples.last(MINUTE) or _NOTHING
     this = visit.now.replace(second=0, microsecond=0)
     starts = [this - timedelta(minutes=back) for back in reversed(range(MINUTES))]
-    counted = samples.minutes([sampler.steady(start) for start in starts])
+    counted = [samples.minute(sampler.steady(start)) for start in starts]
     kinds = [kind for kind in KINDS if any(minute[kind] for minute in counted if minute)]
     series = [
         {

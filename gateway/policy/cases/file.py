@@ -233,9 +233,9 @@ class _CaseReader:
 
     def record(self, place: Place, written: Any, operation: Operation) -> Record | None:
         """The record that a case names or holds; None where there is none, which is said."""
-        found, resource = None, operation.returns
+        found = None
         if isinstance(written, dict):
-            found = dict(self.fields(place, written, resource.fields, resource))
+            found = dict(self.fields(place, written, operation.returns))
         elif isinstance(written, str):
             found = self.by_name(place, written, operation)
         else:
@@ -258,7 +258,7 @@ class _CaseReader:
             if not isinstance(written[name], dict):
                 self.say(at, f"{name} must be a record, with its fields and their values")
                 return None
-            found = dict(self.fields(at, written[name], resource.fields, resource))
+            found = dict(self.fields(at, written[name], resource))
             self.records[name] = resource, self.document.marks[place][0], found
         known, line, found = self.records[name]
         if known is resource:
@@ -268,27 +268,23 @@ class _CaseReader:
         return None
 
     def fields(
-        self,
-        place: Place,
-        data: dict[str, Any],
-        of: tuple[Field, ...],
-        resource: Resource,
-        prefix: str = "",
+        self, place: Place, data: dict[str, Any], resource: Resource, prefix: str = ""
     ) -> Iterator[tuple[str, Any]]:
         """The members as answers carry them; says what is no field, and no value of one."""
-        known = {field.name: field for field in of}
+        holder = resource.at(prefix.removesuffix("[].")) if prefix else resource
+        known = {field.name: field for field in holder.fields}
         for name, written in data.items():
-            here = (*place, name)
+            here, path = (*place, name), prefix + name
             if name not in known:
-                text = f"{resource.name} has no field {prefix + name!r}{did_you_mean(name, known)}"
+                text = f"{resource.name} has no field {path!r}{did_you_mean(name, known)}"
                 self.say(here, text, at_key=True)
             elif written is None or not known[name].fields:
-                yield name, self.value(here, prefix + name, known[name], written)
-            elif isinstance(written, list) and all(isinstance(each, dict) for each in written):
-                inner = known[name].fields, resource, f"{name}[]."
+                yield name, self.value(here, path, known[name], written)
+            elif isinstance(written, list) and all(isinstance(item, dict) for item in written):
+                inner = resource, f"{path}[]."
                 items = enumerate(written)
                 yield name, [dict(self.fields((*here, n), it, *inner)) for n, it in items]
             else:
-                self.say(here, f"{prefix}{name} is a list of objects, such as [{{...}}, {{...}}]")
+                self.say(here, f"{path} is a list of objects, such as [{{...}}, {{...}}]")
         if "id" in known and data.get("id") is None and place not in self.document.partial:
             self.say(place, f"every record has an id: write one, such as id: {_ID}")

@@ -1,6 +1,7 @@
 """Reads what the file says of one resource: the lists of its fields, and its row conditions."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import pairwise
@@ -45,9 +46,7 @@ class RulesReader:
         self.opens: dict[str, tuple[AccessLevel | None, Place]] = {}
         self.masks: dict[str, tuple[AccessLevel, Mask, Place]] = {}
         # What each list says of fields: the kept text of two policies may say it more than once.
-        self._listed: dict[AccessLevel | None, dict[str, Sight]] = {
-            it: {} for it in _LISTS.values()
-        }
+        self._listed = defaultdict[AccessLevel | None, dict[str, Sight]](dict)
         # Paths that a misspelt one was probably meant to be: naming them missing too says it twice.
         self._meant: set[str] = set()
         # What could not be read, or stands a second time, may hold any of the fields.
@@ -59,8 +58,7 @@ class RulesReader:
 
     def read(self, place: Place, listed: Any) -> None:
         """One list: what a level adds, or what no key sees; `place` ends with its name."""
-        if place in self.noted.document.partial or not isinstance(listed, list):
-            self._is_whole = False
+        self._is_whole &= isinstance(listed, list) and place not in self.noted.document.partial
         if not isinstance(listed, list):
             fields = [path for path in _paths_in(str(listed)) if path in self.resource.paths]
             remedy = f": write [{', '.join(map(rows.path_in_list, fields))}]"
@@ -248,11 +246,9 @@ class RulesReader:
         if data == []:
             text = f"no value of {field.name} is named here: write them, such as [A, B]"
             self.refuse(place, "empty-condition", text)
-        listed = (
-            {(*place, at): given for at, given in enumerate(data)}
-            if isinstance(data, list)
-            else {place: data}
-        )
+        listed = {place: data}
+        if isinstance(data, list):
+            listed = {(*place, at): given for at, given in enumerate(data)}
         read = (self._value(at, field, given) for at, given in listed.items())
         return frozenset(value for value in read if value is not None)
 
