@@ -229,6 +229,12 @@ async def open_practice(
     )
 
 
+def check_rows(practice: PracticeSystem, policy: Policy) -> None:
+    """DocumentErrors where the practice system cannot leave out what the policy's conditions do."""
+    if problems := practice.examiner.narrows(policy):
+        raise DocumentErrors(problems)
+
+
 async def open_keeper(
     kit: Kit,
     versions: Versions,
