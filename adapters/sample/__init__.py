@@ -21,13 +21,12 @@ from adapters.sample.people import (
     make_people,
     of_kind,
 )
-from adapters.sample.rows import Chance, Row, numbered
+from adapters.sample.rows import SCHEMA, Chance, Row, numbered
 from adapters.sample.stock import make_stock
 
 __all__ = ["MAPPING", "SCHEMA", "create", "make_tables"]
 
 MAPPING = Path(__file__).with_name("clinic.yaml")
-SCHEMA = Path(__file__).with_name("schema.sql")
 
 
 def create(path: Path, *, today: date, seed: int = 1987) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from adapters.sample import vocabulary as words
 from adapters.sample.diary import DeskBooking, Roster
-from adapters.sample.people import Herd, Person
+from adapters.sample.people import Herd
 from adapters.sample.rows import (
     NO_DAY,
     NO_MOMENT,
@@ -17,6 +17,7 @@ from adapters.sample.rows import (
     money,
     numbered,
     quantity,
+    row_of,
     stamp,
 )
 
@@ -33,42 +34,12 @@ OTHER_PAYER = 0.05  # a relative, a breeder: not the animal's owner
 DRAFTS = 40
 DRAFTS_AMONG = 120  # drafts are recent
 
-
-class Consult(NamedTuple):
-    """A row of CONSULTATIONS."""
-
-    id_cons: int
-    id_rdv: int | None
-    id_animal: int
-    id_veto: int
-    etat: str
-    importance: str
-    d_debut: str
-    d_valid: str
-    resume: str
-    diagnostic: str
-    consignes: str
-    notes_internes: str
-    supprime: int
-    dt_creation: str
+Consult = row_of("CONSULTATIONS")
 
 
-class Encounter(NamedTuple):
-    """What a consultation is about, by the ids of a booking (where there is one) and the others."""
-
-    booking: int | None
-    animal: int
-    vet: int
-    kind: int
-    start: datetime
-
-
-def make_consults(
-    rng: Chance, bookings: list[DeskBooking], roster: Roster, herd: Herd
-) -> list[Consult]:
+def make_consults(rng: Chance, bookings: list[Row], roster: Roster, herd: Herd) -> list[Row]:
     """Those of the visits that are over, of the ones going on, and of some walk-ins; by time."""
-    running, done = ([_visit(row) for row in bookings if row.statut == it] for it in "ET")
-    running, done = ([visit for visit in visits if visit.vet] for visits in (running, done))
+    running, done = ([row for row in bookings if row.statut == it and row.id_veto] for it in "ET")
     walk_ins = [_walk_in(rng, roster, herd) for _ in range(WALK_INS)]
     chosen = rng.sample(done, KEPT + DELETED - WALK_INS - len(running))
     rows = [_consult(rng, visit) for visit in chosen + walk_ins]
@@ -85,12 +56,7 @@ def make_consults(
     return [row._replace(id_cons=number) for number, row in enumerate(rows, 1)]
 
 
-def _visit(row: DeskBooking) -> Encounter:
-    kind, start = row.id_type or words.CONSULTATION.id_type, datetime.fromisoformat(row.d_debut)
-    return Encounter(row.id_rdv, row.id_animal, row.id_veto or 0, kind, start)
-
-
-def _walk_in(rng: Chance, roster: Roster, herd: Herd) -> Encounter:
+def _walk_in(rng: Chance, roster: Roster, herd: Herd) -> Row:
     """Somebody who came to a vet on duty without a booking, on some day of the last two years."""
     while True:
         day = rng.ago(rng.randrange(1, 700))
@@ -98,21 +64,21 @@ def _walk_in(rng: Chance, roster: Roster, herd: Herd) -> Encounter:
         animal = rng.choice(herd.animals)
         if sheets and herd.patient_on(animal, day, planned=False):
             sheet = rng.choice(sheets)
-            start = rng.choice(sheet.quarters)
-            return Encounter(None, animal.id_animal, sheet.vet, words.CONSULTATION.id_type, start)
+            start = stamp(rng.choice(sheet.quarters))
+            return DeskBooking(id_animal=animal.id_animal, id_veto=sheet.vet, d_debut=start)
 
 
-def _consult(rng: Chance, visit: Encounter) -> Consult:
+def _consult(rng: Chance, visit: Row) -> Row:
     """A validated consultation with the texts of one of the cases of its kind."""
-    start = visit.start + timedelta(minutes=rng.randrange(10), seconds=rng.randrange(60))
+    start = datetime.fromisoformat(visit.d_debut)
+    start += timedelta(minutes=rng.randrange(10), seconds=rng.randrange(60))
     end = start + timedelta(minutes=rng.choice((15, 20, 35, 60, 24 * 60)))
-    case = rng.choice(words.CASES.get(visit.kind, words.CASES[words.CONSULTATION.id_type]))
+    case = rng.choice(words.CASES.get(visit.id_type, words.CASES[words.CONSULTATION.id_type]))
     measured = f" Température {rng.randrange(379, 396) / 10:.1f} °C.".replace(".", ",", 1)
     return Consult(
-        id_cons=0,
-        id_rdv=visit.booking,
-        id_animal=visit.animal,
-        id_veto=visit.vet,
+        id_rdv=visit.id_rdv,
+        id_animal=visit.id_animal,
+        id_veto=visit.id_veto,
         etat="V",
         importance=rng.choices("123", (60, 30, 10))[0],
         d_debut=stamp(start),
@@ -137,6 +103,12 @@ class Item(NamedTuple):
     def net(self) -> int:
         return self.tenths * self.ware.cents // 10
 
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """The quantity, the price, the tax in percent, and the sum without it."""
+        sums = (self.ware.cents, self.ware.rate * 100, self.net)
+        return quantity(self.tenths), *map(money, sums)
+
 
 class Sale(NamedTuple):
     """What one invoice is about; sums in cents."""
@@ -156,11 +128,11 @@ class Sale(NamedTuple):
 
 def make_sales(
     rng: Chance,
-    clients: list[Person],
+    clients: list[Row],
     wares: list[words.Ware],
     herd: Herd,
-    bookings: list[DeskBooking],
-    consults: list[Consult],
+    bookings: list[Row],
+    consults: list[Row],
 ) -> list[Sale]:
     """All sales by time: of most visits, and over the counter; a few were taken back later.
 
@@ -206,7 +178,7 @@ def _sold(rng: Chance, wares: list[words.Ware], count: int) -> list[Item]:
 def make_accounts(rng: Chance, sales: list[Sale]) -> dict[str, list[Row]]:
     """FACTURES, LIGNES_FACT and REGLEMENTS: one invoice per sale; `sales` stand by time.
 
-    Their labels are a sequence per year without gaps; a draft has none yet.
+    Their labels are a sequence per year without gaps; a draft has none yet, no dates and no totals.
     """
     recent = range(len(sales) - DRAFTS_AMONG, len(sales))
     drafts = set(rng.sample([n for n in recent if not sales[n].credit], DRAFTS))
@@ -214,11 +186,21 @@ def make_accounts(rng: Chance, sales: list[Sale]) -> dict[str, list[Row]]:
     billed = list(enumerate(zip(sales, states, strict=True), 1))
     last, invoices = Counter[int](), list[Row]()
     for _, (sale, state) in billed:
-        year = sale.moment.year
-        last[year] += state != "B"
-        label = "" if state == "B" else f"F{year}-{last[year]:05d}"
-        invoices.append((label, *_invoice(rng, sale, state)))
-    lines: list[Row] = [(n, *_line(item)) for n, (sale, _) in billed for item in sale.items]
+        year, made = sale.moment.year, stamp(sale.moment)
+        due = (sale.moment + timedelta(days=rng.choice((0, 30, 30)))).date().isoformat()
+        if state == "B":
+            kept: Row = ("", sale.payer, state, NO_DAY, NO_DAY, "EUR", "", "", "", made)
+        else:
+            last[year] += 1
+            due = NO_DAY if rng.random() < 0.15 else due
+            label, sums = f"F{year}-{last[year]:05d}", map(money, sale.totals)
+            kept = (label, sale.payer, state, made, due, "EUR", *sums, made)
+        invoices.append(kept)
+    lines = [
+        (n, item.ware.label, *item.amounts, f"ANIMAL:{item.animal}" if item.animal else "")
+        for n, (sale, _) in billed
+        for item in sale.items
+    ]
     paid = [(n, *payment) for n, bill in billed for payment in _payments(rng, *bill)]
     paid.sort(key=lambda payment: (payment[1], payment[0]))
     return {
@@ -234,22 +216,6 @@ def _state(rng: Chance, sale: Sale) -> str:
         return rng.choice("SE")
     old = (rng.today - sale.moment.date()).days > 60
     return rng.choices("SPEA", (89, 4, 4, 3) if old else (62, 11, 24, 3))[0]
-
-
-def _invoice(rng: Chance, sale: Sale, state: str) -> Row:
-    """The columns behind the label; a draft has no dates and no totals."""
-    due = (sale.moment + timedelta(days=rng.choice((0, 30, 30)))).date().isoformat()
-    made = stamp(sale.moment)
-    if state == "B":
-        return (sale.payer, state, NO_DAY, NO_DAY, "EUR", "", "", "", made)
-    due = NO_DAY if rng.random() < 0.15 else due
-    return (sale.payer, state, made, due, "EUR", *map(money, sale.totals), made)
-
-
-def _line(item: Item) -> Row:
-    ware, owed = item.ware, money(item.net)
-    amounts = quantity(item.tenths), money(ware.cents), money(ware.rate * 100), owed
-    return (ware.label, *amounts, f"ANIMAL:{item.animal}" if item.animal else "")
 
 
 def _payments(rng: Chance, sale: Sale, state: str) -> Iterator[tuple[str, str, str]]:

@@ -6,8 +6,8 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from adapters.sample import vocabulary as words
-from adapters.sample.people import Animal, Herd, Person, of_kind
-from adapters.sample.rows import NO_MOMENT, YEAR, Chance, Row, awake, numbered, stamp
+from adapters.sample.people import Herd, of_kind
+from adapters.sample.rows import NO_MOMENT, YEAR, Chance, Row, awake, numbered, row_of, stamp
 
 QUARTER = timedelta(minutes=15)
 FORMER_VET_LEFT = 300  # days ago
@@ -29,22 +29,7 @@ WITHOUT_KIND = 24
 UNDOCUMENTED = 3
 WITHOUT_STATUS = 6
 
-
-class DeskBooking(NamedTuple):
-    """A row of RDV."""
-
-    id_rdv: int
-    num_rdv: str
-    id_animal: int
-    id_veto: int | None
-    id_type: int | None
-    d_debut: str
-    d_fin: str | None
-    motif: str | None
-    urgent: str | None
-    statut: str | None
-    dt_saisie: str
-    ref_ext: str | None = None
+DeskBooking = row_of("RDV")
 
 
 @dataclass(slots=True)
@@ -113,7 +98,7 @@ class Roster:
         ]
 
 
-def make_roster(rng: Chance, persons: list[Person]) -> Roster:
+def make_roster(rng: Chance, persons: list[Row]) -> Roster:
     """Hours for the active vets; the former one's rows are gone, the past shows them."""
     vets = [person.id_pers for person in of_kind(persons, "V", active=True)]
     weeks = dict(zip(rng.sample(vets, len(vets)), words.WEEKS, strict=True))
@@ -149,7 +134,7 @@ class Placement(NamedTuple):
 
     vet: int
     start: datetime
-    kind: words.AppointmentKind
+    kind: Row
     void: bool = False
 
     @property
@@ -160,10 +145,10 @@ class Placement(NamedTuple):
 class Desk:
     """Fills in the diary; `lingering` is the former client whose animals still come."""
 
-    def __init__(self, rng: Chance, herd: Herd, lingering: Person) -> None:
+    def __init__(self, rng: Chance, herd: Herd, lingering: Row) -> None:
         self._rng, self._herd, self._lingering = rng, herd, lingering
 
-    def bookings(self, roster: Roster) -> list[DeskBooking]:
+    def bookings(self, roster: Roster) -> list[Row]:
         """All rows of RDV: ids from 1 and numbers from the counter, in the order of entry."""
         ago = self._rng.ago
         now, ahead = roster.sheets(ago(0), ago(0)), roster.sheets(ago(-1), ago(-AHEAD_DAYS))
@@ -203,7 +188,7 @@ class Desk:
             if row := sheet.spot(self._rng, other.kind.duree_min):
                 return Placement(sheet.vet, row[0], other.kind, void=True)
 
-    def _kind(self, opens: datetime) -> words.AppointmentKind:
+    def _kind(self, opens: datetime) -> Row:
         """What brings them: nobody plans an emergency, and nights see little else."""
         planned = opens.date() > self._rng.today
         if opens.hour >= 20:
@@ -212,12 +197,18 @@ class Desk:
         no_longer = kind is words.GROOMING and opens.date() > self._rng.ago(400)
         return words.CHECK if no_longer or (kind is words.EMERGENCY and planned) else kind
 
-    def _booking(self, placement: Placement) -> DeskBooking:
-        """One row, as the desk would have filled it in."""
-        patient, kind = self._patient(placement), placement.kind
+    def _booking(self, placement: Placement) -> Row:
+        """One row, as the desk would have filled it in.
+
+        The animal could come on that day, and the thing is done to its kind.
+        """
+        kind, day, patient = placement.kind, placement.start.date(), None
+        while patient is None:
+            animal = self._rng.choice(self._herd.animals)
+            if kind not in words.FOR_CARNIVORES or animal.code_esp in words.CARNIVORES:
+                could = self._herd.patient_on(animal, day, planned=day >= self._rng.today)
+                patient = animal if could else None
         return DeskBooking(
-            id_rdv=0,
-            num_rdv="",
             id_animal=patient.id_animal,
             id_veto=placement.vet,
             id_type=kind.id_type,
@@ -228,16 +219,6 @@ class Desk:
             statut=self._status(placement),
             dt_saisie=self._taken_down(placement, patient),
         )
-
-    def _patient(self, placement: Placement) -> Animal:
-        """An animal that could come on that day, for something that is done to its kind."""
-        day = placement.start.date()
-        any_kind = placement.kind not in words.FOR_CARNIVORES
-        while True:
-            animal = self._rng.choice(self._herd.animals)
-            fits = any_kind or animal.code_esp in words.CARNIVORES
-            if fits and self._herd.patient_on(animal, day, planned=day >= self._rng.today):
-                return animal
 
     def _status(self, placement: Placement) -> str:
         """The letter that the desk would have set by now; it forgets a few."""
@@ -250,7 +231,7 @@ class Desk:
             return "E" if placement.start <= now else "R"
         return rng.choice("PC")
 
-    def _taken_down(self, placement: Placement, patient: Animal) -> str:
+    def _taken_down(self, placement: Placement, patient: Row) -> str:
         """When it was booked: up to six weeks before, never before the animal was known."""
         rng = self._rng
         latest = min(placement.start, rng.now) - timedelta(minutes=rng.randrange(10, 180))
@@ -263,7 +244,7 @@ class Desk:
         known = datetime.fromisoformat(patient.dt_creation) + timedelta(minutes=5)
         return stamp(max(moment, known))
 
-    def _let_linger(self, rows: list[DeskBooking]) -> None:
+    def _let_linger(self, rows: list[Row]) -> None:
         """Let the animals of the former client stand on some past rows and on one to come."""
         owned = self._herd.ownerships
         theirs = [row.id_animal for row in owned if row.id_pers == self._lingering.id_pers]
@@ -274,7 +255,7 @@ class Desk:
         for n in self._rng.sample(past, LINGERING_PAST) + self._rng.sample(coming, 1):
             rows[n] = rows[n]._replace(id_animal=self._rng.choice(theirs))
 
-    def _wear(self, rows: list[DeskBooking]) -> None:
+    def _wear(self, rows: list[Row]) -> None:
         """What years of use left out: ends, vets, kinds, statuses, and a letter nobody explains.
 
         A row without its kind is half an hour long, and one without its end as long as its kind:
@@ -282,7 +263,7 @@ class Desk:
         """
         now, old = stamp(self._rng.now), stamp(self._rng.now - timedelta(days=OLD_DAYS))
 
-        def some(count: int, wanted: Callable[[DeskBooking], bool]) -> list[int]:
+        def some(count: int, wanted: Callable[[Row], bool]) -> list[int]:
             return self._rng.sample([n for n, row in enumerate(rows) if wanted(row)], count)
 
         for n in some(WITHOUT_END, lambda row: row.d_debut < old):
@@ -297,7 +278,7 @@ class Desk:
             rows[n] = rows[n]._replace(statut=None)
 
 
-def make_journal(rng: Chance, bookings: list[DeskBooking]) -> list[Row]:
+def make_journal(rng: Chance, bookings: list[Row]) -> list[Row]:
     """RDV_JOURNAL: one 'C' per booking, an 'A' per cancelled one, an 'M' for some; by time."""
     rows: list[Row] = []
     for row in bookings:

@@ -4,10 +4,9 @@ import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
 
 from adapters.sample import vocabulary as words
-from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, numbered, quantity, stamp
+from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, numbered, quantity, row_of, stamp
 
 ACTIVE_CLIENTS = 300
 FORMER_CLIENTS = 12
@@ -21,84 +20,38 @@ HANDED_OVER = 40
 KEEPERS = 30
 
 
-class Person(NamedTuple):
-    """A row of PERSONNES."""
-
-    id_pers: int
-    genre_pers: str
-    civilite: str | None
-    nom: str
-    prenom: str | None
-    raison_soc: str | None
-    adresse1: str
-    adresse2: str | None
-    code_postal: str
-    ville: str
-    actif: str
-    dt_creation: str
-    dt_modif: str | None
+Person, Animal, Ownership = map(row_of, ("PERSONNES", "ANIMAUX", "PROPRIETAIRES"))
+Owned = tuple[Row, Row | None]  # an animal and its owner of today
 
 
-class Animal(NamedTuple):
-    """A row of ANIMAUX."""
-
-    id_animal: int
-    nom: str
-    code_esp: str
-    race: str | None
-    sexe: str
-    sterilise: str | None
-    dt_naissance: str
-    dt_deces: str
-    actif: str
-    supprime: int
-    dt_creation: str
-    dt_modif: str | None
-
-
-class Ownership(NamedTuple):
-    """A row of PROPRIETAIRES."""
-
-    id_prop: int
-    id_animal: int
-    id_pers: int
-    role: str
-    dt_debut: str
-    dt_fin: str
-
-
-Owned = tuple[Animal, Person | None]  # an animal and its owner of today
-
-
-def of_kind(persons: list[Person], kind: str, *, active: bool) -> list[Person]:
+def of_kind(persons: list[Row], kind: str, *, active: bool) -> list[Row]:
     """Persons of one GENRE_PERS, by id."""
     wanted = (kind, flag(active))
     return [person for person in persons if (person.genre_pers, person.actif) == wanted]
 
 
-def lingering(persons: list[Person]) -> Person:
+def lingering(persons: list[Row]) -> Row:
     """The one former client whose animals still come."""
     return of_kind(persons, "C", active=False)[0]
 
 
-def make_people(rng: Chance) -> list[Person]:
+def make_people(rng: Chance) -> list[Row]:
     """Everybody, numbered in the order in which they were entered, as an old table is."""
     persons = [_company(rng, "C", name) for name in words.CLIENT_COMPANIES]
     for title, family, first in words.NOTABLE_CLIENTS:
         named = _person(rng, "C", active=True)._replace(civilite=title)
         persons += [named._replace(nom=_family(rng, family), prenom=_padded(rng, first))]
     crowd = ACTIVE_CLIENTS - len(persons)
-    persons += [_person(rng, "C", active=True) for _ in range(crowd)]
-    persons += [_person(rng, "C", active=False) for _ in range(FORMER_CLIENTS)]
-    persons += [_person(rng, "V", active=True) for _ in range(ACTIVE_VETS)]
-    persons += [_person(rng, "V", active=False)]
+    kinds = [("C", True)] * crowd + [("C", False)] * FORMER_CLIENTS
+    kinds += [("V", True)] * ACTIVE_VETS + [("V", False)]
+    persons += [_person(rng, kind, active=active) for kind, active in kinds]
     persons += [_company(rng, "F", name) for name in words.SUPPLIERS]
     rng.shuffle(persons)
     persons.sort(key=lambda person: person.dt_creation)
     return [row._replace(id_pers=number) for number, row in enumerate(persons, 1)]
 
 
-def _person(rng: Chance, kind: str, *, active: bool) -> Person:
+def _person(rng: Chance, kind: str, *, active: bool) -> Row:
     """A private person; vets always have a first name, and they and former clients came early.
 
     Of a few no more than the town is known.
@@ -111,7 +64,6 @@ def _person(rng: Chance, kind: str, *, active: bool) -> Person:
     second = rng.choice(words.SECOND_LINES) if rng.random() < 0.15 else rng.choice((None, ""))
     town = town.upper() if rng.random() < 0.3 else town
     return Person(
-        id_pers=0,
         genre_pers=kind,
         civilite=rng.choice(("M.", "Mme", "Mme", "M. et Mme", "", None)) if client else "Dr",
         nom=_family(rng, rng.choice(words.FAMILY_NAMES)),
@@ -127,7 +79,7 @@ def _person(rng: Chance, kind: str, *, active: bool) -> Person:
     )
 
 
-def _company(rng: Chance, kind: str, name: str) -> Person:
+def _company(rng: Chance, kind: str, name: str) -> Row:
     """A company stands in the same columns: NOM empty, PRENOM NULL."""
     person = _person(rng, kind, active=True)
     return person._replace(civilite=None, nom="", prenom=None, raison_soc=_padded(rng, name))
@@ -146,32 +98,30 @@ def _padded(rng: Chance, text: str) -> str:
     return f"{before}{text}{after}"
 
 
-def make_contacts(rng: Chance, persons: list[Person]) -> list[Row]:
-    """The rows of COORDONNEES, person by person."""
-    return numbered(row for person in persons for row in _contacts(rng, person))
+def make_contacts(rng: Chance, persons: list[Row]) -> list[Row]:
+    """The rows of COORDONNEES, person by person.
 
-
-def _contacts(rng: Chance, person: Person) -> list[Row]:
-    """Of two of a kind the first is usually given up; one of each kind at most is preferred.
-
-    Now and then that is one which is no longer in use.
+    Of two of a kind the first is usually given up; one of each kind at most is preferred: now and
+    then one which is no longer in use.
     """
-    (kinds,) = rng.choices(list(CONTACTS), list(CONTACTS.values()))
-    since = date.fromisoformat(person.dt_creation[:10])
-    rows = []
-    for position, kind in enumerate(kinds):
-        active = rng.random() > (0.75 if kind in kinds[position + 1 :] else 0.04)
-        day = since + timedelta(days=rng.randrange((rng.today - since).days))
-        created = max(stamp(rng.at_desk(day)), person.dt_creation)
-        rows.append((kind, _reach(rng, person, kind), flag(active), created))
-    preferred = {kind: place for place, kind in enumerate(kinds) if rng.random() < 0.55}
-    return [
-        (person.id_pers, kind, value, flag(preferred.get(kind) == place), active, created)
-        for place, (kind, value, active, created) in enumerate(rows)
-    ]
+    contacts = list[Row]()
+    for person in persons:
+        (kinds,) = rng.choices(list(CONTACTS), list(CONTACTS.values()))
+        since, rows = date.fromisoformat(person.dt_creation[:10]), []
+        for position, kind in enumerate(kinds):
+            active = rng.random() > (0.75 if kind in kinds[position + 1 :] else 0.04)
+            day = since + timedelta(days=rng.randrange((rng.today - since).days))
+            created = max(stamp(rng.at_desk(day)), person.dt_creation)
+            rows.append((kind, _reach(rng, person, kind), flag(active), created))
+        preferred = {kind: place for place, kind in enumerate(kinds) if rng.random() < 0.55}
+        contacts += [
+            (person.id_pers, kind, value, flag(preferred.get(kind) == place), active, created)
+            for place, (kind, value, active, created) in enumerate(rows)
+        ]
+    return numbered(contacts)
 
 
-def _reach(rng: Chance, person: Person, kind: str) -> str:
+def _reach(rng: Chance, person: Row, kind: str) -> str:
     """A telephone or fax number, or a mail address, that reaches nobody."""
     if kind == "M":  # ' Éléonore LEFÈVRE' is 'eleonore.lefevre'
         name = person.raison_soc if not person.nom else f"{person.prenom} {person.nom}"
@@ -187,13 +137,13 @@ def _reach(rng: Chance, person: Person, kind: str) -> str:
     return number.replace(" ", "") if style < 0.95 else f"+33 {number[1:]}"
 
 
-def make_animals(rng: Chance, persons: list[Person]) -> list[Owned]:
+def make_animals(rng: Chance, persons: list[Row]) -> list[Owned]:
     """Every animal, by entry; the first ones are special, the others' fate is by lot."""
     clients = of_kind(persons, "C", active=True)
     special = LINGERING + ORPHANS
     fates = [fate for fate, count in FATES.items() for _ in range(count)]
     fates = fates[:special] + rng.sample(fates[special:], len(fates) - special)
-    owners: list[Person | None] = [lingering(persons)] * LINGERING + [None] * ORPHANS
+    owners: list[Row | None] = [lingering(persons)] * LINGERING + [None] * ORPHANS
     owners += [rng.choice(clients) for _ in fates[special:]]
     pairs = zip(owners, fates, strict=True)
     owned = [(_animal(rng, owner, fate), owner) for owner, fate in pairs]
@@ -201,7 +151,7 @@ def make_animals(rng: Chance, persons: list[Person]) -> list[Owned]:
     return [(row._replace(id_animal=number), owner) for number, (row, owner) in enumerate(owned, 1)]
 
 
-def _animal(rng: Chance, owner: Person | None, fate: str) -> Animal:
+def _animal(rng: Chance, owner: Row | None, fate: str) -> Row:
     """One animal; it was entered after its owner was, and died, if so, after it was entered."""
     (species,) = rng.choices([code for code, _ in words.SPECIES], words.SPECIES_WEIGHTS)
     known = stamp(rng.takeover + timedelta(days=900))
@@ -216,7 +166,6 @@ def _animal(rng: Chance, owner: Person | None, fate: str) -> Animal:
     is_dead = fate.startswith("dead")
     death = created.date() + timedelta(days=rng.randrange(left)) if is_dead else None
     return Animal(
-        id_animal=0,
         nom=rng.choice(words.ANIMAL_NAMES),
         code_esp=species,
         race=rng.choice(words.BREEDS[species]) if rng.random() < 0.9 else rng.choice(("", None)),
@@ -231,7 +180,7 @@ def _animal(rng: Chance, owner: Person | None, fate: str) -> Animal:
     )
 
 
-def make_extras(rng: Chance, animals: list[Animal]) -> list[Row]:
+def make_extras(rng: Chance, animals: list[Row]) -> list[Row]:
     """The rows of CHAMPS_SUPPL without their keys: each is missing for part of the animals."""
     rows: list[Row] = []
     for animal in animals:
@@ -254,18 +203,17 @@ def make_extras(rng: Chance, animals: list[Animal]) -> list[Row]:
 class Herd:
     """All animals, and who owned which when."""
 
-    animals: list[Animal]
-    ownerships: list[Ownership]
-    owners: dict[int, list[Ownership]]
+    animals: list[Row]
+    ownerships: list[Row]
+    owners: dict[int, list[Row]]
 
     def owner_on(self, animal: int, day: str) -> int | None:
         """Whose animal it was on that day (half open: the day of leaving is the next one's)."""
-        for row in self.owners.get(animal, ()):
-            if row.dt_debut <= day and (row.dt_fin == NO_DAY or day < row.dt_fin):
-                return row.id_pers
-        return None
+        rows = (row for row in self.owners.get(animal, ()) if row.dt_debut <= day)
+        owners = (row.id_pers for row in rows if row.dt_fin == NO_DAY or day < row.dt_fin)
+        return next(owners, None)
 
-    def patient_on(self, animal: Animal, day: date, *, planned: bool) -> bool:
+    def patient_on(self, animal: Row, day: date, *, planned: bool) -> bool:
         """Whether it could be brought on that day: known, alive, and owned if yet to come."""
         text = day.isoformat()
         dead = animal.dt_deces != NO_DAY and (planned or animal.dt_deces < text)
@@ -276,25 +224,25 @@ class Herd:
         )
 
 
-def make_herd(rng: Chance, owned: list[Owned], clients: list[Person]) -> Herd:
+def make_herd(rng: Chance, owned: list[Owned], clients: list[Row]) -> Herd:
     """The animals with the dated rows of their owners and keepers, by first day."""
     rows = _owners(rng, owned, clients) + _keepers(rng, owned, clients)
     rows.sort(key=lambda row: (row.dt_debut, row.id_animal, row.id_pers))
     ownerships = [row._replace(id_prop=number) for number, row in enumerate(rows, 1)]
-    owners: dict[int, list[Ownership]] = {}
+    owners: dict[int, list[Row]] = {}
     for row in ownerships:
         if row.role == "P":
             owners.setdefault(row.id_animal, []).append(row)
     return Herd([animal for animal, _ in owned], ownerships, owners)
 
 
-def _known(rng: Chance, clients: list[Person], animal: Animal, other: Person | None) -> Person:
+def _known(rng: Chance, clients: list[Row], animal: Row, other: Row | None) -> Row:
     """A client, not `other`, who was one before the animal came; `clients` stand by entry."""
     count = bisect_right(clients, animal.dt_creation, key=lambda person: person.dt_creation)
     return rng.choice([person for person in clients[:count] if person is not other])
 
 
-def _owners(rng: Chance, pairs: list[Owned], clients: list[Person]) -> list[Ownership]:
+def _owners(rng: Chance, pairs: list[Owned], clients: list[Row]) -> list[Row]:
     """One current owner each; some animals had another one before, without a gap."""
     old = rng.ago(200).isoformat()
     owned = [(animal, owner) for animal, owner in pairs if owner is not None]
@@ -314,7 +262,7 @@ def _owners(rng: Chance, pairs: list[Owned], clients: list[Person]) -> list[Owne
     return rows
 
 
-def _keepers(rng: Chance, pairs: list[Owned], clients: list[Person]) -> list[Ownership]:
+def _keepers(rng: Chance, pairs: list[Owned], clients: list[Row]) -> list[Row]:
     """Look-alikes of an owner: two animals without one have a keeper too."""
     old = rng.ago(100).isoformat()
     known = [pair for pair in pairs if pair[0].dt_creation < old]

@@ -1,15 +1,29 @@
 """How the sample clinic writes its rows, and the chance that they are drawn by."""
 
+import re
+from collections import namedtuple
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
+from pathlib import Path
 from random import Random
+from typing import Any
 
 NO_DAY = "0000-00-00"
 NO_MOMENT = "0000-00-00 00:00:00"
 YEAR = 365
 
+SCHEMA = Path(__file__).with_name("schema.sql")
+_LINES = re.MULTILINE | re.DOTALL
 # A row in the order of its table's columns: schema.sql says what they hold.
-Row = tuple[str | int | None, ...]
+Row = Any
+
+
+def row_of(table: str) -> Any:
+    """The class of a table's rows, with a name for each column; what is not given is None."""
+    [columns] = re.findall(rf"^CREATE TABLE {table} \((.*?)^\);", SCHEMA.read_text("utf-8"), _LINES)
+    names = re.findall(r"^    (\w+)", columns.lower(), _LINES)
+    make: Any = namedtuple
+    return make(table, names, defaults=[None] * len(names))
 
 
 class Chance(Random):

@@ -2,20 +2,19 @@
 
 from datetime import timedelta
 
-from adapters.sample.people import Person
 from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, money, numbered, quantity
 from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Level, Ware
 
 
 def make_stock(
-    rng: Chance, suppliers: list[Person]
+    rng: Chance, suppliers: list[Row]
 ) -> tuple[list[Row], list[Row], list[Row], list[Ware]]:
     """ARTICLES, LOTS, CHAMPS_SUPPL without its keys, and the wares that invoices are made of.
 
     Articles have a level each, and are shuffled so that nothing can be told from an id.
     """
     goods, retired = (
-        [(item, _ware(item, n)) for item in items for n in range(len(item.variants))]
+        [(item, ware) for item in items for ware in item.wares()]
         for items in (GOODS, RETIRED_GOODS)
     )
     pairs = list(zip(goods + retired, _levels(rng, len(goods)) + LEVELS["retired"], strict=True))
@@ -40,14 +39,7 @@ def _levels(rng: Chance, count: int) -> list[Level]:
     return levels
 
 
-def _ware(goods: Goods, variant: int) -> Ware:
-    """Bigger ones cost more; still on a step of ten cents."""
-    cents = (goods.cents * (10 + 6 * variant) // 100) * 10
-    label = goods.label.format(goods.variants[variant])
-    return Ware(label, cents, rate=10 if goods.family == "ALI" else 20)
-
-
-def _article(rng: Chance, number: int, goods: Goods, ware: Ware, suppliers: list[Person]) -> Row:
+def _article(rng: Chance, number: int, goods: Goods, ware: Ware, suppliers: list[Row]) -> Row:
     place = f"{rng.choice('ABCDE')}{rng.randrange(1, 9)}-{rng.randrange(1, 30):02d}"
     fixed = {"STU": "COFFRE", "VAC": "FRIGO"}.get(goods.family)
     return (

@@ -1,22 +1,13 @@
 """The words of the sample clinic as words.yaml has them: names, animals, acts, goods, sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from msgspec import convert
 
 from adapters.documents.document import read_document
-
-
-class AppointmentKind(NamedTuple):
-    """A row of TYPES_RDV."""
-
-    id_type: int
-    libelle: str
-    duree_min: int
-    couleur: int
-    actif: str
+from adapters.sample.rows import Row, row_of
 
 
 class Ware(NamedTuple):
@@ -40,13 +31,19 @@ class CaseText(NamedTuple):
 
 
 class Goods(NamedTuple):
-    """One family of shelf labels: `label` takes each of `variants` in turn, at a growing price."""
+    """One family of shelf labels: `label` takes each of `variants` in turn."""
 
     family: str
     unit: str
     cents: int
     label: str
     variants: tuple[str, ...]
+
+    def wares(self) -> Iterator[Ware]:
+        """Bigger ones cost more; still on a step of ten cents."""
+        for number, variant in enumerate(self.variants):
+            cents = (self.cents * (10 + 6 * number) // 100) * 10
+            yield Ware(self.label.format(variant), cents, rate=10 if self.family == "ALI" else 20)
 
 
 # Stock in tenths, and the threshold in whole units where there is one.
@@ -86,7 +83,8 @@ WEIGHTS = _read("weights", dict[str, tuple[int, int]])
 COATS = _read("coats", Texts)
 ALERTS = _read("alerts", Texts)
 
-KINDS = tuple(
+AppointmentKind = row_of("TYPES_RDV")
+KINDS: tuple[Row, ...] = tuple(
     AppointmentKind(number, label, minutes, int(colour, 16), offered)
     for number, label, minutes, colour, offered in _DATA["kinds"]
 )
