@@ -47,20 +47,10 @@ ASKING: ContextVar[Asking] = ContextVar("asking", default=Asking())  # noqa: B03
 
 
 @contextmanager
-def waiting() -> Iterator[None]:
-    """Notes how long the call waits for room."""
+def timed(name: str) -> Iterator[None]:
+    """Notes how long the call waits for room (`waited`), or asks (`seconds`)."""
     began, asking = perf_counter(), ASKING.get()
     try:
         yield
     finally:
-        asking.waited += perf_counter() - began
-
-
-@contextmanager
-def joining() -> Iterator[None]:
-    """Notes how long the call waits for an answer that another call asked for: as its own."""
-    began, asking = perf_counter(), ASKING.get()
-    try:
-        yield
-    finally:
-        asking.seconds += perf_counter() - began
+        setattr(asking, name, getattr(asking, name) + perf_counter() - began)

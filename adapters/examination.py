@@ -1,10 +1,11 @@
-"""What an examination of a practice system finds, and how an adapter of any kind tells it."""
+"""What an examination of a practice system finds, and what its mapping leaves out."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+
+from adapters.documents.problems import Problem
 
 SAMPLE = 2_000
 
@@ -56,15 +57,13 @@ class LeftOut:
     """What a practice system keeps and a mapping makes no field of.
 
     `resource` is the one whose rows it stands in, `source` the table, or the records, that have
-    it; `line` and `column` where the mapping `file` reads them.
+    it; `at` where the mapping reads them.
     """
 
     resource: str
     source: str
     names: tuple[str, ...]
-    file: str
-    line: int
-    column: int
+    at: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +72,3 @@ class Survey:
 
     left_out: tuple[LeftOut, ...]
     filled: Mapping[str, frozenset[str]]
-
-
-@runtime_checkable
-class Surveyable(Protocol):
-    """An adapter that can tell what its mapping leaves out."""
-
-    async def survey(self) -> Survey:
-        """What the practice system has beside what is mapped; it carries no value of a record."""
-
-
-@runtime_checkable
-class Examinable(Protocol):
-    """An adapter that can look behind its own verbs."""
-
-    def examine(self, examination: Examination) -> AsyncIterator[Finding]:
-        """All that it finds, as it finds it; what cannot be looked at is a finding too."""

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gateway import state
 from gateway.assembly import answering as probes
 from gateway.assembly import kit as parts
 from gateway.assembly.answering import open_answering
@@ -31,15 +32,6 @@ from gateway.policy.running.versions import Presence, Versions
 from gateway.processes.reports import Report, Reporter, Workers
 from gateway.serving import Gateway, Operations, Worker
 from gateway.settings import Settings
-from gateway.state import (
-    begin_state,
-    check_clock,
-    check_not_behind,
-    make_folder,
-    open_own_store,
-    open_state,
-    sole_use,
-)
 from gateway.store import Store
 from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
@@ -113,7 +105,7 @@ async def _gateway(kit: Kit) -> Gateway:
     store = await _begun_state(kit)
     found = await asyncio.to_thread(find, settings.policy)
     practice = await parts.open_practice(kit, store, found)
-    own = kit.closing(open_own_store(settings))
+    own = kit.closing(state.open_own_store(settings))
     keeper, follower = await parts.open_keeper(kit, Versions(own), practice, found)
     owners = await parts.open_owners(kit, store)
     answering = await open_answering(
@@ -172,7 +164,7 @@ def _bound(kit: Kit) -> Sockets:
     check_configured(settings)
     reserve_files(settings.connections)
     sockets = bind_all(settings, kit.closers)
-    kit.closers.enter_context(sole_use(make_folder(settings.state)))
+    kit.closers.enter_context(state.sole_use(state.make_folder(settings.state)))
     return sockets
 
 
@@ -257,20 +249,20 @@ def _readiness(
 
 async def _begun_state(kit: Kit) -> Store:
     """The store of this state, which may be a new one."""
-    check_clock(kit.now)
-    store = kit.closing(open_own_store(kit.settings))
-    await begin_state(kit.settings, store)
-    await check_not_behind(store, kit.now())
+    state.check_clock(kit.now)
+    store = kit.closing(state.open_own_store(kit.settings))
+    await state.begin_state(kit.settings, store)
+    await state.check_not_behind(store, kit.now())
     return store
 
 
 async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> Worker:
     """One that answers partners, by the policy that is handed to it."""
     settings = kit.settings
-    store = kit.closing(open_own_store(settings))
-    await open_state(settings, store)
+    store = kit.closing(state.open_own_store(settings))
+    await state.open_state(settings, store)
     practice = await parts.open_practice(kit, store, looks=is_first)
-    own = kit.closing(open_own_store(settings))
+    own = kit.closing(state.open_own_store(settings))
     presence = Presence(Versions(own), kit.now, f"worker {number}")
     taker = kit.closing(Taker(shared.handed, kit.report, presence, kit.events))
     await taker.begin()

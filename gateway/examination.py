@@ -7,21 +7,14 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence, Sized
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, TypeVar
 
 from adapters.base import Adapter, AdapterError, Filter, NotFound, Page, Query, Record, Trouble
-from adapters.doctor import examiner_of
+from adapters.doctor import doctor_of
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.examination import Examination, Finding, Verdict
-from gateway.contract.operations import (
-    OPERATIONS,
-    PAGE_DEFAULT,
-    PAGE_LARGEST,
-    Match,
-    Operation,
-    Param,
-)
+from gateway.contract import operations
+from gateway.contract.operations import Match, Operation, Param
 from gateway.contract.resources import RESOURCES
 
 T = TypeVar("T")
@@ -32,7 +25,7 @@ CLIENTS = 10
 # Records of a resource that are read again by their ids.
 ROUND_TRIPS = 20
 MOST_IDS = 3
-READING = [operation for operation in OPERATIONS if not operation.creates]
+READING = [operation for operation in operations.OPERATIONS if not operation.creates]
 WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
 _word = re.compile(r"[^\W_]{2,}").search
 
@@ -63,14 +56,15 @@ async def examined(
     yield connection
     if connection.verdict is Verdict.FAILED:
         return
-    examine = examiner_of(adapter)
-    async for finding in (examine or partial(_checked, adapter))(examination):
+    doctor = doctor_of(adapter)
+    examine = _checked if doctor is None else doctor.examine
+    async for finding in examine(adapter, examination):
         yield finding
     for operation in READING:
         yield await rounds.look("operations", operation.id, rounds.operation(operation))
     for resource in WITH_IDS:
         yield await rounds.look("ids", resource, rounds.ids(resource))
-    if examine is None:
+    if doctor is None:
         for finding in _reported(troubles):
             yield finding
 
@@ -274,7 +268,9 @@ class Rounds:
             self._doubts.append(f"{param.name} was not tried: no record has a value for it")
             return []
         record, value = example
-        found = await page(Filter(str(param.match), param.fields, value), limit=PAGE_LARGEST)
+        found = await page(
+            Filter(str(param.match), param.fields, value), limit=operations.PAGE_LARGEST
+        )
         if record["id"] not in {one["id"] for one in found.records} and found.after is None:
             raise PartnerFailure(f"by {param.name}, a record that has the value is not found")
         return [f"by {param.name}"]
@@ -282,7 +278,9 @@ class Rounds:
     async def _some(self, resource: str) -> list[Record]:
         """The first records of a resource; read once."""
         if resource not in self._first:
-            self._first[resource] = (await self._many(resource, limit=PAGE_DEFAULT)).records
+            self._first[resource] = (
+                await self._many(resource, limit=operations.PAGE_DEFAULT)
+            ).records
         return self._first[resource]
 
     async def _one(self, resource: str, public_id: str) -> Record:

@@ -7,13 +7,13 @@ sees ids that nobody knows.
 
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from hmac import compare_digest
 from pathlib import Path
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
@@ -118,41 +118,33 @@ class StoredIds:
     async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
         """Keeps those that are not known yet."""
         known = await self.find(resource, list(keys))
-        rows = [
-            {"public_id": public_id, "resource": resource, "key": key}
-            for public_id, key in keys.items()
-            if public_id not in known
-        ]
-
-        async def added(connection: AsyncConnection) -> None:
-            # another process may have been quicker with one of them
-            new = adding(connection, public_ids).on_conflict_do_nothing()
-            await connection.execute(new, _in_one_order(rows))
-
-        if rows:
-            with _unavailable("kept"):
-                await self._store.run(added)
+        await self._keep(resource, {name: key for name, key in keys.items() if name not in known})
 
     async def respell(self, resource: str, keys: Mapping[str, str]) -> None:
         """Keeps all of them, in the place of what was kept."""
         known = await self.find(resource, list(keys))
-        others = _in_one_order(
-            {"which": public_id, "new": key}
-            for public_id, key in keys.items()
-            if known.get(public_id, key) != key
-        )
-        changed = (
-            update(public_ids)
-            .where(public_ids.c.public_id == bindparam("which"))
-            .where(public_ids.c.resource == resource)
-            .values(key=bindparam("new"))
-        )
-        if others:
+        await self._keep(resource, dict(keys.items() - known.items()), is_certain=True)
+
+    async def _keep(
+        self, resource: str, keys: Mapping[str, str], *, is_certain: bool = False
+    ) -> None:
+        """Two processes that write the same rows in one order do not wait for each other's."""
+        rows = [
+            {"public_id": name, "resource": resource, "key": keys[name]} for name in sorted(keys)
+        ]
+
+        async def added(connection: AsyncConnection) -> None:
+            # another process may have been quicker with one of them
+            new, mine = adding(connection, public_ids), public_ids.c.resource == resource
+            changed = {"set_": {"key": new.excluded.key}, "where": mine}
+            statement = new.on_conflict_do_nothing()
+            if is_certain:
+                statement = new.on_conflict_do_update(index_elements=["public_id"], **changed)
+            await connection.execute(statement, rows)
+
+        if rows:
             with _unavailable("kept"):
-                await self._store.run(lambda connection: connection.execute(changed, others))
-        new = {public_id: key for public_id, key in keys.items() if public_id not in known}
-        if new:
-            await self.remember(resource, new)
+                await self._store.run(added)
 
     async def find(self, resource: str, public_ids_: Sequence[str]) -> Mapping[str, str]:
         """Public id -> key, of those that are known."""
@@ -162,8 +154,7 @@ class StoredIds:
             .where(public_ids.c.resource == resource)
         )
         with _unavailable("looked up"):
-            async with self._store.begin() as connection:
-                return {row.public_id: row.key for row in await connection.execute(wanted)}
+            return {row.public_id: row.key for row in await self._store.rows(wanted)}
 
 
 @contextmanager
@@ -172,8 +163,3 @@ def _unavailable(what: str) -> Iterator[None]:
         yield
     except StoreError as error:
         raise BackendUnavailable(f"public ids cannot be {what}: {error}") from error
-
-
-def _in_one_order(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
-    """Two processes that write the same rows do not wait for each other's."""
-    return sorted(rows, key=lambda row: next(iter(row.values())))

@@ -7,18 +7,11 @@ from collections.abc import Awaitable, Callable, Set
 
 import pytest
 
-from adapters.base import (
-    AdapterError,
-    BackendNonsense,
-    BackendTimeout,
-    BackendUnavailable,
-    OutcomeUnknown,
-    Watched,
-)
+from adapters import base
 from adapters.conformance.practice import Probe, needs
 
-READ = (BackendUnavailable, BackendTimeout, BackendNonsense)
-BOOKED = (*READ, OutcomeUnknown)
+READ = (base.BackendUnavailable, base.BackendTimeout, base.BackendNonsense)
+BOOKED = (*READ, base.OutcomeUnknown)
 BOOKING = "create_appointment"
 GRACE = 1.5  # seconds: a slow machine is no fault of the adapter's
 MANY = 40
@@ -94,7 +87,7 @@ async def _ails(
     assert await probe.one("appointments", made["id"]) == made
 
 
-async def _raised(name: str, ask: Ask, patience: float, *, empty: bool) -> AdapterError | None:
+async def _raised(name: str, ask: Ask, patience: float, *, empty: bool) -> base.AdapterError | None:
     """A booking has twice the patience, and may leave open what came of it."""
     begun, books = time.monotonic(), name == BOOKING
     kinds = BOOKED if books else READ
@@ -106,6 +99,6 @@ async def _raised(name: str, ask: Ask, patience: float, *, empty: bool) -> Adapt
         return error
     except Exception as error:  # noqa: BLE001 - whatever else it is, it is wrong
         pytest.fail(f"{name} raised {type(error).__module__}.{type(error).__name__}: {error}")
-    if empty and isinstance(answer, Watched) and not answer.overwritten:
+    if empty and isinstance(answer, base.Watched) and not answer.overwritten:
         return None
     pytest.fail(f"{name} answered {type(answer).__name__} instead of raising")

@@ -11,18 +11,8 @@ from secrets import token_hex
 from typing import Any, NamedTuple, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
-from adapters.base import (
-    LONGEST_AFTER,
-    Adapter,
-    Draft,
-    Filter,
-    Only,
-    Page,
-    Query,
-    Record,
-    Shapes,
-    Trouble,
-)
+from adapters import base
+from adapters.base import Adapter, Draft, Filter, Only, Page, Record
 from adapters.mapped.booked import DECEASED
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -47,10 +37,10 @@ class Practice(Protocol):
     Those verbs that it lacks are named in `AdapterConformance.cannot`.
     """
 
-    shapes: Shapes
+    shapes: base.Shapes
     now: datetime
     zone: ZoneInfo
-    troubles: list[Trouble]
+    troubles: list[base.Trouble]
     patience: float = 3.0
 
     def open(self) -> Adapter:
@@ -162,8 +152,8 @@ class Probe:
     def __init__(self, practice: Practice, adapter: Adapter) -> None:
         self.practice, self.adapter = practice, adapter
 
-    def _query(self, resource: str, **more: Any) -> Query:
-        return Query(resource=resource, **{"now": self.practice.now, **more})
+    def _query(self, resource: str, **more: Any) -> base.Query:
+        return base.Query(resource=resource, **{"now": self.practice.now, **more})
 
     @property
     def resources(self) -> list[str]:
@@ -193,7 +183,7 @@ class Probe:
                 return records
             assert len(page.records) + page.skipped >= limit, f"a page of {resource} is short"
             assert page.after.isascii(), "the next page's name must be ASCII"
-            assert len(page.after) <= LONGEST_AFTER, "the next page's name is too long a text"
+            assert len(page.after) <= base.LONGEST_AFTER, "the next page's name is too long a text"
             assert page.after != after, f"after a page of {resource} comes the same one"
             after = page.after
 

@@ -8,18 +8,8 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
+import pydantic
 import pytest
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    FiniteFloat,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-    create_model,
-)
 
 from adapters.base import FieldShape, Filter, NotFound, Record, inside, lists_in
 from adapters.conformance.practice import LARGEST_PAGE, NOBODY, Place, Probe, moment, needs
@@ -27,7 +17,9 @@ from adapters.conformance.practice import LARGEST_PAGE, NOBODY, Place, Probe, mo
 
 def _text(pattern: str, read: Callable[[str], object] = str) -> Any:
     """A text of that pattern that `read` does not refuse."""
-    return Annotated[str, StringConstraints(pattern=f"^({pattern})$"), AfterValidator(read)]
+    return Annotated[
+        str, pydantic.StringConstraints(pattern=f"^({pattern})$"), pydantic.AfterValidator(read)
+    ]
 
 
 def _is_plain(value: object) -> object:
@@ -44,7 +36,7 @@ FORMATS: Mapping[str, Any] = {
     "email": _text(r"[^@\s]+@[^@\s]+"),
     "boolean": bool,
     "integer": int,
-    "number": Annotated[FiniteFloat, BeforeValidator(_is_plain)],
+    "number": Annotated[pydantic.FiniteFloat, pydantic.BeforeValidator(_is_plain)],
     "date-time": _text("[0-9-]{10}T[0-9:]{8}Z", datetime.fromisoformat),
     "date": _text("[0-9]{4}-[0-9]{2}-[0-9]{2}", date.fromisoformat),
     "money": _TWO_PLACES,
@@ -53,7 +45,7 @@ FORMATS: Mapping[str, Any] = {
 }
 
 
-def _model(shapes: Mapping[str, FieldShape], prefix: str = "") -> type[BaseModel]:
+def _model(shapes: Mapping[str, FieldShape], prefix: str = "") -> type[pydantic.BaseModel]:
     """What a record has, or one of a list inside it: an id, and other values or none.
 
     What else the records of a list have goes nowhere.
@@ -66,16 +58,16 @@ def _model(shapes: Mapping[str, FieldShape], prefix: str = "") -> type[BaseModel
         fields[name] = (kind, ...) if name == "id" else (kind | None, None)
     for name in () if prefix else lists_in(shapes):
         fields[name] = (GenericAlias(list, _model(shapes, f"{name}[].")) | None, None)
-    config = ConfigDict(strict=True, extra="ignore" if prefix else "forbid")
-    return create_model("Shape", __config__=config, **fields)
+    config = pydantic.ConfigDict(strict=True, extra="ignore" if prefix else "forbid")
+    return pydantic.create_model("Shape", __config__=config, **fields)
 
 
 def wrong_with(records: Sequence[Record], shapes: Mapping[str, FieldShape]) -> list[str]:
     """What is wrong with records of those shapes, one sentence each; [] where nothing is."""
     kind: Any = GenericAlias(list, _model(shapes))
     try:
-        TypeAdapter(kind).validate_python(list(records))
-    except ValidationError as error:
+        pydantic.TypeAdapter(kind).validate_python(list(records))
+    except pydantic.ValidationError as error:
         found = error.errors()
         return [f"{'.'.join(map(str, e['loc']))} is {e['input']!r}: {e['msg']}" for e in found]
     return []

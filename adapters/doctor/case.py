@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Record, Trouble
+from adapters.doctor.words import counted, short
 from adapters.documents.document import Document, Place, comments_in
 from adapters.examination import Examination, Finding, Verdict
 from adapters.mapped.adapter import MappedAdapter
@@ -104,7 +105,6 @@ class DoctorCase(ABC):
     doubled: ClassVar[tuple[str, str]]
     adapter: MappedAdapter
     session: Session
-    is_shut = False
 
     def __init__(self, examination: Examination) -> None:
         self.examination = examination
@@ -199,8 +199,6 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
         for finding in todos(case.adapter.document):
             yield finding
         for look in looks:
-            if case.is_shut:
-                return
             try:
                 await case.take(look)
             except AdapterError as error:
@@ -210,27 +208,6 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
                 yield finding
     finally:
         await case.adapter.aclose()
-
-
-def short(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-def counted(count: int, noun: str, verb: str = "") -> str:
-    """Returns `2 rows`, or with a verb, given as of several, `2 rows lead`."""
-    rows = f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
-    return f"{rows} {agreeing(count, verb)}" if verb else rows
-
-
-def agreeing(count: int, several: str) -> str:
-    """Returns the verb that goes with a count, given as of several: 2 `lead`, 1 `leads`."""
-    odd = {"are": "is", "have": "has", "were": "was"}
-    return odd.get(several, f"{several}s") if count == 1 else several
-
-
-def weighed(bad: int, all_: int, *, most: float) -> Verdict:
-    """Returns FAILED where more than the share `most` is bad."""
-    return Verdict.FAILED if bad > most * all_ else Verdict.WARNING
 
 
 def clock_judged(look: Look, apart: float, more: str = "") -> None:

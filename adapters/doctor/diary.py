@@ -8,8 +8,9 @@ from operator import itemgetter
 from typing import Any
 
 from adapters.base import AdapterError, Record
-from adapters.doctor.case import DoctorCase, Look, agreeing, counted, weighed
+from adapters.doctor.case import DoctorCase, Look
 from adapters.doctor.values import ENOUGH, TOLERABLE, pages
+from adapters.doctor.words import agreeing, counted, weighed
 from adapters.documents.document import Place
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
 from adapters.mapped.session import DiarySpan, HoursRow

@@ -14,24 +14,16 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from itertools import islice
 from math import inf
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import jmespath
 
 from adapters.base import AdapterError, Draft, Filter, NotFound
 from adapters.doctor import surveyed
-from adapters.doctor.case import (
-    DoctorCase,
-    Look,
-    RowTaken,
-    clock_judged,
-    counted,
-    examined,
-    short,
-)
+from adapters.doctor.case import DoctorCase, Look, RowTaken, clock_judged, examined
 from adapters.doctor.diary import diary
 from adapters.doctor.values import links, newest, values
+from adapters.doctor.words import counted, short
 from adapters.examination import Examination, Finding, Survey, Verdict
 from adapters.mapping.checker import SEARCH, parts
 from adapters.mapping.models import CallMap, FilterParameter, ListCall, Paging, ResourceMap
@@ -56,18 +48,6 @@ PATIENCE = 20.0
 UNAUTHORIZED = 401
 # A reference that no booking has.
 NOBODYS = "NOTABOOKING00000"
-# What a mapping should say of bookings that clash or are lost; what it means that it does not.
-_CLASHES = {
-    "cancel": ("a clash cannot be withdrawn: the mapping has no booking.cancel", ""),
-    "reference": (
-        "no reference: after a lost answer a booking is known by its time and patient alone",
-        "send the draft's reference in a field that is kept, and name it: reference",
-    ),
-    "taken": (
-        "no answer of the backend's means that a time is taken: a refusal says something else",
-        "write a rule under backend.errors that means slot taken",
-    ),
-}
 # What a partner gets who names no limit, and rows that are enough to try a filter.
 USUAL, FEW = 50, 10
 _word = re.compile(r"[^\W_]{2,}").search
@@ -79,23 +59,16 @@ _NAME = re.compile(r"[^\W\d]\w{0,40}").fullmatch
 Way = tuple[str, ...]
 
 
-class CallMade(NamedTuple):
-    """A call that was made: its label, how long it took, and its status; 0 for no answer."""
-
-    label: str
-    seconds: float
-    status: int
-
-
 class WatchedClient(Client):
     """A client that keeps what was asked.
 
+    `seen` are its calls: the seconds that each took, its label, and its status, 0 for no answer.
     `apart` is how many seconds the server's clock is ahead of ours, once it has said its time.
     """
 
     def __init__(self, address: str, *, timeout: float) -> None:
         super().__init__(address, timeout=timeout)
-        self.seen: list[CallMade] = []
+        self.seen: list[tuple[float, str, int]] = []
         self.apart: float | None = None
 
     async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
@@ -107,7 +80,7 @@ class WatchedClient(Client):
                 there = parsedate_to_datetime(received.date)
                 self.apart = (there - datetime.now(UTC)).total_seconds()
         finally:
-            self.seen.append(CallMade(request.label, time.monotonic() - begun, status))
+            self.seen.append((time.monotonic() - begun, request.label, status))
         return received
 
 
@@ -223,7 +196,10 @@ def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterator[Fin
 
 
 def _looks(case: RestCase) -> Iterator[Look]:
-    yield case.look("login", "token", _login, "backend", "login")
+    login = case.look("login", "token", _login, "backend", "login")
+    yield login
+    if any(finding.verdict is Verdict.FAILED for finding in login.findings):
+        return
     # with the records for the other looks
     for name, reader in case.adapter.readers.items():
         yield case.look("calls", name, partial(_answers, reader), "resources", name, "list")
@@ -235,12 +211,21 @@ def _looks(case: RestCase) -> Iterator[Look]:
         yield case.look("pages", reader.name, partial(_pages, reader, call), *place)
     for looks in (_filters, diary):
         yield from looks(case)
-    yield case.look("clock", "server", _clock)
+    server, apart = case.look("clock", "server"), case.client.apart
+    if apart is None:
+        server.ok("the backend does not say what time it has")
+    else:
+        clock_judged(server, apart)
+    yield server
     yield from newest(case)
     yield case.look("booking", "clash", _clash, "booking", "steps")
     yield case.look("booking", "find", _lookup, "booking", "find")
     if case.examination.booking:
-        yield case.look("booking", "rehearsal", _rehearsal)
+        rehearsal = case.look("booking", "rehearsal")
+        text = "no booking was made: over HTTP there are no transactions, so none could be undone"
+        remedy = "make one through the gateway on a test account, and cancel it at the desk"
+        rehearsal.warning(text, remedy=remedy)
+        yield rehearsal
     yield case.look("login", "renewal", _renewal)
     yield case.look("calls", "speed", _speed)
 
@@ -264,7 +249,6 @@ async def _login(case: RestCase, look: Look) -> None:
     try:
         lives = await case.adapter.parts.backend.log_in()
     except AdapterError as error:
-        case.is_shut = True
         look.failed(short(error), call.method)
     else:
         also = "" if call.seconds else ", as the mapping says"
@@ -308,24 +292,22 @@ def label_of(call: CallMap) -> str:
     return f"{call.method.upper()} {call.path}"
 
 
-async def _clock(case: RestCase, look: Look) -> None:
-    if case.client.apart is not None:
-        clock_judged(look, case.client.apart)
-    else:
-        look.ok("the backend does not say what time it has")
-
-
 async def _clash(case: RestCase, look: Look) -> None:
     """What keeps two bookings from one time, or shows that one was made."""
     mapped, rules = case.adapter.mapping.booking, case.adapter.mapping.backend.errors
-    is_told = {
-        "cancel": mapped.cancel is not None,
-        "reference": mapped.reference is not None,
-        "taken": any(rule.means == "slot taken" for rule in rules),
-    }
-    for subject, (text, remedy) in _CLASHES.items():
-        if not is_told[subject]:
-            look.warning(text, subject=subject, remedy=remedy)
+    if mapped.cancel is None:
+        text = "a clash cannot be withdrawn: the mapping has no booking.cancel"
+        look.warning(text, subject="cancel")
+    if mapped.reference is None:
+        text = "no reference: after a lost answer a booking is known by its time and patient alone"
+        remedy = "send the draft's reference in a field that is kept, and name it: reference"
+        look.warning(text, subject="reference", remedy=remedy)
+    if not any(rule.means == "slot taken" for rule in rules):
+        text = (
+            "no answer of the backend's means that a time is taken: a refusal says something else"
+        )
+        remedy = "write a rule under backend.errors that means slot taken"
+        look.warning(text, subject="taken", remedy=remedy)
     if not look.findings:
         look.ok("checked before and after; a clash is refused or withdrawn, a lost booking found")
 
@@ -357,20 +339,13 @@ async def _lookup(case: RestCase, look: Look) -> None:
         look.ok("the call that looks for a booking answers")
 
 
-async def _rehearsal(_: RestCase, look: Look) -> None:
-    """Why none is made."""
-    text = "no booking was made: over HTTP there are no transactions, so none could be undone"
-    remedy = "make one through the gateway on a test account, and cancel it at the desk"
-    look.warning(text, remedy=remedy)
-
-
 async def _renewal(case: RestCase, look: Look) -> None:
     """How often we had to prove ourselves, when all else has been asked."""
     call = case.adapter.mapping.backend.login
     if call is None:
         return
-    others = [made for made in case.client.seen if made.label != label_of(call)]
-    refused = sum(made.status == UNAUTHORIZED for made in others)
+    others = [status for _, label, status in case.client.seen if label != label_of(call)]
+    refused = others.count(UNAUTHORIZED)
     logins = counted(len(case.client.seen) - len(others), "login")
     text = f"{logins} for {len(others):,} calls"
     if refused:
@@ -386,8 +361,8 @@ async def _speed(case: RestCase, look: Look) -> None:
     """How long all that was asked took."""
     # the slowest call of each label, the slowest first
     slowest: dict[str, float] = {}
-    for made in sorted(case.client.seen, key=attrgetter("seconds"), reverse=True):
-        slowest.setdefault(made.label, made.seconds)
+    for seconds, label, _ in sorted(case.client.seen, reverse=True):
+        slowest.setdefault(label, seconds)
     places = {
         label_of(call): (*place, call.method)
         for place, call in parts(case.adapter.mapping)

@@ -13,16 +13,8 @@ from itertools import chain
 from typing import Any
 
 from adapters.base import Record
-from adapters.doctor.case import (
-    MOST_IDS,
-    PARENT,
-    DoctorCase,
-    Look,
-    RowTaken,
-    agreeing,
-    counted,
-    weighed,
-)
+from adapters.doctor.case import MOST_IDS, PARENT, DoctorCase, Look, RowTaken
+from adapters.doctor.words import agreeing, counted, weighed
 from adapters.examination import Verdict
 from adapters.mapped.records import RowValue
 from adapters.values.convert import UnknownCode, Unreadable, plain
@@ -121,19 +113,24 @@ def code_of(value: RowValue, row: Any) -> str:
         return ""
 
 
-@dataclass(slots=True)
 class RowTally:
     """What the rows of a resource, or of a list inside its records, came to.
 
     Of a key no more is kept than 64 bits.
     """
 
-    names: Iterable[str]
-    fields: dict[str, FieldTally]
-    count: int = 0
-    nameless: int = 0
-    known: set[int] = field(default_factory=set)
-    doubled: dict[int, str | None] = field(default_factory=dict)
+    def __init__(self, case: DoctorCase, name: str) -> None:
+        mapped, rows = case.mapped(name), case.rows(name)
+        self.names, self.count, self.nameless = rows.names, 0, 0
+        self.known, self.doubled = set[int](), dict[int, str | None]()
+        self.fields = {
+            field: FieldTally(
+                value,
+                mapped.from_ is not None
+                and any(map(_SUB_SELECT, mapped.fields[field].expressions)),
+            )
+            for field, value in rows.by_name.items()
+        }
 
     def take(self, rows: Iterable[RowTaken]) -> list[Record]:
         """Returns the rows as records, each value counted."""
@@ -154,24 +151,12 @@ class RowTally:
         return records
 
 
-def tally_of(case: DoctorCase, name: str) -> RowTally:
-    """Returns a count, still empty, of a resource's rows, or of those of a list inside it."""
-    mapped, rows = case.mapped(name), case.rows(name)
-
-    def is_selected(field_name: str) -> bool:
-        expressions = mapped.fields[field_name].expressions if mapped.from_ else ()
-        return any(map(_SUB_SELECT, expressions))
-
-    fields = {each: FieldTally(value, is_selected(each)) for each, value in rows.by_name.items()}
-    return RowTally(rows.names, fields)
-
-
 def pages(case: DoctorCase, name: str) -> Iterator[list[Record]]:
     """Yields the records that are looked at; where all are, they are read again, page by page."""
     if case.examination.rows is not None:
         yield case.samples.get(name, [])
     elif name in case.samples:
-        yield from map(tally_of(case, name).take, case.batches(name))
+        yield from map(RowTally(case, name).take, case.batches(name))
 
 
 def values(case: DoctorCase) -> Iterator[Look]:
@@ -186,7 +171,7 @@ def values(case: DoctorCase) -> Iterator[Look]:
 async def _rows(case: DoctorCase, look: Look) -> None:
     name = look.subject
     resource, _, inner = name.partition(".")
-    tally, sample = tally_of(case, name), list[Record]()
+    tally, sample = RowTally(case, name), list[Record]()
     for batch in case.batches(name):
         sample += tally.take(batch)
         del sample[case.kept : -case.kept]
@@ -221,8 +206,8 @@ def _keys(case: DoctorCase, look: Look, tally: RowTally) -> None:
         ids = dict.fromkeys(shown for shown in tally.doubled.values() if shown)
         look.failed(text, at, check="rows", remedy=remedy, ids=ids)
     if tally.nameless:
-        text = f"{counted(tally.nameless, 'row')} of {tally.count:,} without a usable id:"
-        text += " they are never shown"
+        rows = f"{counted(tally.nameless, 'row')} of {tally.count:,}"
+        text = f"{rows} without a usable id: they are never shown"
         remedy = "see `source`; a long or composite key is written `as: hashed id`"
         look.failed(text, "key", check="rows", remedy=remedy)
 
@@ -268,10 +253,10 @@ def _unknown(part: Look, tally: FieldTally) -> None:
     known = {code: many for code, many in told if len(code) <= LONGEST_CODE}
     what = ", ".join(f"{code or repr(code)} ({many})" for code, many in known.items())
     unknown = tally.codes.total()
-    text = f"{counted(unknown, 'row')} with an unknown code:"
-    text = f"{text} {what or 'long or many different texts'}"
-    remedy = "add them to its codes; null where one means nothing"
-    remedy = remedy if known else "is it a code at all?"
+    what = what or "long or many different texts"
+    text = f"{counted(unknown, 'row')} with an unknown code: {what}"
+    remedy = "add them to its codes; null where one means nothing" if known else ""
+    remedy = remedy or "is it a code at all?"
     verdict = weighed(unknown, tally.count, most=TOLERABLE)
     part.judge(verdict, text, remedy=remedy, ids=tally.ids, codes=known)
 

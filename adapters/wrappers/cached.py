@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from adapters.asking import joining
+from adapters.asking import timed
 from adapters.base import Adapter, Draft, Filter, Page, Query, Record
 from adapters.wrappers import Around
 from adapters.wrappers.memory import Memory
@@ -132,7 +132,7 @@ class Cached(Around):
             kept = data
         elif (read := self._reads.get(turn)) is not None:
             self.outcomes["joined"] += 1
-            with joining():
+            with timed("seconds"):  # another call's answer is waited for as its own
                 kept = await asyncio.shield(read)
         else:
             self.outcomes["miss"] += 1

@@ -10,7 +10,7 @@ from math import ceil
 from time import perf_counter
 from typing import Any, TypeVar
 
-from adapters.asking import ASKING, waiting
+from adapters.asking import ASKING, timed
 from adapters.base import (
     WATCHED_AT_ONCE,
     WATCHED_IN_A_READ,
@@ -154,7 +154,7 @@ class Guarded(Around):
         While one call tries the practice system, its end is waited for a moment.
         """
         try:
-            with waiting():
+            with timed("waited"):
                 await self._breaker.probed(self._patience)
                 self._breaker.check()
                 await room.enter()

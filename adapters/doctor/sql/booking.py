@@ -12,9 +12,10 @@ from sqlalchemy import ColumnElement, Connection, func, insert, null, select, te
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
-from adapters.doctor.case import Look, agreeing, short
+from adapters.doctor.case import Look
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
+from adapters.doctor.words import agreeing, short
 from adapters.documents.document import Place
 from adapters.mapped.booked import DECEASED
 from adapters.mapped.repeated import KnownTimes

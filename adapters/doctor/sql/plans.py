@@ -10,9 +10,10 @@ from sqlalchemy import Connection, Executable, Select, event, func, literal_colu
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Filter, Record
-from adapters.doctor.case import Look, counted
+from adapters.doctor.case import Look
 from adapters.doctor.sql.booking import quoted
 from adapters.doctor.sql.rows import SqlCase
+from adapters.doctor.words import counted
 from adapters.documents.document import Place
 from adapters.examination import Verdict
 from adapters.mapped.repeated import KnownTimes

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, func, not_, select
 
-from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken, counted
+from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken
+from adapters.doctor.words import counted
 from adapters.examination import SAMPLE, Examination
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession

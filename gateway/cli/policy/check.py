@@ -95,7 +95,7 @@ async def check(
 
 async def _against_backend(run: Run, checked: Checked, policy: Policy) -> Checked:
     """The same with notes, and with the conditions that the practice system cannot serve."""
-    from adapters.doctor import surveyor_of
+    from adapters.doctor import doctor_of
     from gateway.backend import unserved_rows
     from gateway.cli.backend import own_or_passing
     from gateway.inquiries.practice import bare_adapter
@@ -104,12 +104,12 @@ async def _against_backend(run: Run, checked: Checked, policy: Policy) -> Checke
         own_or_passing(run.settings) as (settings, store),
         bare_adapter(settings, store, lambda trouble: None) as adapter,
     ):
-        survey = surveyor_of(adapter)
-        if survey is None:
+        doctor = doctor_of(adapter)
+        if doctor is None:
             fail(f"the adapter {settings.backend.adapter} cannot tell what it leaves out")
         unserved = unserved_rows(adapter, policy)
         errors = tuple(replace(problem, code="unserved-condition") for problem in unserved)
-        notes = notes_of(policy, await survey())
+        notes = notes_of(policy, await doctor.survey(adapter))
     return replace(checked, errors=errors, notes=notes, policy=None if errors else policy)
 
 

@@ -6,7 +6,7 @@ the policy that comes with the gateway says.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -260,5 +260,5 @@ def notes_of(policy: Policy, survey: Survey) -> tuple[Problem, ...]:
     for left in survey.left_out:
         what, names = "has what no field is made of, which never gets out:", ", ".join(left.names)
         text = f"{left.source} {what} {names}"
-        notes.append(Problem(left.file, left.line, left.column, text, "never-gets-out"))
+        notes.append(replace(left.at, text=text, code="never-gets-out"))
     return tuple(notes)

@@ -91,7 +91,7 @@ async def test_each_has_its_line_in_the_mapping(tmp_path: Path) -> None:
     text = MAPPING.read_text()
     found = (await survey_of(tmp_path, text)).left_out
     [clients] = [each for each in found if each.source == "the table PERSONNES"]
-    assert text.splitlines()[clients.line - 1].strip() == "from: PERSONNES p"
+    assert text.splitlines()[clients.at.line - 1].strip() == "from: PERSONNES p"
 
 
 async def members_left_out(adapter: RestAdapter) -> dict[str, tuple[str, ...]]:
