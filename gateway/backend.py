@@ -9,14 +9,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapters import ADAPTERS, base, open_adapter
 from adapters.base import Adapter, Report, Shapes
-from adapters.documents.document import Document, read_document
+from adapters.documents.document import read_document
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.wrappers.cached import Cached, CacheRule
 from adapters.wrappers.guarded import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from gateway import __version__
 from gateway.booking.times import StoredTimes
-from gateway.contract.fields import Field
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import RESOURCES
 from gateway.contract.window import BookingWindow
@@ -48,18 +47,15 @@ class BackendTroubles:
         self.state = "closed"
         self.metrics = metrics
         self._events = events
-        self._alone = False
         metrics.ask("gateway_backend_breaker", lambda: BREAKER.index(self.state))
 
     def changed(self, state: str) -> None:
         """The breaker's new state; a try that fails is no news."""
-        self.state = state
-        if state == "open" and not self._alone:
-            self._alone = True
-            self._events.report("practice_left_alone")
-        elif state == "closed":
-            self._alone = False
+        before, self.state = self.state, state
+        if state == "closed":
             self._events.report("practice_answers")
+        elif before == "closed" and state == "open":
+            self._events.report("practice_left_alone")
 
 
 def check_configured(settings: Settings) -> None:
@@ -216,15 +212,14 @@ def credentials(backend: BackendSettings) -> dict[str, str]:
 def shapes() -> Shapes:
     """The contract's fields, as an adapter is told of them."""
     return {
-        resource.name: {path: _shape(resource.at(path)) for path in resource.paths}
+        resource.name: {
+            path: base.FieldShape(
+                format=field.format.name, values=field.values, refers=field.refers, many=field.many
+            )
+            for path, field in zip(resource.paths, map(resource.at, resource.paths), strict=True)
+        }
         for resource in RESOURCES
     }
-
-
-def _shape(field: Field) -> base.FieldShape:
-    return base.FieldShape(
-        format=field.format.name, values=field.values, refers=field.refers, many=field.many
-    )
 
 
 def check_serves(adapter: Adapter, settings: Settings) -> None:
@@ -238,16 +233,13 @@ def check_serves(adapter: Adapter, settings: Settings) -> None:
         place, text = unserved[0]
         raise StartRefused(f"{text}: write {'.'.join(place)}")
     if unserved and mapping is not None:
-        document = read_document(mapping)
-        raise DocumentErrors(_lacking(document, *lack) for lack in unserved)
-
-
-def _lacking(document: Document, place: tuple[str, ...], text: str) -> Problem:
-    """What a mapping does not offer, at its place there or where it should stand."""
-    remedy = f"write {'.'.join(place)}"
-    if place in document.marks:
-        remedy = "it is mapped, but no list can be filtered by it (see filters and sift)"
-    return document.problem(place, f"{text}: {remedy}", at_key=True)
+        document, problems = read_document(mapping), list[Problem]()
+        for place, text in unserved:
+            remedy = f"write {'.'.join(place)}"
+            if place in document.marks:
+                remedy = "it is mapped, but no list can be filtered by it (see filters and sift)"
+            problems.append(document.problem(place, f"{text}: {remedy}", at_key=True))
+        raise DocumentErrors(problems)
 
 
 def unserved_rows(adapter: Adapter, policy: Policy) -> Sequence[Problem]:
@@ -320,18 +312,16 @@ class BackendProbe:
 
     async def _check(self) -> None:
         try:
-            self._note(await self._adapter.check() or ())
+            warnings = tuple(await self._adapter.check() or ())
+            for new in sorted({*warnings}.difference(self.warnings)):
+                self._warn(place=f"{new.file}:{new.line}:{new.column}", said=new.text)
+            self.warnings = warnings
         except Exception as error:  # noqa: BLE001 - whatever it is, who asks is told
             self._wrong, self._sound_at = error, None
         else:
             self._wrong, self._sound_at = None, self._clock()
         finally:
             self._look = None
-
-    def _note(self, warnings: Sequence[Problem]) -> None:
-        for new in sorted(set(warnings).difference(self.warnings)):
-            self._warn(place=f"{new.file}:{new.line}:{new.column}", said=new.text)
-        self.warnings = tuple(warnings)
 
     async def aclose(self) -> None:
         """End a look that goes on."""

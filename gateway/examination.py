@@ -6,6 +6,7 @@ The operations of the contract are run on real rows, whatever adapter is behind 
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -30,7 +31,7 @@ WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
 _word = re.compile(r"[^\W_]{2,}").search
 
 
-class PartnerFailure(Exception):
+class PartnerFailure(AdapterError):
     """What a partner would not get; the text says what, `ids` are examples."""
 
     def __init__(self, text: str, ids: Sequence[str] = ()) -> None:
@@ -113,8 +114,6 @@ def _finding(
 
 def _words(error: Exception) -> str:
     """An adapter's own error in its words; of any other nothing but its kind."""
-    if isinstance(error, PartnerFailure):
-        return str(error)
     if isinstance(error, AdapterError):
         return " ".join(str(error).split()) or type(error).__name__
     return f"the adapter itself fails: {type(error).__name__}"
@@ -124,39 +123,39 @@ def _count(records: Sized) -> str:
     return "1 record" if len(records) == 1 else f"{len(records)} records"
 
 
+@dataclass(slots=True)
 class Rounds:
     """Makes the calls, each with its time, and keeps the first records of each resource.
 
     Each kind of call returns what came of it, in words; PartnerFailure, or what the adapter raises.
+    `doubts` and `slowest`, the longest call in seconds, are of what is looked at just now.
     """
 
-    def __init__(self, adapter: Adapter, now: datetime, patience: float) -> None:
-        self._adapter = adapter
-        self._now = now
-        self._patience = patience
-        self._first: dict[str, list[Record]] = {}
-        # of what is looked at just now; the slowest call in seconds
-        self._doubts: list[str] = []
-        self._slowest = 0.0
+    adapter: Adapter
+    now: datetime
+    patience: float
+    first: dict[str, list[Record]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+    slowest: float = 0.0
 
     async def look(
         self, check: str, subject: str, calls: Awaitable[str], failing: str = ""
     ) -> Finding:
         """What comes of the calls, as one finding; slow is half of `patience`, in seconds."""
-        self._doubts, self._slowest = [], 0.0
+        self.doubts, self.slowest = [], 0.0
         try:
             text = await calls
         except Exception as error:  # noqa: BLE001 - a clinic's own adapter may raise anything
             ids = error.ids if isinstance(error, PartnerFailure) else ()
             return _finding(check, subject, Verdict.FAILED, failing + _words(error), ids)
-        if self._slowest > self._patience / 2:
-            self._doubts.append(f"slow: backend.timeout is {self._patience:g} s")
-        verdict = Verdict.WARNING if self._doubts else Verdict.OK
-        text = "; ".join(filter(None, (text, *self._doubts)))
-        return _finding(check, subject, verdict, text, seconds=self._slowest)
+        if self.slowest > self.patience / 2:
+            self.doubts.append(f"slow: backend.timeout is {self.patience:g} s")
+        verdict = Verdict.WARNING if self.doubts else Verdict.OK
+        text = "; ".join(filter(None, (text, *self.doubts)))
+        return _finding(check, subject, verdict, text, seconds=self.slowest)
 
     async def ping(self) -> str:
-        await self._timed(self._adapter.ping())
+        await self._timed(self.adapter.ping())
         return "it answers"
 
     async def operation(self, operation: Operation) -> str:
@@ -170,7 +169,7 @@ class Rounds:
             return await self._list(operation)
         records = await self._some(resource)
         if not records:
-            self._doubts.append("no record to be read: is its `where` right?")
+            self.doubts.append("no record to be read: is its `where` right?")
             return ""
         await self._one(resource, records[-1]["id"])
         return "one record by its id"
@@ -198,7 +197,7 @@ class Rounds:
             for ahead in range(DAYS):
                 values: dict[str, Any] = {
                     "vetId": vet["id"],
-                    "date": self._now.date() + timedelta(days=ahead),
+                    "date": self.now.date() + timedelta(days=ahead),
                     "appointmentTypeId": kinds[ahead % len(kinds)]["id"] if kinds else None,
                 }
                 free += len((await self._many("slots", values=values)).records)
@@ -206,7 +205,7 @@ class Rounds:
         if not any(counts):
             raise PartnerFailure(f"no free time in {DAYS} days with any of {len(vets)} vets")
         if idle := counts.count(0):
-            self._doubts.append(f"{idle} of {len(vets)} vets have no free time in {DAYS} days")
+            self.doubts.append(f"{idle} of {len(vets)} vets have no free time in {DAYS} days")
         return f"{sum(counts)} free times of {len(vets)} vets in {DAYS} days"
 
     async def _owned_list(self, operation: Operation) -> str:
@@ -220,7 +219,7 @@ class Rounds:
                 continue
         if owners:
             raise PartnerFailure("the clients whose they are do not exist")
-        self._doubts.append("no record with a client: is clientId mapped?")
+        self.doubts.append("no record with a client: is clientId mapped?")
         return ""
 
     async def _list(self, operation: Operation, owner: str | None = None) -> str:
@@ -236,7 +235,7 @@ class Rounds:
 
         records = (await page()).records
         if not records:
-            self._doubts.append("0 records: is its `where` right?")
+            self.doubts.append("0 records: is its `where` right?")
             return "0 records"
         done, half = [_count(records)], max(1, len(records) // 2)
         first = await page(limit=half)
@@ -258,14 +257,14 @@ class Rounds:
         page: Callable[..., Awaitable[Page]],
     ) -> list[str]:
         """By a value of a record, which must then be among what is found."""
-        offered = self._adapter.filterable.get(operation.returns.name, frozenset())
+        offered = self.adapter.filterable.get(operation.returns.name, frozenset())
         if not offered.issuperset(param.fields):
             fields = " or ".join(param.fields)
-            self._doubts.append(f"no filter {param.name}: {fields} is not mapped")
+            self.doubts.append(f"no filter {param.name}: {fields} is not mapped")
             return []
         example = next(((r, v) for r in records if (v := _example(param, r)) is not None), None)
         if example is None:
-            self._doubts.append(f"{param.name} was not tried: no record has a value for it")
+            self.doubts.append(f"{param.name} was not tried: no record has a value for it")
             return []
         record, value = example
         found = await page(
@@ -277,26 +276,26 @@ class Rounds:
 
     async def _some(self, resource: str) -> list[Record]:
         """The first records of a resource; read once."""
-        if resource not in self._first:
-            self._first[resource] = (
+        if resource not in self.first:
+            self.first[resource] = (
                 await self._many(resource, limit=operations.PAGE_DEFAULT)
             ).records
-        return self._first[resource]
+        return self.first[resource]
 
     async def _one(self, resource: str, public_id: str) -> Record:
-        query = Query(resource=resource, now=self._now, id=public_id)
-        return await self._timed(self._adapter.read_one(query))
+        query = Query(resource=resource, now=self.now, id=public_id)
+        return await self._timed(self.adapter.read_one(query))
 
     async def _many(self, resource: str, **more: Any) -> Page:
-        query = Query(resource=resource, now=self._now, **more)
-        return await self._timed(self._adapter.read_many(query))
+        query = Query(resource=resource, now=self.now, **more)
+        return await self._timed(self.adapter.read_many(query))
 
     async def _timed(self, call: Awaitable[T]) -> T:
         begun = time.monotonic()
         try:
             return await call
         finally:
-            self._slowest = max(self._slowest, time.monotonic() - begun)
+            self.slowest = max(self.slowest, time.monotonic() - begun)
 
 
 def _example(param: Param, record: Record) -> Any:
