@@ -147,7 +147,6 @@ class Ends:
     async def _settle(self) -> None:
         await self._flush()
         for each in self._recorders:
-            if each._head is not None:  # noqa: SLF001 - at once
-                await each._record(each._head, False)  # noqa: SLF001
+            await each._record(each._writer.head, False)  # noqa: SLF001 - at once
         for task in (*self._upkeeps, *self._usages):
             await task.turn()

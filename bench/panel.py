@@ -212,13 +212,11 @@ async def _write_audit(
     first = now - timedelta(days=DAYS)
     writer = Writer(folder, chain, lambda: secret, first, clock=lambda: 0.0)
     await chains.begin(chain, named_place(folder), gethostname(), os.getpid(), first)
-    head = None
     for day in range(DAYS):
         at = first + timedelta(days=day)
         lines = [_entry(made_up, ids, records, at) for _ in range(ENTRIES // DAYS)]
-        head = await asyncio.to_thread(writer.write, texts(lines), at)
-    if head is not None:
-        await chains.record(chain, head, now, ended=False)
+        await asyncio.to_thread(writer.write, texts(lines), at)
+    await chains.record(chain, writer.head, now, ended=False)
     writer.close()
 
 

@@ -237,7 +237,7 @@ async def probe_audit(journal: Journal) -> Answer:
     audit = journal.audit
     if audit.broken:
         waiting = "1 entry waits" if audit.waiting == 1 else f"{audit.waiting} entries wait"
-        why = f"{audit.place}: {audit.broken}; {waiting}"
+        why = f"{audit.writer.folder}: {audit.broken}; {waiting}"
         stops = None if audit.is_full else (Purpose.BOOKINGS,)
         raise NotReady(f"the audit cannot be written: {why}", stops)
     return {"head": "not recorded in the store"} if journal.recorder.failing else {}

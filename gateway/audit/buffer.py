@@ -43,8 +43,8 @@ ROOM = 1 << 20
 class Writer:
     """The chain of one process, a file for each day; one thread at a time calls it.
 
-    Lines are appended whole and on disk, or not at all. A lock tells others that the file is still
-    written to.
+    Lines are appended whole and on disk, or not at all: `head` is the last of them. A lock tells
+    others that the file is still written to.
     """
 
     folder: Path
@@ -56,15 +56,15 @@ class Writer:
     def __post_init__(self) -> None:
         self._sealing: AuditSecret | None = None
         self._ahead = self.began.timestamp() - self.clock()
-        self._head = ChainHead()
+        self.head = ChainHead()
         # the day's file, what has been written of it whole, and whether there may be more
         self._day = date.min
         self._file: int | None = None
         self._size = 0
         self._spoilt = False
 
-    def write(self, lines: Sequence[bytes], now: datetime) -> ChainHead:
-        """The head once all of it is on disk; OSError: none of it counts, try again."""
+    def write(self, lines: Sequence[bytes], now: datetime) -> None:
+        """Return once all of it is on disk; OSError: none of it counts, try again."""
         now = now.astimezone(UTC)
         # a clock that is set back begins no file
         file = self._file
@@ -80,24 +80,23 @@ class Writer:
         if abs(ahead - self._ahead) > STEP:
             marks.append(Mark(entries.CLOCK, now, seconds=round(ahead - self._ahead, 3)))
         if not marks and not lines:
-            return self._head
-        data, head = seal([*texts(marks), *lines], self._head, secret)
+            return
+        data, head = seal([*texts(marks), *lines], self.head, secret)
         if not is_in_place(self._path(self._day), file):
             # somebody moved it away; whoever verifies the chain will say what is missing
             file = self._open(self._day)
             self._spoilt = False
         self._append(file, data)
-        self._head, self._sealing, self._ahead = head, secret, ahead
-        return head
+        self.head, self._sealing, self._ahead = head, secret, ahead
 
     def has_room(self) -> bool:
         """Whether the disk has room for the entries of all bookings that may be under way."""
         disk = os.statvfs(self.folder)
         return disk.f_bavail * disk.f_frsize >= ROOM
 
-    def end(self, now: datetime) -> ChainHead:
+    def end(self, now: datetime) -> None:
         """The last line: the process ended in order."""
-        return self.write(texts([Mark(entries.END, now)]), now)
+        self.write(texts([Mark(entries.END, now)]), now)
 
     def close(self) -> None:
         if self._file is not None:
@@ -147,28 +146,21 @@ class Unwritten(Exception):
 class Buffer:
     """The entries of one process, in a folder; every verb is for the event loop's thread.
 
-    `broken` says why nothing can be written at present, and is empty otherwise. `written` is called
-    with the head after each write.
+    `broken` says why nothing can be written at present, and is empty otherwise.
     """
 
     writer: Writer
     events: Events
-    written: Callable[[ChainHead], None]
     now: Callable[[], datetime]
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         self.broken = ""
-        self.place = self.writer.folder
         self._outbox = Outbox(self.events)
-        # texts on their way to the disk, how many bytes, and how many of them have come there
-        self._moving: list[bytes] = []
-        self._moving_size = 0
-        self._on_disk = 0
-        self._head: ChainHead | None = None
+        # how many of its texts are on their way to the disk, and how many have come there
+        self._moving = self._on_disk = 0
         # of the next write: why it failed, or nothing
         self._next: asyncio.Future[str] = asyncio.Future()
-        self._writing = False
         self._failing_since: float | None = None
         self._writes = Periodic(
             EVERY, self._flush, self.events, name="write the audit", failed="fault_outside_call"
@@ -177,7 +169,7 @@ class Buffer:
     @property
     def waiting(self) -> int:
         """How many entries are not on disk."""
-        return len(self._moving) + len(self._outbox)
+        return len(self._outbox)
 
     def start(self) -> None:
         """Write what waits, again and again, until `aclose`."""
@@ -211,8 +203,8 @@ class Buffer:
         return late or not self._has_room()
 
     def _has_room(self, spare: int = 0, spare_bytes: int = 0) -> bool:
-        size = self._moving_size + self._outbox.size
-        return self.waiting < MOST_WAITING + spare and size < MOST_BYTES + spare_bytes
+        is_in_bytes = self._outbox.size < MOST_BYTES + spare_bytes
+        return self.waiting < MOST_WAITING + spare and is_in_bytes
 
     async def begin(self, line: Entry | DeedLine) -> None:
         """It is on disk, and there is room for what follows from it; Unwritten where not so."""
@@ -240,11 +232,13 @@ class Buffer:
         self._outbox.encode()
         [before] = texts([entry])
         entry.outcome, entry.reason = outcome, reason
-        for lines in [self._outbox.texts] if self._writing else [self._moving, self._outbox.texts]:
-            if before in lines:
-                [lines[lines.index(before)]] = texts([entry])
-                return
-        self.note(entry)
+        try:
+            at = self._outbox.texts.index(before, self._moving)
+        except ValueError:
+            self.note(entry)
+        else:
+            [after] = texts([entry])
+            self._outbox.replace(at, after)
 
     async def aclose(self) -> None:
         """Write the rest and the last line, where that is possible."""
@@ -252,7 +246,7 @@ class Buffer:
         await self._flush()
         if not self.broken:
             with contextlib.suppress(OSError):
-                self.written(await asyncio.to_thread(self.writer.end, self.now()))
+                await asyncio.to_thread(self.writer.end, self.now())
         elif self.waiting:
             self._outbox.drop(self.waiting)
         if self._outbox.missing:
@@ -262,34 +256,28 @@ class Buffer:
     async def _flush(self) -> None:
         """One write of all that waits, for all who wait for it."""
         written, self._next = self._next, asyncio.Future()
+        self._outbox.encode()
         missing, error, has_room = self._outbox.missing, None, False
+        lines, self._on_disk = list(self._outbox.texts), 0
+        self._moving = len(lines)
         if missing:
-            self._outbox.add(Mark(entries.LOST, self.now(), lines=missing))
-        self._moving += self._outbox.take()
-        self._moving_size = sum(map(len, self._moving))
-        self._writing = True
+            lines += texts([Mark(entries.LOST, self.now(), lines=missing)])
         try:
-            has_room = await self._write()
+            has_room = await self._write(lines)
         except OSError as unwritten:
             error = unwritten
         except Exception as fault:  # noqa: BLE001 - whatever it is, the audit must be written on
             error = OSError(f"the audit's own fault ({type(fault).__name__})")
-        finally:
-            self._writing = False
         # they hear of it only once all of this has been done
         written.set_result(reason_of(error) if error else "")
-        # some of it may be on disk where not all is
-        del self._moving[: self._on_disk]
-        self._on_disk, self._moving_size = 0, sum(map(len, self._moving))
-        if error is not None and missing and self._moving:  # the mark that says so is made anew
-            self._moving_size -= len(self._moving.pop())
-            missing = 0
-        self._outbox.missing -= missing
-        if self._head is not None:
-            self.written(self._head)
+        # some of it may be on disk where not all is; a mark that is not is made anew
+        told = missing if self._on_disk > self._moving else 0
+        self._outbox.remove(min(self._on_disk, self._moving))
+        self._moving = 0
+        self._outbox.missing -= told
         self._tell(error, has_room=has_room)
-        if missing:
-            self.events.report("audit_entries_lost", lines=missing)
+        if told:
+            self.events.report("audit_entries_lost", lines=told)
 
     def _tell(self, error: OSError | None, *, has_room: bool) -> None:
         if error is not None:
@@ -302,7 +290,7 @@ class Buffer:
             self.broken = ""
             self.events.report("audit_writable")
 
-    async def _write(self) -> bool:
+    async def _write(self, lines: Sequence[bytes]) -> bool:
         """In a thread, whether there is room for more; where the disk hangs, that is said at once.
 
         What failed is tried with little at first: it may fail again.
@@ -310,8 +298,8 @@ class Buffer:
         now, first = self.now(), FIRST if self._failing_since is not None else PIECE
 
         def write() -> bool:
-            for piece in _pieces(self._moving, first):
-                self._head = self.writer.write(piece, now)
+            for piece in _pieces(lines, first):
+                self.writer.write(piece, now)
                 self._on_disk += len(piece)
             return self.writer.has_room()
 
@@ -326,7 +314,7 @@ class Buffer:
             self._failing_since = self.clock()
         if not self.broken:
             self._outbox.encode()  # its bytes count from now on
-            said, kind = f"{self.place}: {reason_of(error)}", type(error).__name__
+            said, kind = f"{self.writer.folder}: {reason_of(error)}", type(error).__name__
             self.events.report("audit_unwritable", said=said, error=kind)
         self.broken = reason_of(error)
 

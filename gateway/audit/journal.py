@@ -49,10 +49,11 @@ class Recorder(Periodic):
     """
 
     def __init__(
-        self, record: Callable[[ChainHead, bool], Awaitable[None]], events: Events
+        self, writer: Writer, record: Callable[[ChainHead, bool], Awaitable[None]], events: Events
     ) -> None:
+        self._writer = writer
         self._record = record
-        self._head = self._recorded = ChainHead()
+        self._recorded = ChainHead()
         super().__init__(
             lambda: RECORD_EVERY,
             self._tell,
@@ -63,19 +64,15 @@ class Recorder(Periodic):
             back="audit_head_recorded",
         )
 
-    def written(self, head: ChainHead) -> None:
-        """So far it is on disk."""
-        self._head = head
-
     async def aclose(self) -> None:
         """The last head, as that of a chain that has ended, where the store takes it in time."""
         await super().aclose()
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(LAST):
-                await self._record(self._head, True)
+                await self._record(self._writer.head, True)
 
     async def _tell(self) -> None:
-        head = self._head
+        head = self._writer.head
         if head != self._recorded:
             await self._record(head, False)
             self._recorded = head
@@ -171,14 +168,15 @@ async def open_audit(
         secrets = secrets_at_start(path, may_make=may_make, state=state)
         writer = Writer(folder, chain, NewestSecret(path, secrets), now())
         await chains.begin(chain, place, socket.gethostname(), os.getpid(), now())
-        first = writer.write((), now())
+        writer.write((), now())
     except OSError as error:
         reason = reason_of(error)
         raise StartRefused(f"the audit in {folder} cannot be written: {reason}") from error
-    recorder = Recorder(lambda head, ended: chains.record(chain, head, now(), ended=ended), events)
-    recorder.written(first)
+    recorder = Recorder(
+        writer, lambda head, ended: chains.record(chain, head, now(), ended=ended), events
+    )
     recorder.start()
-    buffer = Buffer(writer, events, recorder.written, now)
+    buffer = Buffer(writer, events, now)
     buffer.start()
     try:
         yield buffer, recorder

@@ -15,7 +15,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, repeat
@@ -63,6 +63,7 @@ WAIT = 10.0
 _MAYBE = OutcomeUnknown, BackendTimeout
 
 
+@dataclass(eq=False)
 class Ledger:
     """Books through an adapter, once; `wait` is how long a second call waits for the first.
 
@@ -71,29 +72,25 @@ class Ledger:
     since when rows are unknown.
     """
 
-    def __init__(  # noqa: PLR0913 - all but three have a default
-        self,
-        store: Store,
-        owners: Owners,
-        events: Events,
-        *,
-        wait: float = 10.0,
-        looks: float = 3.0,
-        lands: float = 15.0,
-        clock: Callable[[], float] = time.monotonic,
-        seen: Path | None = None,
-    ) -> None:
-        self._owners = owners
-        self._events = events
-        self._wait = wait
-        self._looks = looks
-        self._rows = LedgerRows(store)
-        self._unknown = UnknownBookings(self._rows, events, lands, clock, seen, owners.me)
+    store: Store
+    owners: Owners
+    events: Events
+    wait: float = 10.0
+    looks: float = 3.0
+    lands: float = 15.0
+    clock: Callable[[], float] = time.monotonic
+    seen: Path | None = None
+
+    def __post_init__(self) -> None:
+        self._rows, me = LedgerRows(self.store), self.owners.me
+        self._unknown = UnknownBookings(
+            self._rows, self.events, self.lands, self.clock, self.seen, me
+        )
         self._unwritten: dict[str, tuple[LedgerRow, Outcome]] = {}
         # claims of calls that have let go of their rows before they end
         self._left: set[str] = set()
         self._writing = asyncio.Lock()
-        self._wall_clock = WallClock(clock)
+        self._wall_clock = WallClock(self.clock)
         # claims that this process is working on: of its own rows any other was left behind
         self._running: dict[str, asyncio.Future[Any]] = {}
         self._purged = -PURGE_EVERY
@@ -124,7 +121,7 @@ class Ledger:
         at = asyncio.get_running_loop().time()
         if at - self._handed_in >= HAND_IN_EVERY:
             # rows of its own whose work ended, by whatever fault, are for whoever looks them up
-            for row in await self._rows.between(self._owners.me):
+            for row in await self._rows.between(self.owners.me):
                 if row.owner is not None and await self._is_left(row):
                     await self._rows.abandon(row)
             self._handed_in = at
@@ -141,7 +138,7 @@ class Ledger:
         OutcomeUnknown; and what `check_time` and `check_key` raise, once it is certain that nothing
         was made before.
         """
-        until = asyncio.get_running_loop().time() + self._wait
+        until = asyncio.get_running_loop().time() + self.wait
         while True:
             try:
                 row = await self._claim(request, until)
@@ -198,7 +195,7 @@ class Ledger:
     async def _anew(self, request: BookingRequest, claim: str) -> LedgerRow | None:
         """A row of its own; or one to wait for; or None, to look again."""
         request.check_time()
-        new = LedgerRow.intended(request, self._owners.me, claim)
+        new = LedgerRow.intended(request, self.owners.me, claim)
         work = self._rows.insert(new, request, waits=not request.adapter.excludes)
         row = await self._gained(work, new, None)
         if row is None or row.claim == claim:
@@ -206,7 +203,7 @@ class Ledger:
         if not await self._is_left(row):
             if row.state == "unknown" and row.claim not in self._running:
                 # another process looks it up for its own caller: to ask again and again is no help
-                raise Unavailable(max(1, ceil(self._looks)))
+                raise Unavailable(max(1, ceil(self.looks)))
             return row
         if row.state == "unknown" and row.owner is None:
             await self._unknown.settle(row, request.adapter)
@@ -229,7 +226,7 @@ class Ledger:
         if row.state == "intended":  # nothing was sent: it is as if it had never been
             await self._rows.abandon(row)
             return None
-        work = self._rows.take(row, self._owners.me, claim)
+        work = self._rows.take(row, self.owners.me, claim)
         return await self._gained(work, replace(row, claim=claim), LEFT)
 
     async def _present(self, request: BookingRequest) -> LedgerRow | None:
@@ -255,9 +252,9 @@ class Ledger:
 
     async def _is_left(self, row: LedgerRow) -> bool:
         """Whether nobody works on the row, or will."""
-        if row.owner == self._owners.me:
+        if row.owner == self.owners.me:
             return row.claim not in self._running and not self._waits(row)
-        return row.owner is None or await self._owners.is_dead(row.owner)
+        return row.owner is None or await self.owners.is_dead(row.owner)
 
     async def _gained(
         self, work: Coroutine[Any, Any, LedgerRow | None], perhaps: LedgerRow, undone: Outcome
@@ -346,7 +343,7 @@ class Ledger:
             raise
         except StoreError as error:
             self._keep(row, outcome)
-            self._events.report("outcome_waits", error)
+            self.events.report("outcome_waits", error)
             return True
 
     async def _leave(self, row: LedgerRow, outcome: Outcome) -> None:
@@ -360,7 +357,7 @@ class Ledger:
         if row.state != "intended":
             request.check_time()
         request.check_key()
-        me, at = self._owners.me, request.now()
+        me, at = self.owners.me, request.now()
         await self._rows.write(row, {"state": "sent", "owner": me, "sender": me, "sent_at": at})
 
     async def _send(self, request: BookingRequest, row: LedgerRow) -> Booked:
@@ -419,7 +416,7 @@ class Ledger:
         """What was sent is looked up for a while; OutcomeUnknown where it is not found."""
         await self._settle(row, {"state": "unknown"}, knows=LEFT)
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._looks):
+            async with asyncio.timeout(self.looks):
                 for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
                     await asyncio.sleep(pause)
                     with suppress(OutcomeUnknown, StoreError):
@@ -461,7 +458,7 @@ class Ledger:
     def _compare(self, now: LedgerRow, outcome: Mapping[str, Any]) -> None:
         made = outcome.get("appointment_id")
         if made is not None and made != now.appointment_id:
-            self._events.report("booked_twice", appointment=made)
+            self.events.report("booked_twice", appointment=made)
 
 
 def _booked(outcome: Mapping[str, Any], *, is_own: bool) -> Booked:

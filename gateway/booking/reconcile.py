@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 from pathlib import Path
@@ -61,6 +62,7 @@ class _FirstSeen(Struct):
     since: dict[str, float]
 
 
+@dataclass(eq=False)
 class UnknownBookings:
     """Looks rows up in the practice system, and writes and tells what came of them.
 
@@ -70,21 +72,14 @@ class UnknownBookings:
     `file` is where the process that reconciles the ledger keeps since when it has seen them.
     """
 
-    def __init__(
-        self,
-        rows: LedgerRows,
-        events: Events,
-        lands: float,
-        clock: Callable[[], float],
-        file: Path | None = None,
-        me: str = "",
-    ) -> None:
-        self._rows = rows
-        self._events = events
-        self._lands = lands
-        self._clock = clock
-        self._file = file
-        self._me = me
+    rows: LedgerRows
+    events: Events
+    lands: float
+    clock: Callable[[], float]
+    file: Path | None = None
+    me: str = ""
+
+    def __post_init__(self) -> None:
         self._since: dict[str, float] = {}
         self._looks: dict[str, asyncio.Task[float]] = {}
 
@@ -93,14 +88,14 @@ class UnknownBookings:
 
         An adapter knows this of its own calls, and of another process's where it locks.
         """
-        if adapter.excludes or row.sender == self._me:
+        if adapter.excludes or row.sender == self.me:
             return 0.0
-        now = self._clock()
+        now = self.clock()
         if row.sending not in self._since:
             self._since[row.sending] = self._seen_before(now).get(row.sending, now)
             if len(self._since) > MOST:
                 del self._since[next(iter(self._since))]
-        return max(0.0, self._since[row.sending] + self._lands + adapter.settle - now)
+        return max(0.0, self._since[row.sending] + self.lands + adapter.settle - now)
 
     async def count_only(self, sendings: AbstractSet[str]) -> None:
         """Count for just these, from now or from earlier, and write that for other processes.
@@ -109,12 +104,12 @@ class UnknownBookings:
         """
         if self._since.keys() == sendings:
             return
-        now = self._clock()
+        now = self.clock()
         known = self._seen_before(now) | self._since
         self._since = {sending: known.get(sending, now) for sending in sendings}
-        if self._file is not None:
+        if self.file is not None:
             kept = json.encode(_FirstSeen(boot(), self._since)).decode()
-            await in_time(asyncio.to_thread(_replace, self._file, kept))
+            await in_time(asyncio.to_thread(_replace, self.file, kept))
 
     def _seen_before(self, now: float) -> dict[str, float]:
         """What was sent -> the second at which an earlier process saw first that it is not known.
@@ -122,7 +117,7 @@ class UnknownBookings:
         What is of another boot, cannot be read or was not written counts for nothing.
         """
         try:
-            kept = json.decode(self._file.read_bytes() if self._file else b"", type=_FirstSeen)
+            kept = json.decode(self.file.read_bytes() if self.file else b"", type=_FirstSeen)
         except (OSError, DecodeError):
             return {}
         is_of_now = kept.boot == boot()
@@ -156,7 +151,7 @@ class UnknownBookings:
         except Exception as error:
             raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
         for record in found:
-            if await self._rows.write(row, done(record, told=told)):
+            if await self.rows.write(row, done(record, told=told)):
                 return record
         return None
 
@@ -172,11 +167,11 @@ class UnknownBookings:
         try:
             found = await self.find(row, adapter, draft, told=False)
             if found is not None:
-                self._events.report("booking_made", appointment=str(found.get("id")))
+                self.events.report("booking_made", appointment=str(found.get("id")))
                 return 0.0
             if left == 0:
-                await self._rows.write(row, None)
-                self._events.report("booking_not_made", reference=row.reference)
+                await self.rows.write(row, None)
+                self.events.report("booking_not_made", reference=row.reference)
         except LostClaim:
             return 0.0
         except (OutcomeUnknown, StoreError) as error:
@@ -195,6 +190,7 @@ def _replace(file: Path, text: str) -> None:
             file.unlink(missing_ok=True)
 
 
+@dataclass(eq=False)
 class Reconciler(Periodic):
     """One for all processes of a node; several do no harm.
 
@@ -202,23 +198,17 @@ class Reconciler(Periodic):
     `file` is where the next process finds since when each is seen, so that it counts on.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        adapter: Adapter,
-        owners: Owners,
-        events: Events,
-        *,
-        lands: float = 15.0,
-        file: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._rows = LedgerRows(store)
-        self._adapter = adapter
-        self._owners = owners
-        self._events = events
-        self._unknown = UnknownBookings(self._rows, events, lands, clock, file)
-        self._clock = clock
+    store: Store
+    adapter: Adapter
+    owners: Owners
+    events: Events
+    lands: float = 15.0
+    file: Path | None = None
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._rows = LedgerRows(self.store)
+        self._unknown = UnknownBookings(self._rows, self.events, self.lands, self.clock, self.file)
         # of each sending, when it is looked up next, and the pause after that
         self._due: dict[str, tuple[float, float]] = {}
         self._looks: dict[str, asyncio.Task[None]] = {}
@@ -250,7 +240,7 @@ class Reconciler(Periodic):
         rows = await self._rows.between()
         has_taken = await self._bury(rows)
         unknown = {row.sending: row for row in rows if row.state == "unknown"}
-        now = self._clock()
+        now = self.clock()
         self._due = {sending: self._due.get(sending, (now, FIRST_PAUSE)) for sending in unknown}
         await self._unknown.count_only(unknown.keys())
         for sending, row in unknown.items():
@@ -263,14 +253,14 @@ class Reconciler(Periodic):
 
     async def _bury(self, rows: Sequence[LedgerRow]) -> bool:
         """Let go of what the dead worked on; forget who said that it lives, and does not."""
-        others = await in_time(self._owners.others())
+        others = await in_time(self.owners.others())
         owners = {row.owner for row in rows if row.owner is not None}.union(others)
-        dead = {owner for owner in owners if await self._owners.is_dead(owner)}
+        dead = {owner for owner in owners if await self.owners.is_dead(owner)}
         left = [row for row in rows if row.owner in dead]
         for row in left:
             await self._rows.abandon(row)
         for owner in dead:
-            await in_time(self._owners.forget(owner))
+            await in_time(self.owners.forget(owner))
         return bool(left)
 
     async def _look(self, row: LedgerRow, pause: float) -> None:
@@ -280,16 +270,17 @@ class Reconciler(Periodic):
             async with self._room:
                 if sending not in self._illegible and not row.is_legible:
                     self._illegible.add(sending)
-                    self._events.report("booking_illegible", reference=row.reference)
-                await self._unknown.look(row, self._adapter)
+                    self.events.report("booking_illegible", reference=row.reference)
+                await self._unknown.look(row, self.adapter)
         finally:
             # not past the moment from which a look-up is certain
-            left = self._unknown.left(self._adapter, row)
-            due = self._clock() + (min(left, pause) or pause)
+            left = self._unknown.left(self.adapter, row)
+            due = self.clock() + (min(left, pause) or pause)
             self._due[sending] = due, min(LONGEST_PAUSE, pause * 1.5)
             del self._looks[sending]
 
 
+@dataclass(eq=False)
 class Watch(Periodic):
     """Asks the adapter about the coming bookings, which the practice's desk may write over.
 
@@ -297,18 +288,17 @@ class Watch(Periodic):
     it is first seen written over, or there and unreadable.
     """
 
-    def __init__(
-        self, store: Store, adapter: Adapter, events: Events, now: Callable[[], datetime]
-    ) -> None:
-        self._store = store
-        self._adapter = adapter
-        self._events = events
-        self._now = now
+    store: Store
+    adapter: Adapter
+    events: Events
+    now: Callable[[], datetime]
+
+    def __post_init__(self) -> None:
         self._last = Watched()
         super().__init__(
             WATCH_EVERY,
             self.look,
-            events,
+            self.events,
             name="watch the bookings",
             first=self.look,
             failed="bookings_unwatched",
@@ -324,16 +314,16 @@ class Watch(Periodic):
         own = bookings.c
         wanted = (
             select(own.appointment_id)
-            .where(own.state == "done", own.ends_at > self._now(), own.appointment_id.is_not(None))
+            .where(own.state == "done", own.ends_at > self.now(), own.appointment_id.is_not(None))
             .order_by(own.ends_at)
             .limit(MOST_WATCHED)
         )
-        coming = [row.appointment_id for row in await self._store.rows(wanted)]
+        coming = [row.appointment_id for row in await self.store.rows(wanted)]
         before, self._last = self._last, await self._watched(coming)
         for appointment in sorted(self._last.overwritten - before.overwritten):
-            self._events.report("booking_overwritten", appointment=appointment)
+            self.events.report("booking_overwritten", appointment=appointment)
         for appointment in sorted(self._last.unreadable - before.unreadable):
-            self._events.report("booking_unreadable", appointment=appointment)
+            self.events.report("booking_unreadable", appointment=appointment)
 
     async def _watched(self, coming: Sequence[str]) -> Watched:
         """What is known of all; of what cannot be read now, what was seen before stays known."""
@@ -341,9 +331,9 @@ class Watch(Periodic):
         for start in range(0, len(coming), WATCHED_AT_ONCE):
             some = coming[start : start + WATCHED_AT_ONCE]
             try:
-                watched = await self._adapter.find_overwritten(some)
+                watched = await self.adapter.find_overwritten(some)
             except AdapterError as error:
-                self._events.report("bookings_unwatched", error)
+                self.events.report("bookings_unwatched", error)
                 unreadable |= self._last.unreadable.intersection(some)
                 overwritten |= self._last.overwritten.intersection(some)
             else:

@@ -39,19 +39,20 @@ class _Seen:
     looked: float
 
 
+@dataclass(eq=False)
 class Owners:
     """This process among those that book: `me` is its id, for as long as it lives.
 
     It is made after the last fork: a lock that a child has too outlives the parent.
     """
 
-    def __init__(
-        self, store: Store, folder: Path, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    store: Store
+    folder: Path
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.me = str(uuid4())
-        self._store = store
-        self._run = folder / RUN
-        self._clock = clock
+        self._run = self.folder / RUN
         self._lock: int | None = None
         self._seen: dict[str, _Seen] = {}
         self._beats = Periodic(
@@ -86,11 +87,11 @@ class Owners:
     async def others(self) -> list[str]:
         """Who said that it lives, beside this one. StoreError."""
         wanted = select(presence.c.id).where(presence.c.id != self.me)
-        return [row.id for row in await self._store.rows(wanted)]
+        return [row.id for row in await self.store.rows(wanted)]
 
     async def forget(self, owner: str) -> None:
         """Leave nothing of one that is dead. StoreError."""
-        await self._store.change(delete(presence).where(presence.c.id == owner))
+        await self.store.change(delete(presence).where(presence.c.id == owner))
         with contextlib.suppress(OSError):
             self._lock_of(owner).unlink()
         self._seen.pop(owner, None)
@@ -107,12 +108,12 @@ class Owners:
 
     async def _is_silent(self, owner: str) -> bool:
         seen = self._seen.get(owner)
-        if seen is None or self._clock() - seen.looked >= LOOK:
+        if seen is None or self.clock() - seen.looked >= LOOK:
             # until it has been read again nothing is known: the other could not write then, either
             self._seen.pop(owner, None)
             wanted = select(presence.c.counter).where(presence.c.id == owner)
-            counter = next((row.counter for row in await self._store.rows(wanted)), None)
-            now = since = self._clock()
+            counter = next((row.counter for row in await self.store.rows(wanted)), None)
+            now = since = self.clock()
             if seen is not None and seen.counter == counter and now - seen.looked <= GAP:
                 since = seen.since
             seen = self._seen[owner] = _Seen(counter, since, now)
@@ -120,9 +121,9 @@ class Owners:
 
     async def _beat(self) -> None:
         own = update(presence).where(presence.c.id == self.me)
-        if not await self._store.change(own.values(counter=presence.c.counter + 1)):
+        if not await self.store.change(own.values(counter=presence.c.counter + 1)):
             new = {"id": self.me, "host": platform.node(), "pid": os.getpid(), "counter": 0}
-            await self._store.change(insert(presence).values(new))
+            await self.store.change(insert(presence).values(new))
 
 
 def _locked(run: Path, name: str) -> int:

@@ -45,7 +45,7 @@ class AccessLog:
         self._events = events
         self._outbox = Outbox(events)
         self._file = _open(path)
-        self._timer: asyncio.TimerHandle | None = None
+        self._is_due = False
         self.broken = False
 
     @property
@@ -56,12 +56,11 @@ class AccessLog:
     def add(self, line: Struct) -> None:
         """One more line, written within 0.2 seconds."""
         self._outbox.add(line)
-        if self._timer is None:
-            self._again()
+        self._soon()
 
     def flush(self) -> None:
         """Write what waits; where that fails it waits for the next time."""
-        self._stop_timer()
+        self._is_due = False
         self._outbox.encode()
         self._outbox.give_up(self.waiting - MOST_WAITING)
         if not self.waiting:
@@ -72,28 +71,24 @@ class AccessLog:
             if not self.broken:
                 self._events.report("logs_unwritable", error)
             self.broken = True
-            self._again()
+            self._soon()
         else:
-            self._outbox.take()
+            self._outbox.remove(self.waiting)
             self.broken = False
             self._tell()
 
     def close(self) -> None:
         """Write the rest and let go of the file."""
         self.flush()
-        self._stop_timer()
         if self.waiting:
             self._outbox.give_up(self.waiting)
             self._tell()
         os.close(self._file)
 
-    def _again(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(EVERY, self.flush)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_later(EVERY, self.flush)
 
     def _tell(self) -> None:
         if self._outbox.missing:

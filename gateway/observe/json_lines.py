@@ -72,17 +72,20 @@ class Outbox:
                 except Exception:  # noqa: BLE001 - the same
                     self.drop(1)
 
-    def take(self) -> list[bytes]:
-        """All texts; nothing waits any more."""
-        self.encode()
-        taken, self.texts, self.size = self.texts, [], 0
-        return taken
+    def replace(self, at: int, line: bytes) -> None:
+        """Have another text in the place of one."""
+        self.size += len(line) - len(self.texts[at])
+        self.texts[at] = line
+
+    def remove(self, lines: int) -> None:
+        """The oldest texts wait no more."""
+        self.size -= sum(map(len, self.texts[:lines]))
+        del self.texts[:lines]
 
     def give_up(self, lines: int) -> None:
         """The oldest texts are missing from now on."""
         if lines > 0:
-            self.size -= sum(map(len, self.texts[:lines]))
-            del self.texts[:lines]
+            self.remove(lines)
             self.drop(lines)
 
     def drop(self, lines: int) -> None:

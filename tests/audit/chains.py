@@ -11,7 +11,6 @@ from gateway.audit.buffer import Writer
 from gateway.audit.chains import Chains, files_by_chain, named_place
 from gateway.audit.entries import (
     ANSWERED,
-    ChainHead,
     Entry,
     NewestSecret,
     read_secrets,
@@ -110,19 +109,20 @@ class Process:
     async def note(self, *entries: Entry, records: bool = True) -> None:
         """On disk, and where `records` is so, known to the store."""
         clock = self.machine.clock
-        head = self.writer.write(texts(entries or (entry(clock.now()),)), clock.now())
+        self.writer.write(texts(entries or (entry(clock.now()),)), clock.now())
         if records:
-            await self._record(head, ended=False)
+            await self._record(ended=False)
 
     async def end(self) -> None:
-        await self._record(self.writer.end(self.machine.clock.now()), ended=True)
+        self.writer.end(self.machine.clock.now())
+        await self._record(ended=True)
         self.writer.close()
 
     def killed(self) -> None:
         self.writer.close()
 
-    async def _record(self, head: ChainHead, *, ended: bool) -> None:
-        now = self.machine.clock.now()
+    async def _record(self, *, ended: bool) -> None:
+        now, head = self.machine.clock.now(), self.writer.head
         await Chains(self.machine.store).record(self.chain, head, now, ended=ended)
 
     def files(self) -> list[Path]:

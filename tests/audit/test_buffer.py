@@ -13,7 +13,7 @@ import pytest
 
 from gateway.audit import buffer as buffering
 from gateway.audit.buffer import Buffer, Unwritten
-from gateway.audit.entries import REFUSED, ChainHead, Entry
+from gateway.audit.entries import REFUSED, Entry
 from gateway.contract.errors import Unavailable
 from gateway.observe.json_lines import texts
 from tests.audit.chains import START, Clock, Machine, entry, machine
@@ -23,19 +23,12 @@ UNWRITABLE = "audit_unwritable: {}: {}"
 
 
 class Ears(Heard):
-    """Hears of the heads too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heads: list[ChainHead] = []
+    """Knows how much was lost, too."""
 
     @property
     def lost(self) -> int:
         """How many entries were said to be lost."""
         return sum(each["lines"] for each in self.details if each.keys() == {"lines"})
-
-    def written(self, head: ChainHead) -> None:
-        self.heads.append(head)
 
 
 class Disk:
@@ -82,7 +75,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
 
 async def begun(made: Machine, heard: Ears, **more: Any) -> Buffer:
     process = await made.begin()
-    buffer = Buffer(process.writer, heard, heard.written, made.clock.now, **more)
+    buffer = Buffer(process.writer, heard, made.clock.now, **more)
     buffer.start()
     return buffer
 
@@ -237,7 +230,7 @@ async def test_a_disk_that_takes_nothing_is_tried_with_little_and_then_with_piec
         disk.room = 3
         await fails(buffer)
         assert buffer.waiting == 45 - 2 - 10 - 10
-        assert heard.heads[-1].seq == 1 + 22
+        assert buffer.writer.head.seq == 1 + 22
         disk.full, disk.room = False, None
         disk.sizes.clear()
         await buffer.commit()
@@ -293,20 +286,20 @@ async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_
         assert heard.events == ["audit_entries_lost"]
 
 
-async def test_a_fault_of_who_hears_of_it_loses_nothing_and_nobody_waits_for_it(
+async def test_a_fault_behind_a_write_loses_nothing_and_nobody_waits_for_it(
     tmp_path: Path, disk: Disk
 ) -> None:
     async with machine(tmp_path) as made:
         heard, faults = Ears(), [ValueError("once")]
-        hear = heard.written
+        buffer = await begun(made, heard)
+        tell = buffer._tell
 
-        def written(head: ChainHead) -> None:
+        def told(error: OSError | None, *, has_room: bool) -> None:
             if faults:
                 raise faults.pop()
-            hear(head)
+            tell(error, has_room=has_room)
 
-        heard.written = written  # type: ignore[method-assign]
-        buffer = await begun(made, heard)
+        buffer._tell = told  # type: ignore[method-assign]
         buffer._outbox.missing = 3
         buffer.note(entry(START))
         async with asyncio.timeout(2):

@@ -88,7 +88,7 @@ async def test_while_the_audit_is_broken_marks_wait_in_bounds_too(tmp_path: Any)
     async with machine(tmp_path) as made:
         process = await made.begin()
         heard = Ears()
-        buffer = Buffer(process.writer, heard, heard.written, made.clock.now)
+        buffer = Buffer(process.writer, heard, made.clock.now)
         buffer.broken = "full"
         for _ in range(MOST_WAITING + SPARE + 5):
             buffer.note(Mark(SPARED, START, lines=3))

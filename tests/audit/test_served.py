@@ -129,8 +129,9 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
 
 @pytest.mark.parametrize(("waiting", "told"), [(1, "1 entry waits"), (2, "2 entries wait")])
 async def test_the_readiness_counts_what_waits_in_good_words(waiting: int, told: str) -> None:
+    writer = SimpleNamespace(folder=Path("/a"))
     buffer = SimpleNamespace(
-        broken="not a directory", waiting=waiting, is_full=False, place=Path("/a")
+        broken="not a directory", waiting=waiting, is_full=False, writer=writer
     )
     journal: Any = SimpleNamespace(audit=buffer)
     with pytest.raises(NotReady, match=f"written: /a: not a directory; {told}$"):

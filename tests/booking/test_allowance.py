@@ -77,7 +77,7 @@ async def test_what_stays_under_way_is_503_for_a_moment(world: World, same_proce
     await world.clinic.called.wait()
     owners = world.owners if same_process else await another(world)
     ledger = world.ledger if same_process else world.opened(owners=owners)
-    ledger._wait = 0.3
+    ledger.wait = 0.3
     with pytest.raises(Unavailable) as unavailable:
         await world.book("other", OTHER, vet="w", most=1, through=ledger)
     assert unavailable.value.retry_after == 1
