@@ -7,19 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Select,
-    Table,
-    and_,
-    cast,
-    exists,
-    func,
-    or_,
-    select,
-    true,
-)
+import sqlalchemy as sa
 
 from gateway.audit.chains import Chains, DayFile, Known, day_files, place_of
 from gateway.audit.entries import ANSWERED, FAILED, UNKNOWN
@@ -69,19 +57,19 @@ async def deeds(store: Store, key_id: str, days: Days) -> dict[tuple[Any, ...], 
 
 
 async def _occurrences(
-    store: Store, table: Table, by: Sequence[Column[str]], days: Days, *wanted: Any
+    store: Store, table: sa.Table, by: Sequence[sa.Column[str]], days: Days, *wanted: Any
 ) -> dict[tuple[Any, ...], Occurrences]:
     """The sums of all days by some columns, in the order of the first time."""
     # each day by its number: so the index is sought once a day, and never read along
-    some = select(audit_days.c.day)
+    some = sa.select(audit_days.c.day)
     if days.since is not None:
         some = some.where(audit_days.c.day >= days.since.toordinal() - EPOCH)
     if days.until is not None:
         some = some.where(audit_days.c.day <= days.until.toordinal() - EPOCH)
-    midnight = cast(table.c.day, BigInteger) * DAY
-    first = func.min(midnight + table.c.first)
+    midnight = sa.cast(table.c.day, sa.BigInteger) * DAY
+    first = sa.func.min(midnight + table.c.first)
     query = (
-        select(func.sum(table.c.times), first, func.max(midnight + table.c.last), *by)
+        sa.select(sa.func.sum(table.c.times), first, sa.func.max(midnight + table.c.last), *by)
         .join(audit_views, audit_views.c.id == table.c.view_id)
         .where(table.c.day.in_(some), *wanted)
         .group_by(*by)
@@ -95,36 +83,38 @@ async def _occurrences(
 
 async def has_called(store: Store, key_id: str) -> bool:
     """Whether any line of the audit has been of that key. StoreError."""
-    wanted = select(audit_views.c.id).where(audit_views.c.key_id == key_id).limit(1)
+    wanted = sa.select(audit_views.c.id).where(audit_views.c.key_id == key_id).limit(1)
     # calls without a key have an empty one
     return bool(key_id) and bool(await store.rows(wanted))
 
 
 async def known_days(store: Store) -> list[date]:
     """The days that the index has anything of. StoreError."""
-    days = select(audit_days.c.day).order_by(audit_days.c.day)
+    days = sa.select(audit_days.c.day).order_by(audit_days.c.day)
     return [_date(day) for (day,) in await store.rows(days)]
 
 
 async def days_with(store: Store, wanted: EntryFilter, days: Collection[date]) -> set[date]:
     """Those of the days on which there may be such an entry. StoreError."""
-    views, calls, reads = select(audit_views.c.id), audit_calls.c, audit_reads.c
+    views, calls, reads = sa.select(audit_views.c.id), audit_calls.c, audit_reads.c
     if wanted.keys is not None:
         views = views.where(audit_views.c.key_id.in_(wanted.keys))
     if wanted.operation:
         views = views.where(audit_views.c.operation == wanted.operation)
-    asked: list[tuple[Table, Any]] = []
+    asked: list[tuple[sa.Table, Any]] = []
     if wanted.record and wanted.outcome in {"", ANSWERED}:
         asked.append((audit_reads, reads.record == record_key(wanted.record)))
         if not wanted.outcome:
             asked.append((audit_calls, calls.outcome.in_(_UNCOUNTED)))
     else:
-        asked.append((audit_calls, calls.outcome == wanted.outcome if wanted.outcome else true()))
+        asked.append(
+            (audit_calls, calls.outcome == wanted.outcome if wanted.outcome else sa.true())
+        )
     # each day by its number: so the index is sought once a day, and never read along
     numbers, found = [day.toordinal() - EPOCH for day in days], set[date]()
     async with store.begin() as connection:
         for table, so in asked:
-            query = select(table.c.day).where(table.c.day.in_(numbers), so).distinct()
+            query = sa.select(table.c.day).where(table.c.day.in_(numbers), so).distinct()
             if wanted.keys is not None or wanted.operation:
                 query = query.where(table.c.view_id.in_(views))
             found.update(map(_date, (await connection.execute(query)).scalars()))
@@ -138,10 +128,10 @@ async def first_loss(
     taken = (file for file in files if (at := progress.get(file.chain)) and at.day >= str(file.day))
     once = {day_of(str(file.day)) for file in taken}
     parts = [
-        and_(sums > 0, ~exists(_of_day(table, table.c.day, audit_days.c.day)))
+        sa.and_(sums > 0, ~sa.exists(_of_day(table, table.c.day, audit_days.c.day)))
         for sums, table in _SUMS
     ]
-    days = dict(map(tuple, await store.rows(select(audit_days.c.day, or_(*parts)))))
+    days = dict(map(tuple, await store.rows(sa.select(audit_days.c.day, sa.or_(*parts)))))
     lost = (once - days.keys()) | {day for day, is_empty in days.items() if is_empty}
     return _date(min(lost)) if lost else None
 
@@ -152,19 +142,19 @@ async def losses(store: Store) -> list[date]:
     for day in await known_days(store):
         number = day.toordinal() - EPOCH
         # in one statement: lines may be added meanwhile
-        query = select(*(sums - _total(table, number) for sums, table in _SUMS))
+        query = sa.select(*(sums - _total(table, number) for sums, table in _SUMS))
         if any(map(any, await store.rows(query.where(audit_days.c.day == number)))):
             found.append(day)
     return found
 
 
-def _total(table: Table, day: int) -> Any:
-    return _of_day(table, func.coalesce(func.sum(table.c.times), 0), day).scalar_subquery()
+def _total(table: sa.Table, day: int) -> Any:
+    return _of_day(table, sa.func.coalesce(sa.func.sum(table.c.times), 0), day).scalar_subquery()
 
 
-def _of_day(table: Table, what: Any, day: Any) -> Select[Any]:
+def _of_day(table: sa.Table, what: Any, day: Any) -> sa.Select[Any]:
     """Of the rows of a day whose view is known."""
-    return select(what).where(table.c.day == day, table.c.view_id == audit_views.c.id)
+    return sa.select(what).where(table.c.day == day, table.c.view_id == audit_views.c.id)
 
 
 def _date(day: int) -> date:

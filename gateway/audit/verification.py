@@ -5,16 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gateway.audit import entries
 from gateway.audit.chains import DayFile, Known, files_by_chain, is_open, strangers
-from gateway.audit.entries import (
-    BEGIN,
-    END,
-    AuditLine,
-    AuditSecret,
-    ChainHead,
-    read_line,
-    unseal,
-)
 
 RUNS, ENDED, CUT_OFF = "runs", "ended", "cut off"
 _MARK = b'"kind":"'
@@ -67,14 +59,14 @@ class Walk:
 
     folder: Path
     known: Known
-    secrets: Sequence[AuditSecret]
+    secrets: Sequence[entries.AuditSecret]
     pause: Pause | None = None
-    head: ChainHead = field(init=False)
+    head: entries.ChainHead = field(init=False)
     ended: bool = False
     torn: str = ""
     verdict: ChainVerdict = field(init=False)
-    _secret: AuditSecret | None = None
-    _first: ChainHead | None = None
+    _secret: entries.AuditSecret | None = None
+    _first: entries.ChainHead | None = None
 
     def __post_init__(self) -> None:
         self.head = self.known.base
@@ -111,7 +103,7 @@ class Walk:
             if first is not None and first.seq <= recorded.seq + 1:
                 self.head = recorded
                 if first.seq <= recorded.seq:
-                    self.head, self._first = ChainHead(first.seq - 1), first
+                    self.head, self._first = entries.ChainHead(first.seq - 1), first
                 for file in files[at:]:
                     self._file(file)
                 return
@@ -139,21 +131,21 @@ class Walk:
         if not line.endswith(b"\n") and self._is_torn(line):
             self.torn = f"{file.path}:{number}: the last line was cut off"
             return
-        mark = read_line(line) if number == 1 or _MARK in line[:64] else None
-        if mark is not None and mark.kind == BEGIN:
+        mark = entries.read_line(line) if number == 1 or _MARK in line[:64] else None
+        if mark is not None and mark.kind == entries.BEGIN:
             self._begin(file, number, mark)
         elif number == 1:
             raise BrokenChain(file.path, 1, "the line that begins the file is missing")
         head, self._first = self._first, None
         if head is None and self._secret is not None:
-            head = unseal(line, self.head, self._secret)
+            head = entries.unseal(line, self.head, self._secret)
         if head is None:
             raise BrokenChain(file.path, number, self._why(line))
         if head.seq == self.known.head.seq and head.mac != self.known.head.mac:
             raise BrokenChain(file.path, number, "is another line than the store recorded")
         self.head = head
         self.verdict.lines += 1
-        self.ended = mark is not None and mark.kind == END
+        self.ended = mark is not None and mark.kind == entries.END
 
     def _is_torn(self, line: bytes) -> bool:
         """Whether a kill may have left it: it is begun rightly, and the store knows none of it."""
@@ -161,7 +153,7 @@ class Walk:
         unknown = self.head.seq >= self.known.head.seq
         return unknown and (begin.startswith(line[: len(begin)]) or not line.strip(b"\0"))
 
-    def _begin(self, file: DayFile, number: int, mark: AuditLine) -> None:
+    def _begin(self, file: DayFile, number: int, mark: entries.AuditLine) -> None:
         """From here on that key seals; an older one than before never does."""
         sealed, ids = f"is sealed with the key {mark.key}", [secret.id for secret in self.secrets]
         if mark.key not in ids:
@@ -180,25 +172,25 @@ class Walk:
         return f"line {expected} of its chain {why}"
 
 
-def head_of(line: bytes) -> ChainHead | None:
+def head_of(line: bytes) -> entries.ChainHead | None:
     """The number and the mac of a whole line, unverified; None for what is none."""
-    read = read_line(line) if line.endswith(b"\n") else None
+    read = entries.read_line(line) if line.endswith(b"\n") else None
     try:
-        return ChainHead(read.seq, bytes.fromhex(read.mac)) if read and read.mac else None
+        return entries.ChainHead(read.seq, bytes.fromhex(read.mac)) if read and read.mac else None
     except ValueError:
         return None
 
 
-def is_begin_of(file: DayFile, mark: AuditLine) -> bool:
+def is_begin_of(file: DayFile, mark: entries.AuditLine) -> bool:
     """Whether it is the mark that begins the file of that day and chain."""
-    return (mark.kind, mark.chain, mark.day) == (BEGIN, file.chain, str(file.day))
+    return (mark.kind, mark.chain, mark.day) == (entries.BEGIN, file.chain, str(file.day))
 
 
 def verify(
     folder: Path,
     before: Collection[str],
     known: Sequence[Known],
-    secrets: Sequence[AuditSecret],
+    secrets: Sequence[entries.AuditSecret],
     pause: Pause | None = None,
 ) -> Iterator[ChainVerdict]:
     """Each chain that the folder or the store has.

@@ -237,7 +237,7 @@ class Ledger:
         """
         trusted = self._wall_clock.is_trusted(request.now())
         found = await self._rows.find(request)
-        if any(map(self._waits, found)):
+        if any(row.claim in self._unwritten for row in found):
             await self._flush()
             found = await self._rows.find(request)
         for row in found:
@@ -253,7 +253,7 @@ class Ledger:
     async def _is_left(self, row: LedgerRow) -> bool:
         """Whether nobody works on the row, or will."""
         if row.owner == self.owners.me:
-            return row.claim not in self._running and not self._waits(row)
+            return row.claim not in self._running and row.claim not in self._unwritten
         return row.owner is None or await self.owners.is_dead(row.owner)
 
     async def _gained(
@@ -277,10 +277,6 @@ class Ledger:
             if got is None or got.claim != claim:
                 del self._running[claim]
         return got
-
-    def _waits(self, row: LedgerRow) -> bool:
-        """Whether its outcome does."""
-        return row.claim in self._unwritten
 
     def _keep(self, row: LedgerRow, outcome: Outcome) -> None:
         """Write it when the rest is; of rows that may never have been written only so many."""
@@ -319,7 +315,7 @@ class Ledger:
         except BookingRefused:
             raise
         except BaseException as error:  # what was settled before it stays
-            if row.claim not in self._left and not self._waits(row):
+            if row.claim not in self._left and row.claim not in self._unwritten:
                 await self._leave(row, undone)
             if isinstance(error, StoreError):
                 raise Unavailable(error.retry_after) from error
@@ -408,7 +404,7 @@ class Ledger:
         name = type(error).__name__
         kept = request.idempotency_key is not None
         await self._settle(row, refused(name) if kept else None)
-        if kept and self._waits(row):
+        if kept and row.claim in self._unwritten:
             raise Unavailable(1) from error
         raise BookingRefused(name, replayed=False) from error
 

@@ -21,16 +21,7 @@ from pathlib import Path
 from msgspec import DecodeError, Struct, json
 from sqlalchemy import select
 
-from adapters.base import (
-    WATCHED_AT_ONCE,
-    Adapter,
-    AdapterError,
-    BackendUnavailable,
-    Draft,
-    OutcomeUnknown,
-    Record,
-    Watched,
-)
+from adapters import base
 from gateway.background import Periodic, ended
 from gateway.booking.base import STATES, LedgerRow, LostClaim, done
 from gateway.booking.rows import LedgerRows
@@ -83,7 +74,7 @@ class UnknownBookings:
         self._since: dict[str, float] = {}
         self._looks: dict[str, asyncio.Task[float]] = {}
 
-    def left(self, adapter: Adapter, row: LedgerRow) -> float:
+    def left(self, adapter: base.Adapter, row: LedgerRow) -> float:
         """Seconds in which it may still be made, where a look-up finds nothing; 0 for none.
 
         An adapter knows this of its own calls, and of another process's where it locks.
@@ -123,7 +114,7 @@ class UnknownBookings:
         is_of_now = kept.boot == boot()
         return {sent: since for sent, since in kept.since.items() if is_of_now and since <= now}
 
-    async def settle(self, row: LedgerRow, adapter: Adapter) -> None:
+    async def settle(self, row: LedgerRow, adapter: base.Adapter) -> None:
         """As `look`, once for all who meet the row at the same time; return once it is settled.
 
         Unavailable, with the seconds until it can be settled, where that is not yet possible.
@@ -137,8 +128,8 @@ class UnknownBookings:
             raise Unavailable(ceil(seconds))
 
     async def find(
-        self, row: LedgerRow, adapter: Adapter, draft: Draft, *, told: bool = True
-    ) -> Record | None:
+        self, row: LedgerRow, adapter: base.Adapter, draft: base.Draft, *, told: bool = True
+    ) -> base.Record | None:
         """What the attempt left behind, and the row now holds; None where it left nothing so far.
 
         An appointment that another row holds is somebody else's. OutcomeUnknown where the practice
@@ -146,16 +137,16 @@ class UnknownBookings:
         """
         try:
             found = await adapter.find_appointments(draft, row.created_at - SLACK)
-        except AdapterError as error:
-            raise OutcomeUnknown("the practice system can't be asked") from error
+        except base.AdapterError as error:
+            raise base.OutcomeUnknown("the practice system can't be asked") from error
         except Exception as error:
-            raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
+            raise base.OutcomeUnknown("the adapter failed while it looked a booking up") from error
         for record in found:
             if await self.rows.write(row, done(record, told=told)):
                 return record
         return None
 
-    async def look(self, row: LedgerRow, adapter: Adapter) -> float:
+    async def look(self, row: LedgerRow, adapter: base.Adapter) -> float:
         """Settle the row where that is possible now; the seconds until it can be settled.
 
         They are 0 once it is settled, or another process has taken it.
@@ -174,10 +165,9 @@ class UnknownBookings:
                 self.events.report("booking_not_made", reference=row.reference)
         except LostClaim:
             return 0.0
-        except (OutcomeUnknown, StoreError) as error:
+        except (base.OutcomeUnknown, StoreError) as error:
             cause = error if isinstance(error, StoreError) else error.__cause__
-            pause = cause.retry_after if isinstance(cause, BackendUnavailable | StoreError) else 0.0
-            return max(left, pause or AGAIN)
+            return max(left, getattr(cause, "retry_after", 0.0) or AGAIN)
         return left
 
 
@@ -199,7 +189,7 @@ class Reconciler(Periodic):
     """
 
     store: Store
-    adapter: Adapter
+    adapter: base.Adapter
     owners: Owners
     events: Events
     lands: float = 15.0
@@ -289,12 +279,12 @@ class Watch(Periodic):
     """
 
     store: Store
-    adapter: Adapter
+    adapter: base.Adapter
     events: Events
     now: Callable[[], datetime]
 
     def __post_init__(self) -> None:
-        self._last = Watched()
+        self._last = base.Watched()
         super().__init__(
             WATCH_EVERY,
             self.look,
@@ -325,21 +315,21 @@ class Watch(Periodic):
         for appointment in sorted(self._last.unreadable - before.unreadable):
             self.events.report("booking_unreadable", appointment=appointment)
 
-    async def _watched(self, coming: Sequence[str]) -> Watched:
+    async def _watched(self, coming: Sequence[str]) -> base.Watched:
         """What is known of all; of what cannot be read now, what was seen before stays known."""
         overwritten, unreadable = set[str](), set[str]()
-        for start in range(0, len(coming), WATCHED_AT_ONCE):
-            some = coming[start : start + WATCHED_AT_ONCE]
+        for start in range(0, len(coming), base.WATCHED_AT_ONCE):
+            some = coming[start : start + base.WATCHED_AT_ONCE]
             try:
                 watched = await self.adapter.find_overwritten(some)
-            except AdapterError as error:
+            except base.AdapterError as error:
                 self.events.report("bookings_unwatched", error)
                 unreadable |= self._last.unreadable.intersection(some)
                 overwritten |= self._last.overwritten.intersection(some)
             else:
                 unreadable |= watched.unreadable
                 overwritten |= watched.overwritten | (self._last.overwritten & watched.unreadable)
-        return Watched(overwritten=frozenset(overwritten), unreadable=frozenset(unreadable))
+        return base.Watched(overwritten=frozenset(overwritten), unreadable=frozenset(unreadable))
 
 
 class LedgerStatus:
