@@ -168,7 +168,7 @@ def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
     bounds = settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes
     shedder = LoadShedder(*bounds, kit.events)
     kit.closing(lag).start()
-    lag.on_lag(shedder.on_lag)
+    lag.on_lag = shedder.on_lag
     kit.metrics.ask("gateway_places_per_key", lambda: shedder.places.now)
     return shedder, lag
 

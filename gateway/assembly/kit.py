@@ -137,11 +137,11 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
     journal = kit.closing(Journal(access, audit, recorder, kit.now))
     kit.metrics.ask_all(
         "gateway_log_lines_waiting",
-        lambda: {("access",): access.waiting, ("audit",): audit.waiting},
+        lambda: {("access",): len(access), ("audit",): audit.waiting},
     )
     kit.metrics.ask_all(
         "gateway_log_writable",
-        lambda: {("access",): not access.broken, ("audit",): not audit.broken},
+        lambda: {("access",): not access.writes.failing, ("audit",): not audit.broken},
     )
     return journal
 

@@ -89,11 +89,6 @@ class Writer:
         self._append(file, data)
         self.head, self._sealing, self._ahead = head, secret, ahead
 
-    def has_room(self) -> bool:
-        """Whether the disk has room for the entries of all bookings that may be under way."""
-        disk = os.statvfs(self.folder)
-        return disk.f_bavail * disk.f_frsize >= ROOM
-
     def end(self, now: datetime) -> None:
         """The last line: the process ended in order."""
         self.write(texts([Mark(entries.END, now)]), now)
@@ -301,7 +296,8 @@ class Buffer:
             for piece in _pieces(lines, first):
                 self.writer.write(piece, now)
                 self._on_disk += len(piece)
-            return self.writer.has_room()
+            disk = os.statvfs(self.writer.folder)
+            return disk.f_bavail * disk.f_frsize >= ROOM
 
         work = asyncio.ensure_future(asyncio.to_thread(write))
         done, _ = await asyncio.wait({work}, timeout=PATIENCE)

@@ -10,7 +10,7 @@ import hmac
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -243,19 +243,17 @@ def _add_secret(
     return new
 
 
-class NewestSecret:
-    """The secret that seals now: the file is looked at again when it has changed."""
+def newest_secret(path: Path, secret: AuditSecret) -> Callable[[], AuditSecret]:
+    """What tells the secret that seals now; the one before where the file cannot be read."""
+    seen: tuple[int, int, int] | None = None
 
-    def __init__(self, path: Path, known: tuple[AuditSecret, ...]) -> None:
-        self._path = path
-        self._secret = known[0]
-        self._seen: tuple[int, int, int] | None = None
-
-    def __call__(self) -> AuditSecret:
-        """The one that was known before where the file cannot be read."""
+    def newest() -> AuditSecret:
+        nonlocal secret, seen
         with suppress(OSError, StartRefused):
-            found = self._path.stat()
-            seen = found.st_ino, found.st_mtime_ns, found.st_size
-            if seen != self._seen:
-                self._secret, self._seen = read_secrets(self._path)[0], seen
-        return self._secret
+            found = path.stat()
+            now = found.st_ino, found.st_mtime_ns, found.st_size
+            if now != seen:  # the file is read again when it has changed
+                secret, seen = read_secrets(path)[0], now
+        return secret
+
+    return newest

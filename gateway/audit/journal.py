@@ -18,8 +18,8 @@ from gateway.audit.entries import (
     ChainHead,
     Entry,
     Mark,
-    NewestSecret,
     key_file,
+    newest_secret,
     secrets_at_start,
 )
 from gateway.background import Periodic
@@ -166,7 +166,7 @@ async def open_audit(
         place, path = named_place(folder, state), key_file(settings)
         may_make = settings.audit.key_file is None and not await chains.any_at(place)
         secrets = secrets_at_start(path, may_make=may_make, state=state)
-        writer = Writer(folder, chain, NewestSecret(path, secrets), now())
+        writer = Writer(folder, chain, newest_secret(path, secrets[0]), now())
         await chains.begin(chain, place, socket.gethostname(), os.getpid(), now())
         writer.write((), now())
     except OSError as error:

@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import takewhile
 
-from gateway.audit.chains import (
-    Chains,
-    DayFile,
-    audit_folder,
-    files_by_chain,
-    is_open,
-    sync_folder,
-)
+from gateway.audit.chains import Chains, DayFile, audit_folder, files_by_chain, is_open, sync_folder
 from gateway.audit.entries import AuditSecret, key_file, read_line, read_secrets
 from gateway.audit.index import Index, forget
 from gateway.audit.search import last_lines

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from gateway.background import Attempts
 from gateway.events import Events
 from gateway.observe.json_lines import Outbox, is_in_place
 
@@ -37,52 +38,41 @@ class Access(Struct, rename="camel", gc=False, omit_defaults=True):
     trace_id: str | None = None
 
 
-class AccessLog:
+class AccessLog(Outbox):
     """Appends to one file; OSError where it cannot be opened. Later faults are reported."""
 
     def __init__(self, path: Path, events: Events) -> None:
+        super().__init__(events)
         self._path = path
-        self._events = events
-        self._outbox = Outbox(events)
         self._file = _open(path)
         self._is_due = False
-        self.broken = False
-
-    @property
-    def waiting(self) -> int:
-        """How many lines are not written yet."""
-        return len(self._outbox)
+        self.writes = Attempts(events, "logs_unwritable", kind=OSError)
 
     def add(self, line: Struct) -> None:
         """One more line, written within 0.2 seconds."""
-        self._outbox.add(line)
+        super().add(line)
         self._soon()
 
     def flush(self) -> None:
         """Write what waits; where that fails it waits for the next time."""
         self._is_due = False
-        self._outbox.encode()
-        self._outbox.give_up(self.waiting - MOST_WAITING)
-        if not self.waiting:
+        self.encode()
+        self.give_up(len(self) - MOST_WAITING)
+        if not self.texts:
             return
-        try:
-            self._write(b"\n".join([*self._outbox.texts, b""]))
-        except OSError as error:
-            if not self.broken:
-                self._events.report("logs_unwritable", error)
-            self.broken = True
+        with self.writes:
+            self._write(b"\n".join([*self.texts, b""]))
+        if self.writes.failing:
             self._soon()
         else:
-            self._outbox.remove(self.waiting)
-            self.broken = False
+            self.remove(len(self))
             self._tell()
 
     def close(self) -> None:
         """Write the rest and let go of the file."""
         self.flush()
-        if self.waiting:
-            self._outbox.give_up(self.waiting)
-            self._tell()
+        self.give_up(len(self))
+        self._tell()
         os.close(self._file)
 
     def _soon(self) -> None:
@@ -91,10 +81,9 @@ class AccessLog:
             asyncio.get_running_loop().call_later(EVERY, self.flush)
 
     def _tell(self) -> None:
-        if self._outbox.missing:
-            file, lines = self._path.name, self._outbox.missing
-            self._events.report("log_lines_lost", file=file, lines=lines)
-            self._outbox.missing = 0
+        if self.missing:
+            self.events.report("log_lines_lost", file=self._path.name, lines=self.missing)
+            self.missing = 0
 
     def _write(self, data: bytes) -> None:
         if not is_in_place(self._path, self._file):

@@ -5,7 +5,6 @@ value, so it stays out, and so do the source lines of a traceback.
 """
 
 import asyncio
-import errno
 import fcntl
 import math
 import os
@@ -85,7 +84,7 @@ class Outlet:
             if self._timer is None:
                 with suppress(RuntimeError):
                     self._timer = asyncio.get_running_loop().call_later(AGAIN, self._again)
-        except OSError:
+        except (OSError, ValueError):  # it may be closed
             # a log that nobody can read any more must not fail the call that it is about
             self._waiting.clear()
 
@@ -135,8 +134,6 @@ def _opened_anew(number: int) -> int:
 
 def _through(stream: TextIO) -> Write:
     def write(data: bytes) -> int:
-        if stream.closed:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         # one write per line, so that lines from threads do not mix
         stream.write(data.decode())
         stream.flush()

@@ -49,7 +49,7 @@ class Outbox:
         self.size = 0
         self.missing = 0
         self._fresh: list[msgspec.Struct] = []
-        self._events = events
+        self.events = events
 
     def __len__(self) -> int:
         return len(self._fresh) + len(self.texts)
@@ -91,7 +91,7 @@ class Outbox:
     def drop(self, lines: int) -> None:
         """So many lines are missing that are not here."""
         self.missing += lines
-        self._events.report("log_lines_dropped", lines=lines)
+        self.events.report("log_lines_dropped", lines=lines)
 
     def _keep(self, lines: Sequence[msgspec.Struct]) -> None:
         kept = texts(lines)

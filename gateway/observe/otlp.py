@@ -18,7 +18,7 @@ from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, StatusCode, Tracer
 from opentelemetry.util.types import Attributes
@@ -82,8 +82,7 @@ class Otlp(Traces):
     def __init__(self, endpoint: str, share: float, events: Events) -> None:
         # what they say quotes addresses and answers: an event says it instead
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
-        exporter = OTLPSpanExporter(endpoint=endpoint, timeout=PATIENCE)
-        self._exporter = _Exporter(exporter, events)
+        self._exporter = _Exporter(endpoint, events)
         self._provider = TracerProvider(
             sampler=_Share(share),
             resource=Resource({SERVICE_NAME: "clinic-gateway"}),
@@ -140,18 +139,18 @@ class _Share(Sampler):
         return "a share, whatever partners ask"
 
 
-class _Exporter(SpanExporter):
+class _Exporter(OTLPSpanExporter):
     """The library's exporter, with a word on what does not arrive."""
 
-    def __init__(self, inner: SpanExporter, events: Events) -> None:
-        self._inner = inner
+    def __init__(self, endpoint: str, events: Events) -> None:
+        super().__init__(endpoint=endpoint, timeout=PATIENCE)
         self._events = events
         self._down = False
         self.taken = 0
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self.taken += len(spans)
-        result = self._inner.export(spans)
+        result = super().export(spans)
         if result is SpanExportResult.SUCCESS:
             self._down = False
             return result
@@ -160,9 +159,6 @@ class _Exporter(SpanExporter):
             self._down = True
             self._events.report("collector_down")
         return result
-
-    def shutdown(self) -> None:
-        self._inner.shutdown()
 
 
 class _SpanQueue(BatchSpanProcessor):

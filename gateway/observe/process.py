@@ -28,15 +28,12 @@ class Lag(Periodic):
         self._lags = Timings(LAGS)
         # (when, how late): of a minute, each later than all that follow it
         self._latest: deque[tuple[float, float]] = deque()
-        self._listeners: list[Callable[[float], None]] = []
+        # told of each lag, in seconds, as it is noted
+        self.on_lag: Callable[[float], None] = lambda late: None
         self._due = 0.0
         super().__init__(EVERY, self._tick, name="watch the event loop", first=self._begin)
         metrics.ask_series("gateway_loop_lag_seconds", self._lags.durations)
         metrics.ask("gateway_loop_lag_max_seconds", lambda: self.most(LOOK_BACK)[0])
-
-    def on_lag(self, listener: Callable[[float], None]) -> None:
-        """Have each lag told, in seconds, as it is noted."""
-        self._listeners.append(listener)
 
     def most(self, seconds: float) -> tuple[float, float]:
         """The largest lag that was noted within so many seconds, and how many it is ago."""
@@ -55,8 +52,7 @@ class Lag(Periodic):
         self._latest.append((now, late))
         while now - self._latest[0][0] > LOOK_BACK:
             self._latest.popleft()
-        for listener in self._listeners:
-            listener(late)
+        self.on_lag(late)
 
     async def _begin(self) -> None:
         self._due = self._clock() + EVERY

@@ -44,7 +44,7 @@ class Usage(Periodic):
         self._drop_at = self.clock() + DROP_EVERY
         self._turning = asyncio.Lock()
         super().__init__(
-            self._to_the_minute,
+            lambda: max(0.1, 60 - self.now().timestamp() % 60),  # to the end of the minute
             self._turn,
             self.events,
             name="write the usage",
@@ -70,11 +70,6 @@ class Usage(Periodic):
         await self.turn()
         self._let_go(len(self._waiting))
         self._tell()
-
-    def _to_the_minute(self) -> float:
-        """Never longer than a minute, whatever the wall clock does meanwhile."""
-        now = self.now()
-        return max(0.1, 60 - now.second - now.microsecond / 1e6)
 
     async def _turn(self) -> None:
         """End the minute: write what is counted, and drop what is old now and then."""

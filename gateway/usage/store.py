@@ -73,13 +73,13 @@ async def add(store: Store, sums: Mapping[Slot, CallSums]) -> None:
     But for a database on another machine that goes away between its commit and its answer: then
     it was, and is added once more.
     """
-    days: dict[Slot, CallSums] = {}
-    for (minute, key_id, operation), calls in sums.items():
-        days.setdefault((minute // DAY, key_id, operation), CallSums()).add(calls)
 
     async def added(connection: AsyncConnection) -> None:
-        for table, slots in ((usage, sums), (usage_days, days)):
-            rows = sorted((*slot, *_columns(slots[slot])) for slot in slots)
+        for table, minutes in ((usage, 1), (usage_days, DAY)):
+            rows = sorted(
+                (minute // minutes, key_id, operation, *_columns(calls))
+                for (minute, key_id, operation), calls in sums.items()
+            )
             await add_sums(connection, table, rows)
 
     await store.run(added)

@@ -12,7 +12,7 @@ from gateway.audit.chains import Chains, files_by_chain, named_place
 from gateway.audit.entries import (
     ANSWERED,
     Entry,
-    NewestSecret,
+    newest_secret,
     read_secrets,
     secrets_at_start,
 )
@@ -85,7 +85,7 @@ class Machine:
         chain = str(uuid4())
         place = named_place(self.audit)
         await Chains(self.store).begin(chain, place, "host", 1, self.clock.now())
-        newest = NewestSecret(self.key, secrets)
+        newest = newest_secret(self.key, secrets[0])
         writer = Writer(self.audit, chain, newest, self.clock.now(), self.clock.clock)
         return Process(self, chain, writer)
 

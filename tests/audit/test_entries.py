@@ -10,8 +10,8 @@ from gateway.audit.chains import audit_folder
 from gateway.audit.entries import (
     AuditSecret,
     ChainHead,
-    NewestSecret,
     key_file,
+    newest_secret,
     read_secrets,
     rotate,
     seal,
@@ -56,7 +56,7 @@ def test_what_is_no_key_is_said_to_be_none(tmp_path: Path, text: str, said: str)
 def test_a_rotation_keeps_the_former_keys_and_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "audit.key"
     first = secrets_at_start(path, may_make=True)
-    newest = NewestSecret(path, first)
+    newest = newest_secret(path, first[0])
     new = rotate(path)
     assert read_secrets(path) == (new, *first)
     assert newest() == new
