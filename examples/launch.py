@@ -12,8 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 import click
 
 from adapters.wrappers.unreachable import reason
+from gateway.cli.command import said_plainly
 from gateway.cli.demo import demo
-from gateway.cli.options import said_plainly
 from gateway.cli.output import fail
 
 # Whose errors are the server's.

@@ -7,7 +7,7 @@ import click
 
 from examples.cluster import databases, files
 from examples.launch import server_troubles
-from gateway.cli.options import said_plainly
+from gateway.cli.command import said_plainly
 from gateway.cli.output import fail
 
 

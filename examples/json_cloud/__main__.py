@@ -12,8 +12,8 @@ from aiohttp import web
 
 from examples.json_cloud.backend import BASE, Cloud
 from examples.json_cloud.records import ZONE, made
+from gateway.cli.command import said_plainly
 from gateway.cli.demo import demo
-from gateway.cli.options import said_plainly
 from gateway.cli.output import fail
 
 HOST, PORT = "127.0.0.1", 8090

@@ -3,7 +3,7 @@
 import click
 
 import gateway
-from gateway.cli.options import CommandGroup
+from gateway.cli.command import CommandGroup
 
 COMMANDS = {
     "demo": "gateway.cli.demo:demo",

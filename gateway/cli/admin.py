@@ -5,27 +5,12 @@ from typing import Any
 
 import click
 
-from gateway.administrators.administrator import (
-    AdministratorStore,
-    LastAdmin,
-    NameTaken,
-    NoSuchAdministrator,
-    Role,
-    name_of,
-)
-from gateway.administrators.passwords import (
-    AttemptLimiter,
-    Passwords,
-    check,
-    made_up,
-    of_name,
-    one_time_digest,
-)
+from gateway.administrators import administrator, passwords
+from gateway.administrators.administrator import AdministratorStore, Role
 from gateway.administrators.sessions import SessionStore
-from gateway.cli.options import ONE_LINE, CommandGroup, one_of, shared_options, typed
-from gateway.cli.output import fail
-from gateway.cli.run import RecordDeed, Run, now, recording
-from gateway.contract.fields import write_instant
+from gateway.cli.command import CommandGroup, RecordDeed, Run, now, option, recording, typed
+from gateway.cli.output import fail, plain
+from gateway.cli.values import FLAG, ONE_LINE, one_of
 from gateway.store import Store
 
 
@@ -35,7 +20,6 @@ def admin() -> None:
 
 
 @admin.command("list")
-@shared_options
 async def list_administrators(run: Run) -> None:
     """All administrators."""
     async with run.store() as store:
@@ -45,42 +29,36 @@ async def list_administrators(run: Run) -> None:
             "name": owner.name,
             "role": owner.role,
             "hasToChoose": owner.one_time,
-            "createdAt": write_instant(owner.created_at),
-            "signedInAt": write_instant(owner.signed_in_at) if owner.signed_in_at else None,
+            "createdAt": owner.created_at,
+            "signedInAt": owner.signed_in_at,
         }
         for owner in administrators
     ]
     lines = [
-        f"{row['name']}: {row['role']}, last signed in {row['signedInAt'] or 'never'}"
-        for row in rows
+        f"{owner.name}: {owner.role}, last signed in {plain(owner.signed_in_at or 'never')}"
+        for owner in administrators
     ]
-    nobody = "nobody yet; `clinic-gateway admin password NAME` adds somebody"
-    run.say(rows, lines or [nobody])
+    run.say(rows, lines or ["nobody yet; `clinic-gateway admin password NAME` adds somebody"])
 
 
 @admin.command()
 @click.argument("name")
-@click.option(
+@option(
     "--role",
-    type=one_of("ROLE", Role, Role),
-    help="admin, operator (no keys) or auditor (reads only); of somebody new admin where it is left"
+    one_of("ROLE", Role, Role),
+    "admin, operator (no keys) or auditor (reads only); of somebody new admin where it is left"
     " out.",
 )
-@click.option(
-    "--one-time",
-    is_flag=True,
-    help="Make one up that lets in once; its owner then chooses another.",
-)
-@shared_options
+@option("--one-time", FLAG, "Make one up that lets in once; its owner then chooses another.")
 def password(run: Run, name: str, role: Role | None, one_time: bool) -> None:
     """Give NAME a password for the panel; whoever is not known yet is added.
 
     It is asked for twice where a person types, else it is the first line on stdin.
     """
     try:
-        name = name_of(name)
-        word = made_up() if one_time else typed("Password", twice=True)
-        check(word, name)
+        name = administrator.name_of(name)
+        word = passwords.made_up() if one_time else typed("Password", twice=True)
+        passwords.check(word, name)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
@@ -90,11 +68,11 @@ def password(run: Run, name: str, role: Role | None, one_time: bool) -> None:
 
     try:
         is_new = asyncio.run(given())
-    except LastAdmin:
+    except administrator.LastAdmin:
         fail(f"{name} is the last with the role admin: make somebody else one first")
-    except NameTaken:
+    except administrator.NameTaken:
         fail(f"somebody else has added {name} meanwhile: to give another password, run this again")
-    except NoSuchAdministrator:
+    except administrator.NoSuchAdministrator:
         fail(f"somebody else has removed {name} meanwhile: to add them again, run this again")
     data: dict[str, Any] = {"name": name, "added": is_new}
     lines = [f"{name} {'is added' if is_new else 'has a new password'}"]
@@ -114,8 +92,8 @@ async def give_password(
     one_time: bool,
 ) -> bool:
     """Whether somebody is new; the end of the command where nobody would have the role admin."""
-    digest = one_time_digest(word) if one_time else await Passwords().hash(word)
-    administrators, attempts = AdministratorStore(store), AttemptLimiter(store)
+    digest = passwords.one_time_digest(word) if one_time else await passwords.Passwords().hash(word)
+    administrators, attempts = AdministratorStore(store), passwords.AttemptLimiter(store)
     known = await administrators.find(name)
     if known is None:
         role = role or Role.ADMIN
@@ -124,19 +102,18 @@ async def give_password(
             fail("nobody has the role admin yet: add the first one with --role admin")
         async with deed("administrator added", name, role=role):
             await administrators.add(name, role, digest, now(), one_time=one_time)
-            await attempts.forgive(of_name(name))
+            await attempts.forgive(passwords.of_name(name))
         return True
     owner, details = known.administrator, {} if role is None else {"role": role}
     async with deed("password reset", owner.id, name=owner.name, **details):
         await administrators.set_password(owner.id, digest, one_time=one_time, role=role)
         # whoever guessed at the name meanwhile keeps its owner out no longer
-        await attempts.forgive(of_name(name))
+        await attempts.forgive(passwords.of_name(name))
     return False
 
 
 @admin.command()
 @click.argument("name", type=ONE_LINE)
-@shared_options
 async def remove(run: Run, name: str) -> None:
     """Take NAME away: whoever is signed in with it is signed out."""
     nobody = f"nobody has the name {name}; `clinic-gateway admin list` shows all"
@@ -149,9 +126,9 @@ async def remove(run: Run, name: str) -> None:
             owner = known.administrator
             async with run.deed(store, "administrator removed", owner.id, name=owner.name):
                 await administrators.remove(owner.id)
-    except NoSuchAdministrator:  # somebody else has just done it
+    except administrator.NoSuchAdministrator:  # somebody else has just done it
         fail(nobody)
-    except LastAdmin:
+    except administrator.LastAdmin:
         fail(
             "nobody would be left with the role admin; add another with `clinic-gateway admin"
             " password` first"
@@ -160,8 +137,7 @@ async def remove(run: Run, name: str) -> None:
 
 
 @admin.command()
-@click.option("--end", is_flag=True, help="Sign everybody out.")
-@shared_options
+@option("--end", FLAG, "Sign everybody out.")
 async def sessions(run: Run, end: bool) -> None:
     """Who is signed in."""
     async with run.store() as store:
@@ -174,11 +150,11 @@ async def sessions(run: Run, end: bool) -> None:
     rows = [
         {
             "name": session.administrator.name,
-            "since": write_instant(session.created_at),
-            "seenAt": write_instant(session.seen_at),
+            "since": session.created_at,
+            "seenAt": session.seen_at,
             "address": session.address,
         }
         for session in found
     ]
-    lines = [f"{row['name']} since {row['since']}, from {row['address']}" for row in rows]
+    lines = [f"{row['name']} since {plain(row['since'])}, from {row['address']}" for row in rows]
     run.say(rows, lines or ["nobody is signed in"])

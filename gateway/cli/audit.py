@@ -18,18 +18,11 @@ from gateway.audit.questions import Days, IndexState, Occurrences, brought_up, h
 from gateway.audit.questions import deeds as deeds_of
 from gateway.audit.search import EntryFilter, newest_entries
 from gateway.audit.verification import RUNS
+from gateway.cli.command import CommandGroup, Run, option
 from gateway.cli.keys import key_named
-from gateway.cli.options import (
-    ONE_LINE,
-    RESOURCE,
-    CommandGroup,
-    CommandT,
-    TextValue,
-    shared_options,
-)
 from gateway.cli.output import counted, fail, plain, reason_of, say
-from gateway.cli.run import Run
-from gateway.contract.fields import Resource, write_instant
+from gateway.cli.values import FLAG, ONE_LINE, RESOURCE, TextValue
+from gateway.contract.fields import Resource
 from gateway.identity import identity_of
 from gateway.inquiries.audit import RecordReader, can_be, readers_of
 from gateway.inquiries.verification import AuditReport, verify_audit
@@ -63,22 +56,12 @@ def _day(text: str) -> date:
     raise ValueError(f"{text} must be a day (UTC), such as 2026-11-21")
 
 
-def days_options(command: CommandT) -> CommandT:
-    """`--since` and `--until`: the parameters of those names."""
-    day = TextValue("DATE", _day)
-    until = click.option("--until", type=day, help="The last day that counts, in UTC.")
-    since = click.option("--since", type=day, help="The first day that counts, in UTC.")
-    return since(until(command))
-
-
-def _times(seen: Occurrences | Looks) -> dict[str, Any]:
-    first, last = write_instant(seen.first), write_instant(seen.last)
-    return {"times": seen.times, "first": first, "last": last}
+_since = option("--since", TextValue("DATE", _day), "The first day that counts, in UTC.")
+_until = option("--until", TextValue("DATE", _day), "The last day that counts, in UTC.")
 
 
 def _in_words(seen: Occurrences | Looks) -> str:
-    told = _times(seen)
-    return f"{counted(seen.times, 'time')}, first {told['first']}, last {told['last']}"
+    return f"{counted(seen.times, 'time')}, first {plain(seen.first)}, last {plain(seen.last)}"
 
 
 def _between(days: Days) -> str:
@@ -89,8 +72,8 @@ def _between(days: Days) -> str:
 @audit.command("who-read")
 @click.argument("resource", type=RESOURCE)
 @click.argument("record", type=ONE_LINE, metavar="ID")
-@days_options
-@shared_options
+@_since
+@_until
 async def who_read(
     run: Run, resource: Resource, record: str, since: date | None, until: date | None
 ) -> None:
@@ -107,11 +90,12 @@ async def who_read(
         found = await readers_of(store, resource, record, days, names)
         looks = await DeedLog(store).looks(resource.name, record_id(record), since, until)
         if not found and not looks and not await can_be(store, resource, record):
-            text = (
+            fail_unknown(
+                state,
                 f"{resource.name} {record}: nothing of that id is known, and it is no UUID, as the"
-                f" ids are that partners are told: clinic-gateway sample {resource.name} lists some"
+                " ids are that partners are told: clinic-gateway sample"
+                f" {resource.name} lists some",
             )
-            fail_unknown(state, text)
     keys = {0: "no key has", 1: "1 key has"}.get(len(found), f"{len(found)} keys have")
     lines = [
         f"{resource.name} {record}: {keys} been shown it{_between(days)}",
@@ -127,14 +111,17 @@ async def who_read(
                 "name": reader.name,
                 "calls": [
                     {"operation": view.operation, "level": view.level, "policy": view.policy}
-                    | _times(seen)
+                    | asdict(seen)
                     | {"fields": reader.fields[view.policy, view.level]}
                     for view, seen in reader.seen
                 ],
             }
             for reader in found
         ],
-        "administrators": [{"name": look.who} | _times(look) for look in looks],
+        "administrators": [
+            {"name": look.who, "times": look.times, "first": look.first, "last": look.last}
+            for look in looks
+        ],
     }
     say_answer(run, data, lines, state)
 
@@ -155,8 +142,8 @@ def _reader_lines(found: RecordReader) -> Iterator[str]:
 
 @audit.command("key")
 @click.argument("wanted", type=ONE_LINE, metavar="KEY")
-@days_options
-@shared_options
+@_since
+@_until
 async def key(run: Run, wanted: str, since: date | None, until: date | None) -> None:
     """Say what a key did: how often it called what and how that ended, and its last calls.
 
@@ -173,13 +160,13 @@ async def key(run: Run, wanted: str, since: date | None, until: date | None) -> 
     calls, lines = [], [f"{called} ({key_id}){_between(days)}"]
     for (operation, outcome, reason), seen in found.items():
         ended = {"operation": operation or None, "outcome": outcome, "reason": reason or None}
-        calls.append(ended | _times(seen))
+        calls.append(ended | asdict(seen))
         why = f" ({reason})" if reason else ""
         lines.append(f"  {operation or 'no operation'} {outcome}{why}: {_in_words(seen)}")
-    if not found and not last:
-        lines.append("  no call")
     if last:
         lines.append(f"  the last {len(last)}:")
+    elif not found:
+        lines.append("  no call")
     for entry in last:
         level = f" at {entry['level']}" if entry["level"] else ""
         records = counted(len(entry["recordIds"]), "record")
@@ -203,52 +190,44 @@ async def _key_named(store: Store, wanted: str, state: IndexState) -> tuple[str,
     if all(key.id != wanted for key, _ in listing.keys) and await has_called(store, wanted):
         return wanted, None, GONE
     if all(wanted not in (key.id, key.name) for key, _ in listing.keys):
-        text = (
+        fail_unknown(
+            state,
             f"no key has the id or the name {wanted}, and the audit knows no such id:"
-            " clinic-gateway keys list shows them"
+            " clinic-gateway keys list shows them",
         )
-        fail_unknown(state, text)
     found, _ = await key_named(kept, wanted)
     return found.id, found.name, found.name
 
 
 @audit.command("deeds")
-@click.option(
+@option(
     "--who",
-    type=ONE_LINE,
-    default="",
+    ONE_LINE,
+    "Of that name alone, such as Claire or 'shell: root'.",
     metavar="NAME",
-    help="Of that name alone, such as Claire or 'shell: root'.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(1, LARGEST),
-    default=MOST,
-    show_default=True,
-    help="How many, the newest first.",
-)
-@shared_options
-async def deeds(run: Run, who: str, limit: int) -> None:
+@option("--limit", click.IntRange(1, LARGEST), "How many, the newest first.", default=MOST)
+async def deeds(run: Run, who: str | None, limit: int) -> None:
     """Say what administrators and commands did.
 
     A command stands under the system account that ran it: `shell: root`. The audit's files hold the
     same under seal, which `audit verify` looks at.
     """
     async with run.store(_unbegun(run.own_settings), UNREAD) as store:
-        found = await DeedLog(store).last(limit, who=who)
+        found = await DeedLog(store).last(limit, who=who or "")
     data, lines = [], []
     for deed in found:
-        at, subject = write_instant(deed.at), deed.subject or None
-        about = {"at": at, "who": deed.who, "deed": deed.deed, "subject": subject}
-        data.append(about | {"outcome": deed.outcome, "details": deed.details})
+        members = asdict(deed) | {"subject": deed.subject or None}
+        data.append(members)
+        del members["number"]
         what = deed.deed if deed.outcome == DONE else f"{deed.outcome}: {deed.deed}"
         details = ", ".join(f"{name} {plain(value)}" for name, value in deed.details.items())
-        lines.append("  ".join(filter(None, (at, deed.who, what, subject, details))))
+        parts = (plain(deed.at), deed.who, what, deed.subject, details)
+        lines.append("  ".join(filter(None, parts)))
     run.say(data, lines or [f"no deeds{f' of {who}' if who else ''} so far"])
 
 
 @audit.command()
-@shared_options
 async def verify(run: Run) -> None:
     """Verify every chain of this machine's audit against the heads in the store.
 
@@ -294,13 +273,12 @@ def lines_of(report: AuditReport) -> Iterator[str]:
 
 
 @audit.command()
-@click.option("--anew", is_flag=True, help="Forget the whole index first.")
-@click.option(
+@option("--anew", FLAG, "Forget the whole index first.")
+@option(
     "--all-machines",
-    is_flag=True,
-    help="With --anew: forget what other machines took in, too; each takes in its lines again.",
+    FLAG,
+    "With --anew: forget what other machines took in, too; each takes in its lines again.",
 )
-@shared_options
 async def index(run: Run, anew: bool, all_machines: bool) -> None:
     """Take this machine's lines into the index, and check that it has all that it took in.
 
@@ -340,7 +318,6 @@ async def _forget(run: Run, *, all_machines: bool) -> None:
 
 
 @audit.command("rotate-key")
-@shared_options
 async def rotate_key(run: Run) -> None:
     """Make a new HMAC key for the audit; the former ones stay, so that older lines verify.
 
@@ -417,8 +394,7 @@ async def indexed(run: Run) -> AsyncIterator[tuple[Store, IndexState]]:
 
     def say_backlog(size: int) -> None:
         if size >= MANY:
-            text = f"the index lacks {size / 1e9:.2f} GB of lines, and takes them in first"
-            say(text, err=True)
+            say(f"the index lacks {size / 1e9:.2f} GB of lines, and takes them in first", err=True)
 
     async with store_of(run) as store:
         with reading(run.settings):
@@ -431,12 +407,12 @@ async def indexed(run: Run) -> AsyncIterator[tuple[Store, IndexState]]:
 def notes_of(state: IndexState) -> Iterator[str]:
     """What an answer lacks, or rests on; nothing where there is nothing to say."""
     for gap in state.gaps:
-        remedy = ", and so does the folder: run `clinic-gateway audit verify`"
-        if not gap.here:
-            remedy = (
-                f" on another machine ({gap.host}): its gateway takes them in within a minute;"
-                " where none runs, run `clinic-gateway audit index` there"
-            )
+        remedy = (
+            ", and so does the folder: run `clinic-gateway audit verify`"
+            if gap.here
+            else f" on another machine ({gap.host}): its gateway takes them in within a minute;"
+            " where none runs, run `clinic-gateway audit index` there"
+        )
         lines = counted(gap.lines, "line")
         yield f"the index lacks {lines} that were written after {gap.until}{remedy}"
     if state.unknown:

@@ -13,16 +13,16 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from adapters.base import Adapter, AdapterError, Record, Report
+from adapters.base import Adapter, AdapterError, Report
 from adapters.examination import SAMPLE, Examination, Finding, Verdict
 from gateway.backend import check_configured, credentials, open_backend, shapes
-from gateway.cli.options import CommandGroup, TextValue, one_of, shared_options
+from gateway.cli.command import Command, CommandGroup, Run, now, option, recording
 from gateway.cli.output import counted, fail, legible, print_table, reason_of, say, say_json
-from gateway.cli.run import Run, now, recording
+from gateway.cli.values import FILE, FLAG, TextValue, one_of
 from gateway.contract.operations import PAGE_LARGEST
 from gateway.examination import WITH_IDS
 from gateway.inquiries import practice
-from gateway.inquiries.practice import PAGES_MOST, first
+from gateway.inquiries.practice import PAGES_MOST
 from gateway.settings import Settings
 from gateway.settings.kinds import read_zone, secret_text
 from gateway.state import opened, opened_if_begun
@@ -38,20 +38,13 @@ def backend() -> None:
 
 
 @backend.command()
-@click.option("--url", metavar="URL", help="The database; backend.url where it is left out.")
-@click.option(
+@option("--url", TextValue("URL", str), "The database; backend.url where it is left out.")
+@option(
     "--zone",
-    type=TextValue("ZONE", read_zone),
-    help="The clock on the clinic's wall, such as Europe/Paris; this machine's where it is left"
-    " out.",
+    TextValue("ZONE", read_zone),
+    "The clock on the clinic's wall, such as Europe/Paris; this machine's where it is left out.",
 )
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write into this new file instead of printing.",
-)
-@shared_options
+@option("--output", FILE, "Write into this new file instead of printing.")
 async def draft(run: Run, url: str | None, zone: str | None, output: Path | None) -> None:
     """Look at a practice database and write a first mapping, with its guesses as comments.
 
@@ -103,9 +96,8 @@ def _write_new(output: Path, text: str) -> None:
 
 
 @backend.command()
-@click.option("--booking", is_flag=True, help="Also make a booking, and undo it.")
-@click.option("--all", "everything", is_flag=True, help="Look at every row, not at a sample.")
-@shared_options
+@option("--booking", FLAG, "Also make a booking, and undo it.")
+@option("--all everything", FLAG, "Look at every row, not at a sample.")
 async def check(run: Run, booking: bool, everything: bool) -> None:
     """Look at the practice system as its partners will meet it; exit 1 where one would be failed.
 
@@ -150,7 +142,15 @@ def _print_findings(findings: Sequence[Finding]) -> None:
     for finding in findings:
         rows = sections.setdefault(finding.check, [["", Text(finding.check, "bold"), ""]])
         verdict = Text(finding.verdict, COLOURS[finding.verdict])
-        rows.append([verdict, finding.subject, Text(_finding_text(finding))])
+        took = "" if finding.seconds is None else f" ({finding.seconds * 1000:.0f} ms)"
+        # what was found, the remedy and some ids, each in a line of its own
+        lines = [f"{finding.text}{took}"]
+        if finding.place:
+            file, *where = finding.place.rsplit(":", 2)
+            lines[0] = f"{':'.join([PurePath(file).name, *where])}: {lines[0]}"
+        lines += [f"-> {finding.remedy}"] if finding.remedy else []
+        lines += [f"such as {' '.join(finding.ids)}"] if finding.ids else []
+        rows.append([verdict, finding.subject, Text("\n".join(map(legible, lines)))])
     columns: dict[str, dict[str, Any]] = {
         "verdict": {"no_wrap": True},
         "looked at": {"overflow": "fold", "max_width": 30},
@@ -166,27 +166,12 @@ def _print_findings(findings: Sequence[Finding]) -> None:
     say(f"{failed} failed, {warnings}, {numbers[Verdict.OK]} ok: {outcome}")
 
 
-def _finding_text(finding: Finding) -> str:
-    """What was found, the remedy and some ids, each in a line of its own."""
-    took = "" if finding.seconds is None else f" ({finding.seconds * 1000:.0f} ms)"
-    lines = [f"{finding.text}{took}"]
-    if finding.place:
-        file, *where = finding.place.rsplit(":", 2)
-        lines[0] = f"{':'.join([PurePath(file).name, *where])}: {lines[0]}"
-    if finding.remedy:
-        lines.append(f"-> {finding.remedy}")
-    if finding.ids:
-        lines.append(f"such as {' '.join(finding.ids)}")
-    return "\n".join(map(legible, lines))
-
-
 @backend.command()
-@click.option(
+@option(
     "--adapter",
-    type=click.Choice(("sql", "rest")),
-    help="Whose mapping; that of backend.adapter where it is left out.",
+    click.Choice(("sql", "rest")),
+    "Whose mapping; that of backend.adapter where it is left out.",
 )
-@shared_options
 def schema(run: Run, adapter: str | None) -> None:
     """Print the JSON Schema of a mapping file, for editors that complete and check it."""
     from adapters.mapping.schema import mapping_schema
@@ -197,7 +182,6 @@ def schema(run: Run, adapter: str | None) -> None:
 
 @backend.command()
 @click.argument("resource")
-@shared_options
 def explain(run: Run, resource: str) -> None:
     """Print how a resource is made: each field, its source, its converter, what makes it null.
 
@@ -224,7 +208,6 @@ def explain(run: Run, resource: str) -> None:
 
 @backend.command()
 @click.argument("mapping", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@shared_options
 def upgrade(run: Run, mapping: Path) -> None:
     """Rewrite a mapping of an older form in the form of today; comments and layout stay.
 
@@ -236,8 +219,7 @@ def upgrade(run: Run, mapping: Path) -> None:
     text = mapping.read_text(encoding="utf-8")
     made = upgraded(read_document(mapping), text)
     if made == text:
-        today = f"{mapping}: it has the form of today already"
-        run.say({"rewritten": 0, "old": None}, [today])
+        run.say({"rewritten": 0, "old": None}, [f"{mapping}: it has the form of today already"])
         return
     old = mapping.with_name(f"{mapping.name}.old")
     if old.exists():
@@ -250,38 +232,29 @@ def upgrade(run: Run, mapping: Path) -> None:
     run.say({"rewritten": changed, "old": str(old)}, [line])
 
 
-@click.command()
-@shared_options
+@click.command(cls=Command)
 async def vets(run: Run) -> None:
     """List the veterinarians with their public ids."""
-    records = await _read(run, "vets", PAGES_MOST * PAGE_LARGEST)
+    async with practice_system(run.settings) as adapter:
+        records = await practice.first(adapter, "vets", PAGES_MOST * PAGE_LARGEST, now())
     data = [{"id": vet["id"], "name": vet.get("name")} for vet in records]
     run.say(data, (f"{vet['name'] or ''}  {vet['id']}" for vet in data), indent=2)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("resource", type=one_of("RESOURCE", WITH_IDS), metavar="RESOURCE")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, PAGE_LARGEST),
-    default=10,
-    show_default=True,
-    help=f"How many, at most {PAGE_LARGEST}.",
+@option(
+    "--limit", click.IntRange(1, PAGE_LARGEST), f"How many, at most {PAGE_LARGEST}.", default=10
 )
-@shared_options
 async def sample(run: Run, resource: str, limit: int) -> None:
     """List some public ids of a resource, to try a connection.
 
     RESOURCE is appointments, clients, patients, consultations, invoices, stock, appointmentTypes
     or vets.
     """
-    ids = [record["id"] for record in await _read(run, resource, limit)]
-    run.say(ids, ids or [""], indent=2)
-
-
-async def _read(run: Run, resource: str, most: int) -> list[Record]:
     async with practice_system(run.settings) as adapter:
-        return await first(adapter, resource, most, now())
+        ids = [record["id"] for record in await practice.first(adapter, resource, limit, now())]
+    run.say(ids, ids or [""], indent=2)
 
 
 @asynccontextmanager

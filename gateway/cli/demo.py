@@ -18,10 +18,10 @@ import click
 from adapters.base import Adapter, NotFound, Query
 from gateway.administrators.passwords import made_up
 from gateway.cli.admin import give_password
-from gateway.cli.options import shared_options
+from gateway.cli.command import Command, RecordDeed, Run, now, option, recording
 from gateway.cli.output import reason_of
-from gateway.cli.run import RecordDeed, Run, now, recording
 from gateway.cli.serve import serve_until_stopped
+from gateway.cli.values import FOLDER
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
 from gateway.inquiries.keys import settings_told
@@ -48,22 +48,18 @@ SCHEMA = "policies.schema.json"
 PORT = click.IntRange(0, 65535)
 
 
-@click.command()
-@click.option("--port", type=PORT, default=8080, show_default=True)
-@click.option("--operations-port", type=PORT, default=8081, show_default=True)
-@click.option(
-    "--admin-port",
-    type=PORT,
-    help="The panel's; the one after the operations port where it is left out.",
+@click.command(cls=Command)
+@option("--port", PORT, "", default=8080)
+@option("--operations-port", PORT, "", default=8081)
+@option(
+    "--admin-port", PORT, "The panel's; the one after the operations port where it is left out."
 )
-@click.option(
+@option(
     "--state",
-    type=click.Path(file_okay=False, path_type=Path),
+    FOLDER,
+    "Where the clinic, its configuration and the keys are kept.",
     default=Path(".demo"),
-    show_default=True,
-    help="Where the clinic, its configuration and the keys are kept.",
 )
-@shared_options
 async def demo(
     run: Run, port: int, operations_port: int, admin_port: int | None, state: Path
 ) -> None:
@@ -83,7 +79,12 @@ async def demo(
         data: dict[str, Any] = {"base": gateway.base}
         data["operations"] = f"http://127.0.0.1:{gateway.operations_port}"
         async with recording(gateway.settings, gateway.store) as deed:
-            data["admin"] = await _panel(gateway, deed)
+            data["admin"] = {}
+            if gateway.panel is not None:
+                password = made_up()
+                await give_password(gateway.store, deed, ADMINISTRATOR, password, one_time=True)
+                told = {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": password}
+                data["admin"] = told
             data["keys"] = await _fresh_secrets(gateway, deed)
         data["ids"] = await _ids(gateway)
         lines = () if run.as_json else await _lines(gateway, data, configuration.absolute())
@@ -164,15 +165,6 @@ async def _lines(gateway: Gateway, data: Mapping[str, Any], configuration: Path)
         "",
         "Ctrl-C ends the demo.",
     )
-
-
-async def _panel(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:
-    """The panel's address, and a fresh password that lets its administrator in once."""
-    if gateway.panel is None:
-        return {}
-    password = made_up()
-    await give_password(gateway.store, deed, ADMINISTRATOR, password, one_time=True)
-    return {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": password}
 
 
 async def _fresh_secrets(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:

@@ -9,21 +9,12 @@ import click
 from pydantic import SecretStr
 
 from gateway.backend import booking_window
-from gateway.cli.options import LEVEL, TextValue, one_of, shared_options
+from gateway.cli.command import Command, Run, option
 from gateway.cli.output import fail, say, say_json
-from gateway.cli.run import Run
+from gateway.cli.values import LEVEL, TextValue, one_of
 from gateway.contract.access import AccessLevel, Permission
-from gateway.contract.fields import Resource
-from gateway.contract.openapi import View, document
-from gateway.edge.site import (
-    named_node,
-    node_here,
-    obstacles,
-    render,
-    site_obstacles,
-    site_of,
-    warnings,
-)
+from gateway.contract.openapi import document
+from gateway.edge import site as edge
 from gateway.policy.reading.document import load_policy
 from gateway.settings import Settings, names, sources, variable
 from gateway.settings.kinds import split_address
@@ -40,20 +31,14 @@ _plain_address = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)?:[0-9]{1,5}", re.ASCI
 _plain_path = re.compile(r"/[\w./@+-]+", re.ASCII).fullmatch
 
 
-@click.command()
-@click.option(
-    "--level",
-    type=LEVEL,
-    help="Only the fields that this level sees; all of them where it is left out.",
-)
-@click.option(
-    "--permission",
-    "permissions",
-    type=one_of("PERMISSION", Permission, Permission),
+@click.command(cls=Command)
+@option("--level", LEVEL, "Only the fields that this level sees; all of them where it is left out.")
+@option(
+    "--permission permissions",
+    one_of("PERMISSION", Permission, Permission),
+    "Only the operations that this permission grants (repeatable).",
     multiple=True,
-    help="Only the operations that this permission grants (repeatable).",
 )
-@shared_options
 def openapi(run: Run, level: AccessLevel | None, permissions: tuple[Permission, ...]) -> None:
     """Print the OpenAPI 3.1 document, as JSON.
 
@@ -63,20 +48,16 @@ def openapi(run: Run, level: AccessLevel | None, permissions: tuple[Permission, 
     settings = run.settings
     policy = load_policy(settings.policy, lambda trouble: None)
 
-    def visible(resource: Resource) -> View | None:
-        return policy.view(resource, level) if level else None
-
     described = document(
         public_url=settings.public_url_at(split_address(settings.listen)[1]),
-        visible=visible,
+        visible=lambda resource: policy.view(resource, level) if level else None,
         permissions=frozenset(permissions) or None,
         window=booking_window(settings),
     )
     say_json(described, indent=2)
 
 
-@click.command("settings")
-@shared_options
+@click.command("settings", cls=Command)
 def print_settings(run: Run) -> None:
     """Print every setting with its value in force; secrets are masked.
 
@@ -123,33 +104,31 @@ def _address(text: str) -> str:
     return text
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("program", type=one_of("PROGRAM", _TLS_FILES), metavar="PROGRAM")
-@click.option(
+@option(
     "--listen",
-    type=TextValue("ADDRESS", _address),
-    help="Where partners reach the proxy; by default the port of public_url.",
+    TextValue("ADDRESS", _address),
+    "Where partners reach the proxy; by default the port of public_url.",
 )
-@click.option(
-    "--node",
-    "named",
+@option(
+    "--node named",
+    TextValue("NAME=HOST[:PORT[/OPERATIONS_PORT]]", str),
+    "A gateway behind the proxy (repeatable); by default the one on this machine.",
     multiple=True,
-    metavar="NAME=HOST[:PORT[/OPERATIONS_PORT]]",
-    help="A gateway behind the proxy (repeatable); by default the one on this machine.",
 )
-@click.option(
+@option(
     "--certificate",
-    type=TextValue("FILE", _path),
-    help="The certificate and its chain, for haproxy with its key in the same file, if public_url"
+    TextValue("FILE", _path),
+    "The certificate and its chain, for haproxy with its key in the same file, if public_url"
     f" begins with https://; by default {_FILES}.crt, for haproxy {_FILES}.pem.",
 )
-@click.option(
+@option(
     "--key",
-    type=TextValue("FILE", _path),
-    help="The key of the certificate, for nginx, if public_url begins with https://; by default"
+    TextValue("FILE", _path),
+    "The key of the certificate, for nginx, if public_url begins with https://; by default"
     f" {_FILES}.key.",
 )
-@shared_options
 def proxy(
     run: Run, program: str, named: tuple[str, ...], listen: str | None, **files: str | None
 ) -> None:
@@ -163,20 +142,20 @@ def proxy(
     if unused := [name for name in given if name not in defaults]:
         raise click.UsageError(f"{program} has no --{unused[0]}: its certificate's file holds it")
     try:
-        nodes = [named_node(text, settings) for text in named] or [node_here(settings)]
+        nodes = [edge.named_node(text, settings) for text in named] or [edge.node_here(settings)]
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--node") from error
-    if found := list(obstacles(settings, nodes)):
+    if found := list(edge.obstacles(settings, nodes)):
         fail("\n".join(found))
     tls = {name: files[name] or default for name, default in defaults.items()}
-    site = site_of(settings, nodes, listen, **tls)
-    if found := list(site_obstacles(site)):
+    site = edge.site_of(settings, nodes, listen, **tls)
+    if found := list(edge.site_obstacles(site)):
         fail("\n".join(found))
     if given and not site.certificate:
         raise click.UsageError(f"--{given[0]} needs a public_url that begins with https://")
-    notes = list(warnings(settings, site))
+    notes = list(edge.warnings(settings, site))
     say(*(f"warning: {note}" for note in notes), err=True)
-    text = render(program, site)
+    text = edge.render(program, site)
     if run.as_json:
         say_json({"program": program, "warnings": notes, "configuration": text}, indent=2)
     else:

@@ -4,7 +4,7 @@ import asyncio
 import re
 import sys
 from calendar import monthrange
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,21 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gateway.cli.options import (
-    LEVEL,
-    ONE_LINE,
-    CommandGroup,
-    CommandT,
-    TextValue,
-    one_of,
-    scopes_option,
-    shared_options,
-    typed,
-)
+from gateway.cli.command import CommandGroup, CommandT, Run, now, option, scopes_option, typed
 from gateway.cli.output import fail, legible, plain, say, say_json
-from gateway.cli.run import Run, now
+from gateway.cli.values import FLAG, LEVEL, ONE_LINE, TextValue, one_of
 from gateway.contract.access import Permission
-from gateway.contract.fields import read_instant, write_instant
+from gateway.contract.fields import read_instant
 from gateway.inquiries.keys import changes_told, settings_told
 from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, read_network
 
@@ -90,70 +80,57 @@ def _read_name(text: str) -> str:
     return str(ONE_LINE.read(text)).strip()
 
 
-def _few_networks(_: click.Context, __: click.Parameter, networks: tuple[str, ...]) -> Any:
-    """The networks, each once; wrong use for more than a key takes."""
-    found = tuple(dict.fromkeys(networks))
-    if len(found) > MOST_NETWORKS:
-        raise click.BadParameter(f"name at most {MOST_NETWORKS} networks")
-    return found
+_NAME = TextValue("TEXT", _read_name)
 
 
-def _settings_of_a_key(*, new: bool) -> Callable[[CommandT], CommandT]:
+def _settings_of_a_key(command: CommandT, *, new: bool) -> CommandT:
     """The options that `create` and `update` share, in the words of one of them."""
 
     def words(of_create: str, of_update: str) -> str:
         return of_create if new else of_update
 
-    option = click.option
+    default = words("; {} where it is not given.", ".").format
     read_end = partial(_read_end, words("", "; to end a key, revoke it"))
-    options = (
-        option("--contact", type=ONE_LINE, help="Whom to call about this key."),
+    for add in (
+        option("--contact", ONE_LINE, "Whom to call about this key."),
         option(
-            "--expires", "expires_at", type=TextValue("DATE-TIME", read_end),
-            help="When it ends, such as 2027-01-31T00:00:00Z"
-            f"{words('', '; `never` takes it away')}.",
+            "--expires expires_at",
+            TextValue("DATE-TIME", read_end),
+            f"When it ends, such as 2027-01-31T00:00:00Z{words('', '; `never` takes it away')}.",
+        ),
+        option("--limit", _NUMBER, f"Requests an hour{default(DEFAULT_LIMIT)}"),
+        option(
+            "--bookings-per-day",
+            _NUMBER,
+            f"Bookings a day, by the clinic's calendar{default('any number')}",
         ),
         option(
-            "--limit", type=_NUMBER,
-            help=f"Requests an hour{words(f'; {DEFAULT_LIMIT} where it is not given', '')}.",
-        ),
-        option(
-            "--bookings-per-day", type=_NUMBER,
-            help="Bookings a day, by the clinic's calendar"
-            f"{words('; any number where it is not given', '')}.",
-        ),
-        option(
-            "--network", "networks", type=TextValue("NETWORK", read_network), multiple=True,
-            callback=_few_networks,
-            help=words(
+            "--network networks",
+            TextValue("NETWORK", read_network),
+            words(
                 "A network that it may be used from, such as 192.0.2.0/24; repeatable; any where"
                 " none is given.",
                 "All networks that it may be used from, from now on; repeatable.",
             ),
+            multiple=True,
         ),
         scopes_option(
             words("Level of a resource", "All its levels of resources from now on")
             + ", each named once; repeatable."
         ),
-        option("--level", type=LEVEL, required=new, help="BASIC, STANDARD or FULL."),
+        option("--level", LEVEL, "BASIC, STANDARD or FULL.", required=new),
         option(
-            "--permission", "permissions", type=one_of("PERMISSION", Permission, Permission),
-            multiple=True, required=new,
-            help=f"{words('What it may call', 'All that it may call from now on')}; repeatable:"
+            "--permission permissions",
+            one_of("PERMISSION", Permission, Permission),
+            f"{words('What it may call', 'All that it may call from now on')}; repeatable:"
             f" {', '.join(Permission)}.",
+            multiple=True,
+            required=new,
         ),
-        option(
-            "--name", type=TextValue("TEXT", _read_name), required=new,
-            help=words("Who gets it.", "Who has it."),
-        ),
-    )  # fmt: skip
-
-    def with_options(command: CommandT) -> CommandT:
-        for add in options:
-            command = add(command)
-        return command
-
-    return with_options
+        option("--name", _NAME, words("Who gets it.", "Who has it."), required=new),
+    ):
+        command = add(command)
+    return command
 
 
 def _settings_named(options: dict[str, Any]) -> dict[str, Any]:
@@ -162,6 +139,10 @@ def _settings_named(options: dict[str, Any]) -> dict[str, Any]:
     named = {field: value for field, value in options.items() if value not in (None, False, (), {})}
     if "permissions" in named:
         named["permissions"] = frozenset(named["permissions"])
+    if "networks" in named:
+        named["networks"] = tuple(dict.fromkeys(named["networks"]))
+    if len(named.get("networks", ())) > MOST_NETWORKS:
+        raise click.BadParameter(f"name at most {MOST_NETWORKS} networks", param_hint="'--network'")
     if named.get("expires_at") in ("", "never"):
         named["expires_at"] = None
     for field, nothing in _NOTHING.items():
@@ -176,8 +157,7 @@ def _settings_named(options: dict[str, Any]) -> dict[str, Any]:
 
 
 @keys.command()
-@_settings_of_a_key(new=True)
-@shared_options
+@partial(_settings_of_a_key, new=True)
 async def create(run: Run, **options: Any) -> None:
     """Make a key, and show its secret this once."""
     at = now()
@@ -191,7 +171,6 @@ async def create(run: Run, **options: Any) -> None:
 
 
 @keys.command("list")
-@shared_options
 async def list_keys(run: Run) -> None:
     """All keys."""
     async with _opened(run) as (_, kept):
@@ -205,13 +184,11 @@ async def list_keys(run: Run) -> None:
     else:
         from gateway.cli.description import store_shown
 
-        place = store_shown(run.settings)
-        say(f"no keys yet in {place}; `clinic-gateway keys create` makes one")
+        say(f"no keys yet in {store_shown(run.settings)}; `clinic-gateway keys create` makes one")
 
 
 @keys.command()
 @key_argument
-@shared_options
 async def show(run: Run, wanted: str) -> None:
     """One key.
 
@@ -224,11 +201,10 @@ async def show(run: Run, wanted: str) -> None:
 
 @keys.command("update")
 @key_argument
-@_settings_of_a_key(new=False)
-@click.option("--no-scopes", is_flag=True, help="Take all scopes away.")
-@click.option("--no-bookings-per-day", is_flag=True, help="Let it book any number a day.")
-@click.option("--no-networks", is_flag=True, help="Let it be used from anywhere.")
-@shared_options
+@partial(_settings_of_a_key, new=False)
+@option("--no-scopes", FLAG, "Take all scopes away.")
+@option("--no-bookings-per-day", FLAG, "Let it book any number a day.")
+@option("--no-networks", FLAG, "Let it be used from anywhere.")
 async def update_key(run: Run, wanted: str, **options: Any) -> None:
     """Change a key; what is not named stays.
 
@@ -249,11 +225,12 @@ async def update_key(run: Run, wanted: str, **options: Any) -> None:
 
 @keys.command()
 @key_argument
-@click.option(
-    "--overlap", type=TextValue("DURATION", _read_overlap), default="24h", show_default=True,
-    help="How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
-)  # fmt: skip
-@shared_options
+@option(
+    "--overlap",
+    TextValue("DURATION", _read_overlap),
+    "How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
+    default="24h",
+)
 async def rotate(run: Run, wanted: str, overlap: tuple[str, timedelta]) -> None:
     """Give a key a new secret, and show it this once.
 
@@ -271,8 +248,7 @@ async def rotate(run: Run, wanted: str, overlap: tuple[str, timedelta]) -> None:
 
 @keys.command()
 @key_argument
-@click.option("--yes", is_flag=True, help="Do not ask. Without a terminal it is required.")
-@shared_options
+@option("--yes", FLAG, "Do not ask. Without a terminal it is required.")
 def revoke(run: Run, wanted: str, yes: bool) -> None:
     """Take a key away, for good.
 
@@ -293,11 +269,11 @@ def revoke(run: Run, wanted: str, yes: bool) -> None:
     key, hints = asyncio.run(found())
     if key.revoked_at is not None:
         _print_key(run, key, now(), hints=hints)
-        say(f"this key was revoked already, at {write_instant(key.revoked_at)}", err=True)
+        say(f"this key was revoked already, at {plain(key.revoked_at)}", err=True)
         return
     if not yes:
         contact = f" ({key.contact})" if key.contact else ""
-        used = f"last used {_when(key.last_used_at)}" if key.last_used_at else "never used"
+        used = f"last used {plain(key.last_used_at)}" if key.last_used_at else "never used"
         question = f"Revoke {key.name}{contact}, {key.id}, {used}? It never works again."
         # outside of any event loop, which would hold an interrupt back
         if not click.confirm(legible(question), err=True):
@@ -310,7 +286,6 @@ def revoke(run: Run, wanted: str, yes: bool) -> None:
 
 
 @keys.command()
-@shared_options
 def verify(run: Run) -> None:
     """Say of a secret on stdin whether it is well formed, or mistyped.
 
@@ -365,16 +340,12 @@ async def key_named(kept: "KeyStore", name: str) -> "KeyAndSecrets":
     return found[0]
 
 
-def _when(moment: datetime | None) -> str | None:
-    return None if moment is None else write_instant(moment)
-
-
 def _key_data(key: Key, hints: Sequence[Any]) -> dict[str, Any]:
     """A key as JSON members: everything but its secret."""
-    secrets = [{"hint": hint.hint, "expiresAt": _when(hint.expires_at)} for hint in hints]
+    secrets = [{"hint": hint.hint, "expiresAt": hint.expires_at} for hint in hints]
     data = {"id": key.id, "name": key.name, "contact": key.contact, **settings_told(key)}
-    data |= {"createdAt": _when(key.created_at), "lastUsedAt": _when(key.last_used_at)}
-    return data | {"revokedAt": _when(key.revoked_at)} | ({"secrets": secrets} if secrets else {})
+    data |= {"createdAt": key.created_at, "lastUsedAt": key.last_used_at}
+    return data | {"revokedAt": key.revoked_at} | ({"secrets": secrets} if secrets else {})
 
 
 def _print_key(
@@ -382,21 +353,20 @@ def _print_key(
 ) -> None:
     """Prints a key as it is at that time, and its new secret where there is one."""
     data = _key_data(key, hints)
-    if run.as_json:
-        say_json({"id": key.id, "key": secret} | data if secret else data)
-        return
     texts = {
         name: plain(value, ", ") for name, value in data.items() if value not in (None, {}, [])
     }
     if hints:
         texts["secrets"] = ", ".join(
-            f"{hint.hint}..." + (f" until {_when(hint.expires_at)}" if hint.expires_at else "")
+            f"{hint.hint}..." + (f" until {plain(hint.expires_at)}" if hint.expires_at else "")
             for hint in hints
         )
     texts["state"], width = _state(key, at), max(map(len, data))
-    say(*(f"{name:{width}}  {text}" for name, text in texts.items()))
+    lines = [f"{name:{width}}  {text}" for name, text in texts.items()]
     if secret:
-        say("", secret, "", SHOWN_ONCE)
+        data = {"id": key.id, "key": secret} | data
+        lines += ["", secret, "", SHOWN_ONCE]
+    run.say(data, lines)
 
 
 def _state(key: Key, at: datetime) -> str:
@@ -404,7 +374,7 @@ def _state(key: Key, at: datetime) -> str:
         return "revoked"
     if not key.active(at):
         return "expired"
-    return f"until {_when(key.expires_at)}" if key.expires_at else "active"
+    return f"until {plain(key.expires_at)}" if key.expires_at else "active"
 
 
 def _row(key: Key, hints: Sequence[Any], at: datetime) -> dict[str, str]:
@@ -416,8 +386,8 @@ def _row(key: Key, hints: Sequence[Any], at: datetime) -> dict[str, str]:
         "permissions": " ".join(sorted(key.permissions)),
         "limit": str(key.limit),
         "state": _state(key, at),
-        "last used": _when(key.last_used_at) or "never",
-        "bookings per day": "" if key.bookings_per_day is None else str(key.bookings_per_day),
+        "last used": plain(key.last_used_at or "never"),
+        "bookings per day": str(key.bookings_per_day or ""),
         "networks": " ".join(key.networks),
     }
 
@@ -446,18 +416,14 @@ def _print_keys(rows: Sequence[dict[str, str]]) -> None:
         level, *scopes = row["level"].split()
         # scopes are counted where they have no room
         shown = row["level"] if len(row["level"]) <= room else f"{level} +{len(scopes)}"
+        bookings, networks = row["bookings per day"], row["networks"].split()
+        bounds = [f"{bookings} bookings/day"] if bookings else []
+        bounds += networks[:1] if len(networks) < 2 else [f"{networks[0]} +{len(networks) - 1}"]
+        bound = f"\n{', '.join(bounds)}" if bounds else ""
         table.add_row(
-            escape(f"{row['name']}\n{row['id']}{_bounds(row)}"),
+            escape(f"{row['name']}\n{row['id']}{bound}"),
             f"{shown}\n{row['hint']}",
             f"{row['limit']}\n{row['state'][:STATE_WIDTH]}",
             row["last used"][:DAY_WIDTH],
         )
     Console(width=wide).print(table)
-
-
-def _bounds(row: dict[str, str]) -> str:
-    """What bounds the key beside its limit, as a line of its own; "" where nothing does."""
-    bookings, (first, *more) = row["bookings per day"], row["networks"].split() or [""]
-    bounds = [f"{bookings} bookings/day"] if bookings else []
-    bounds += [f"{first} +{len(more)}" if more else first] if first else []
-    return f"\n{', '.join(bounds)}" if bounds else ""

@@ -4,10 +4,13 @@ import errno
 import json
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 from unicodedata import bidirectional, category
 
 import click
+
+from gateway.contract.fields import write_instant
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -39,9 +42,17 @@ def say(*lines: str, err: bool = False) -> None:
 
 
 def say_json(data: Any, *, indent: int | None = None) -> None:
-    """Prints JSON with each control character escaped: in one line without an `indent`."""
-    separators = None if indent else (",", ":")
-    text = json.dumps(data, ensure_ascii=False, indent=indent, separators=separators)
+    """Prints JSON with each control character escaped: in one line without an `indent`.
+
+    A time stands in it as in the public interface.
+    """
+    text = json.dumps(
+        data,
+        ensure_ascii=False,
+        indent=indent,
+        separators=None if indent else (",", ":"),
+        default=write_instant,
+    )
     click.echo(_left_in_json(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
@@ -80,6 +91,8 @@ def plain(value: Any, between: str = " ") -> str:
     """A JSON value in words; "none" of one that is empty, such as a bound that was taken away."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return write_instant(value)
     if isinstance(value, dict):
         value = [f"{name}={member}" for name, member in value.items()]
     if isinstance(value, list):

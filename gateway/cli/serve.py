@@ -4,8 +4,8 @@ import asyncio
 import gc
 import ipaddress
 import signal
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
-from contextlib import ExitStack, aclosing, closing, contextmanager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from contextlib import ExitStack, aclosing, closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,9 @@ import click
 from adapters.base import AdapterError
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.app import Shared, build, build_operations, build_worker
-from gateway.assembly.listeners import Sockets, bind_all, check_tls
+from gateway.assembly.listeners import bind_all, check_tls
 from gateway.backend import bare_adapter_of, check_configured
-from gateway.cli.options import said_plainly, with_run
-from gateway.cli.run import Run
+from gateway.cli.command import Command, Run, said_plainly
 from gateway.events import Events
 from gateway.limits.shared import Counters
 from gateway.observe.event_log import EventLog
@@ -42,8 +41,7 @@ Built = TypeVar("Built")
 Child = Operations | Worker
 
 
-@click.command()
-@with_run
+@click.command(cls=Command, has_json=False)
 def serve(run: Run) -> None:
     """Serve the partners, and the operations listener.
 
@@ -131,7 +129,18 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
         sockets = bind_all(settings, stack)
         folder = make_folder(settings.state)
         stack.enter_context(sole_use(settings.state))
-        shared = stack.enter_context(_shared(make_run(folder), sockets))
+        run = make_run(folder)
+        handed, sums = run / "policy.json", run / "sums.json"
+        for file in (handed, sums):  # what a former life has left of it goes
+            file.unlink(missing_ok=True)
+        reports = stack.enter_context(socket_in(run))
+        # for a limiter in memory: made here, so that all who are forked count together
+        counters = stack.enter_context(closing(Counters()))
+        for file in (handed, sums, reports):
+            stack.callback(file.unlink, missing_ok=True)
+        shared = Shared(
+            sockets=sockets, handed=handed, reports=reports, sums=sums, counters=counters
+        )
         processes = Processes(settings, config, shared)
 
         def begun() -> None:
@@ -149,23 +158,6 @@ def _check_settings(settings: Settings) -> None:
     check_configured(settings)
     check_tls(settings)
     reserve_files(settings.connections)
-
-
-@contextmanager
-def _shared(run: Path, sockets: Sockets) -> Iterator[Shared]:
-    """What the processes have in common; what a former life has left of it goes."""
-    handed, sums = run / "policy.json", run / "sums.json"
-    for file in (handed, sums):
-        file.unlink(missing_ok=True)
-    # for a limiter in memory: made here, so that all who are forked count together
-    with socket_in(run) as reports, closing(Counters()) as counters:
-        try:
-            yield Shared(
-                sockets=sockets, handed=handed, reports=reports, sums=sums, counters=counters
-            )
-        finally:
-            for file in (handed, sums, reports):
-                file.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)

@@ -9,40 +9,24 @@ from typing import Any
 
 import click
 
-from gateway.audit.chains import audit_folder
+from gateway.administrators.log import DeedLog
+from gateway.audit.chains import Chains, audit_folder
 from gateway.background import JUMP
 from gateway.cli.audit import unread
-from gateway.cli.options import CommandGroup, shared_options
-from gateway.cli.output import counted, fail, reason_of, say
-from gateway.cli.run import Run, now, recording
+from gateway.cli.command import CommandGroup, Run, now, option, recording
+from gateway.cli.output import counted, fail, plain, reason_of, say
+from gateway.cli.values import FLAG, FOLDER
 from gateway.contract.fields import write_instant
 from gateway.inquiries.verification import verify_audit
 from gateway.keys.store import KeyStore, OddTime
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import sealing_secret
 from gateway.settings import Settings, StartRefused, configuration_file, load_settings
-from gateway.state import open_own_store, opened
-from gateway.state.backup import (
-    Manifest,
-    StateCheck,
-    back_up,
-    dump_told,
-    read_manifest,
-    verify_backup,
-)
+from gateway.state import backup, open_own_store, opened, restore
+from gateway.state.backup import Manifest, StateCheck, read_manifest, verify_backup
 from gateway.state.parts import StateParts, checked_parts
-from gateway.state.restore import (
-    deeds_since,
-    enter,
-    left_out,
-    read_newer_audit,
-    restore,
-    restore_configuration,
-)
 from gateway.store import Store
 from gateway.store.base import HEAD
-
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.group(cls=CommandGroup)
@@ -50,10 +34,9 @@ def state() -> None:
     """Back up the gateway's own state, check that it is one thing, and put it back."""
 
 
-@state.command()
-@click.argument("folder", metavar="DIR", type=_FOLDER)
-@shared_options
-def backup(run: Run, folder: Path) -> None:
+@state.command("backup")
+@click.argument("folder", metavar="DIR", type=FOLDER)
+def back_up(run: Run, folder: Path) -> None:
     """Back up the state into DIR, a new folder, and verify the backup.
 
     It holds the store, the audit, both secrets and the configuration: keep it as safe as these.
@@ -61,7 +44,9 @@ def backup(run: Run, folder: Path) -> None:
     """
     settings = run.own_settings
     try:
-        manifest = asyncio.run(back_up(settings, configuration_file(run.config), folder, now()))
+        manifest = asyncio.run(
+            backup.back_up(settings, configuration_file(run.config), folder, now())
+        )
     except OSError as error:
         place = error.filename or folder
         fail(f"the backup in {folder} cannot be made: {reason_of(error)} ({place}); remove it")
@@ -69,8 +54,7 @@ def backup(run: Run, folder: Path) -> None:
 
 
 @state.command()
-@click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
-@shared_options
+@click.argument("folder", metavar="[DIR]", required=False, type=FOLDER)
 def check(run: Run, folder: Path | None) -> None:
     """Check the state, or the backup in DIR; exit 1 where it is not whole, or of several states.
 
@@ -118,10 +102,7 @@ async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
 
 
 @state.command()
-@click.option(
-    "--accept", is_flag=True, help="This machine's clock is right: forget later times than its."
-)
-@shared_options
+@option("--accept", FLAG, "This machine's clock is right: forget later times than its.")
 async def clock(run: Run, accept: bool) -> None:
     """Print this machine's time, and the latest that this state has seen; keys end by the later.
 
@@ -153,19 +134,18 @@ async def clock(run: Run, accept: bool) -> None:
             f"the clock is {timedelta(seconds=behind)} behind: keys end by the latest time seen."
             " Set the clock; if it is right, run `clinic-gateway state clock --accept`"
         )
-    data = {"clock": write_instant(at), "latest": latest and write_instant(latest)}
     lines = [
-        f"this machine's clock: {data['clock']}",
-        f"the latest time seen: {data['latest'] or 'none'}",
+        f"this machine's clock: {plain(at)}",
+        f"the latest time seen: {plain(latest)}",
         verdict,
         *(f"valid again: {key.name} ({key.id})" for key in revived),
     ]
-    run.say(data | {"accepted": accept, "revived": [key.id for key in revived]}, lines)
+    data = {"clock": at, "latest": latest, "accepted": accept}
+    run.say(data | {"revived": [key.id for key in revived]}, lines)
 
 
 @state.command("restore")
-@click.argument("folder", metavar="DIR", type=_FOLDER)
-@shared_options
+@click.argument("folder", metavar="DIR", type=FOLDER)
 def restore_state(run: Run, folder: Path) -> None:
     """Verify the backup in DIR, and put back what is missing of its state.
 
@@ -193,8 +173,8 @@ def restore_state(run: Run, folder: Path) -> None:
     # files of the configuration that lay elsewhere, and are missing there
     missing = [
         f"{kept.original} is missing: copy it from {folder / kept.file}"
-        for kept in (left_out(manifest, place) if place else ())
-        if not kept.original.exists()
+        for kept, target in (restore.configuration(manifest, place) if place else ())
+        if target is None and not kept.original.exists()
     ]
     notes = [*missing, *notes]
     data, lines = _described(folder, manifest)
@@ -213,21 +193,26 @@ async def _restored(
     # what has been put back is looked at as every command looks at it
     async with opened(settings) as store:
         keeps_store = manifest.has_store and Path(store.place) not in files
-        newer = await read_newer_audit(settings, store)
-        if keeps_store and not files and not newer.chains:
+        chains, deeds, broken = await restore.read_newer_audit(settings, store)
+        if keeps_store and not files and not chains:
             fail(
                 f"there is a state in {settings.state} already, of the backup's identity, and no"
                 " part of it is missing: nothing was put back"
             )
-        notes = [f"this is not entered into the store: {where}" for where in newer.broken]
-        notes[:0] = await _store_notes(settings, store, manifest, is_kept=keeps_store)
+        notes = [
+            *await _store_notes(settings, store, manifest, is_kept=keeps_store),
+            *(f"this is not entered into the store: {where}" for where in broken),
+        ]
         details = {"backup": write_instant(manifest.made_at), "files": len(files)}
-        chains = [chain.id for chain in newer.chains]
+        details["chains"] = [chain.id for chain in chains]
         async with (
             recording(settings, store) as deed,
-            deed("state restored", manifest.identity, **details, chains=chains),
+            deed("state restored", manifest.identity, **details),
+            store.begin() as connection,
         ):
-            await enter(store, newer)
+            await Chains.enter(connection, chains)
+            for done in deeds:
+                await DeedLog.enter(connection, done)
     return files, keeps_store, notes
 
 
@@ -236,16 +221,18 @@ async def _put_back(
 ) -> tuple[Settings, list[Path]]:
     """The settings, and which files were put back; none where the restore is refused."""
     is_there = place is None or place.exists()
-    files = [] if is_there or place is None else restore_configuration(folder, manifest, place)
+    files = (
+        [] if is_there or place is None else restore.restore_configuration(folder, manifest, place)
+    )
     try:
         settings = load_settings(place)
-        files += await restore(settings, folder, manifest)
+        files += await restore.restore(settings, folder, manifest)
     except StartRefused:
         for file in files:
             file.unlink()
         raise
     if is_there and place:
-        files += restore_configuration(folder, manifest, place)
+        files += restore.restore_configuration(folder, manifest, place)
     return settings, files
 
 
@@ -262,17 +249,17 @@ async def _store_notes(
         " through `clinic-gateway keys list` before partners call",
         f"bookings after {at} are forgotten here and stand in the practice system: a partner that"
         " repeats one is told 409",
-        *deeds_since(audit_folder(settings), manifest.made_at, names),
+        *restore.deeds_since(audit_folder(settings), manifest.made_at, names),
     ]
 
 
 def _described(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], list[str]]:
     """What is in a backup, as JSON members and in lines."""
-    made_at, size = write_instant(manifest.made_at), sum(file.size for file in manifest.files)
+    size = sum(file.size for file in manifest.files)
     data = {
         "folder": str(folder),
         "identity": manifest.identity,
-        "madeAt": made_at,
+        "madeAt": manifest.made_at,
         "store": manifest.store,
         "storeInBackup": manifest.has_store,
         "migration": manifest.migration,
@@ -282,11 +269,11 @@ def _described(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], list[s
     }
     files = counted(len(manifest.files), "file")
     lines = [
-        f"{folder}: the state {manifest.identity} as of {made_at}",
+        f"{folder}: the state {manifest.identity} as of {plain(manifest.made_at)}",
         f"  migration {manifest.migration}, {files}, {counted(size, 'byte')}",
     ]
     if not manifest.has_store:
-        told = f"dump it with pg_dump; {dump_told(manifest)}"
+        told = f"dump it with pg_dump; {backup.dump_told(manifest)}"
         lines.append(f"  without the store ({manifest.store}): {told}")
     return data, lines
 

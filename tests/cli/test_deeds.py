@@ -17,8 +17,8 @@ from typing import Any
 import click
 import pytest
 
+from gateway.cli import command as runs
 from gateway.cli import main
-from gateway.cli import run as runs
 from gateway.store import open_store
 from tests.command import clinic_gateway
 from tests.conftest import Template

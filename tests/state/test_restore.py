@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import main
-from gateway.cli.run import Run
+from gateway.cli.command import Run
 from gateway.keys.store import KeyStore
 from gateway.settings import shipped_policy
 from tests.command import clinic_gateway, serving

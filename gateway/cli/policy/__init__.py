@@ -2,7 +2,7 @@
 
 import click
 
-from gateway.cli.options import CommandGroup
+from gateway.cli.command import CommandGroup
 
 COMMANDS = {
     "approve": "gateway.cli.policy.status:approve",

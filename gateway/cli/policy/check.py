@@ -10,7 +10,7 @@ from shlex import quote
 import click
 
 from adapters.documents.problems import DocumentErrors, Problem
-from gateway.cli.options import shared_options
+from gateway.cli.command import Command, Run, now, option
 from gateway.cli.output import fail, say, say_json
 from gateway.cli.policy.reports import (
     as_data,
@@ -21,7 +21,7 @@ from gateway.cli.policy.reports import (
     print_problems,
     refuse,
 )
-from gateway.cli.run import Run, now
+from gateway.cli.values import FILE, FLAG
 from gateway.inquiries.policies import RUNNING, outlook, policy_named, waiting
 from gateway.policy.cases.file import read_cases
 from gateway.policy.cases.run import FAILED, cases_beside, coverage, summary, verify
@@ -45,24 +45,21 @@ _ANYWHERE = (
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @file_argument
-@click.option("--strict", is_flag=True, help="Exit 1 where there are warnings, too.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("text", "json", "sarif")),
+@option("--strict", FLAG, "Exit 1 where there are warnings, too.")
+@option(
+    "--format form",
+    click.Choice(("text", "json", "sarif")),
+    "For people, programs, or code hosts.",
     default="text",
-    show_default=True,
-    help="For people, programs, or code hosts.",
 )
-@click.option(
+@option(
     "--against-backend",
-    is_flag=True,
-    help="Also look at the configured practice system: what there never gets out, and what is"
+    FLAG,
+    "Also look at the configured practice system: what there never gets out, and what is"
     " open and never filled.",
 )
-@shared_options
 async def check(
     run: Run, file: Path | None, strict: bool, form: str, against_backend: bool
 ) -> None:
@@ -153,8 +150,7 @@ async def _outlook_lines(run: Run, policy: Policy) -> Sequence[str]:
     ]
 
 
-@click.command()
-@shared_options
+@click.command(cls=Command)
 def schema(run: Run) -> None:
     """Print the JSON Schema of a policy file, as JSON, for editors that complete and check it.
 
@@ -164,24 +160,20 @@ def schema(run: Run) -> None:
     say_json(policy_schema(), indent=2)
 
 
-@click.command("test")
+@click.command("test", cls=Command)
 @file_argument
-@click.option(
-    "--cases",
-    "cases_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The cases; those beside the policy where it is left out (policies.test.yaml).",
+@option(
+    "--cases cases_file",
+    FILE,
+    "The cases; those beside the policy where it is left out (policies.test.yaml).",
 )
-@click.option(
-    "--min-coverage",
-    "least",
-    type=click.FloatRange(0, 100),
+@option(
+    "--min-coverage least",
+    click.FloatRange(0, 100),
+    "Fail where the cases cover less of the matrix than this.",
     default=0,
     metavar="PERCENT",
-    help="Fail where the cases cover less of the matrix than this.",
 )
-@shared_options
 def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float) -> None:
     """Try the cases of a policy, and say what none of them looks at.
 
@@ -216,24 +208,15 @@ def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float
     if not enough:
         lines.append(f"too little: at least {least:g} % must be covered")
     failures = [
-        {
-            "line": outcome.case.line,
-            "column": outcome.case.column,
-            "name": outcome.case.name,
-            "differences": list(outcome.differences),
-        }
+        {name: getattr(outcome.case, name) for name in ("line", "column", "name")}
+        | {"differences": list(outcome.differences)}
         for outcome in failed
     ]
-    counts = {
-        "percent": found.percent,
-        "covered": len(found.covered),
-        "cells": len(found.cells),
-        "uncovered": uncovered,
-    }
-    about = {"file": policy.file, "hash": policy.hash, "cases": str(place)}
-    numbers = {"passed": passed, "failed": len(failed)}
+    counts = {"percent": found.percent, "covered": len(found.covered), "cells": len(found.cells)}
     ok = enough and not failed
-    run.say({"ok": ok} | about | numbers | {"failures": failures, "coverage": counts}, lines)
+    data = {"ok": ok, "file": policy.file, "hash": policy.hash, "cases": str(place)}
+    data |= {"passed": passed, "failed": len(failed), "failures": failures}
+    run.say(data | {"coverage": counts | {"uncovered": uncovered}}, lines)
     if not ok:
         raise click.exceptions.Exit(1)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from gateway.cli.options import shared_options
+from gateway.cli.command import Command, Run, now, option
 from gateway.cli.output import counted, fail
 from gateway.cli.policy.check import try_again
-from gateway.cli.run import Run, now
+from gateway.cli.values import FLAG
 from gateway.inquiries.policies import (
     DAYS,
     RUNNING,
@@ -30,12 +30,11 @@ _VERBS = {Effect.GAIN: "gain", Effect.LOSS: "lose", Effect.OTHER: "see"}
 _SHOWS = {Effect.GAIN: "shows more", Effect.LOSS: "shows less", Effect.OTHER: "shows otherwise"}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("old", required=False, default=RUNNING)
 @click.argument("new", required=False)
-@click.option("--keys", "per_key", is_flag=True, help="Say it key by key.")
-@click.option("--fail-on-widening", is_flag=True, help="Exit 1 where anybody would see more.")
-@shared_options
+@option("--keys per_key", FLAG, "Say it key by key.")
+@option("--fail-on-widening", FLAG, "Exit 1 where anybody would see more.")
 async def diff(run: Run, old: str, new: str | None, per_key: bool, fail_on_widening: bool) -> None:
     """Say what changes from OLD to NEW: which fields and records, for which keys, how often.
 

@@ -11,10 +11,10 @@ from gateway.audit.chains import audit_folder
 from gateway.audit.entries import BEGUN
 from gateway.audit.search import EntryFilter, newest_entries
 from gateway.cli.audit import reading
+from gateway.cli.command import Command, Run, option
 from gateway.cli.keys import NO_KEYS, key_named
-from gateway.cli.options import ONE_LINE, one_of, shared_options
 from gateway.cli.output import counted, fail
-from gateway.cli.run import Run
+from gateway.cli.values import ONE_LINE, TextValue, one_of
 from gateway.contract.access import AccessLevel
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.inquiries.policies import RUNNING, policy_named
@@ -47,23 +47,20 @@ class Explanation:
     past: Sequence[Any] = ()
 
 
-@click.command()
-@click.option("--key", "key_id", metavar="ID", help="A key, by its id or its name.")
-@click.option(
+@click.command(cls=Command)
+@option("--key key_id", TextValue("ID", str), "A key, by its id or its name.")
+@option(
     "--operation",
-    type=one_of("OPERATION", _BY_ID, _BY_ID.__getitem__),
-    help="What it calls, such as get_client.",
+    one_of("OPERATION", _BY_ID, _BY_ID.__getitem__),
+    "What it calls, such as get_client.",
 )
-@click.option(
-    "--request", type=ONE_LINE, metavar="ID", help="An answer that went out: its X-Request-Id."
-)
-@click.option(
+@option("--request", ONE_LINE, "An answer that went out: its X-Request-Id.", metavar="ID")
+@option(
     "--policy",
+    click.STRING,
+    "A file, or the beginning of the hash of a policy that ran.",
     default=RUNNING,
-    show_default=True,
-    help="A file, or the beginning of the hash of a policy that ran.",
 )
-@shared_options
 async def explain(
     run: Run, key_id: str | None, operation: Operation | None, request: str | None, policy: str
 ) -> None:
@@ -98,14 +95,14 @@ async def _of_key(run: Run, key_id: str, operation: Operation, policy: str) -> E
                 raise
             # none has run yet
             named = await policy_named(str(run.settings.policy), store)
-    name, level, lacks = operation.returns.name, key.level_for(operation.returns.name), ""
+    name, level = operation.returns.name, key.level_for(operation.returns.name)
     decided = f"the key's level; it has no scope for {name}"
     if not operation.returns.governed:
         decided = f"{name} are always whole"
     elif name in key.scopes:
         decided = f"the key's scope {name}={level}"
-    if operation.permission not in key.permissions:
-        lacks = f"the key lacks {operation.permission}: every call is 403"
+    is_open = operation.permission in key.permissions
+    lacks = "" if is_open else f"the key lacks {operation.permission}: every call is 403"
     return Explanation(operation, key, level, decided, named, refused=lacks)
 
 

@@ -7,7 +7,6 @@ an end is the column behind the last letter.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from os.path import realpath
 from pathlib import Path
@@ -21,8 +20,9 @@ from rich.text import Text
 
 import gateway
 from adapters.documents.problems import Check, DocumentErrors, Problem, Severity
+from gateway.cli.command import Run
 from gateway.cli.output import counted, fail, legible, say, say_json
-from gateway.cli.run import Run
+from gateway.cli.values import FILE
 from gateway.inquiries.policies import lines_of
 from gateway.policy.cases.file import LARGEST  # more than a policy may have
 from gateway.policy.policy import Policy
@@ -42,9 +42,7 @@ _ENDS = {"[": "]", "{": "}"}
 # What is wrong with another file, such as the configuration.
 _OTHER: Check[Any] = Check("", "not in order", "")
 _OWN_NAME = "policies.yaml"
-file_argument = click.argument(
-    "file", required=False, type=click.Path(dir_okay=False, path_type=Path)
-)
+file_argument = click.argument("file", required=False, type=FILE)
 _quoted = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""").match
 _word = re.compile(r"(?:[^,\[\]{}#:]|:(?=\S)|(?<!\s)#|\[\]\.?|\([^)]*\))+").match
 
@@ -81,18 +79,11 @@ def refuse(run: Run, error: DocumentErrors) -> NoReturn:
     fail(str(error))
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """One problem with its check; `source` is its line, `end` 0 where it has no line."""
+def annotations(checked: Checked) -> Iterator[tuple[Problem, Check[Any], str, int]]:
+    """Errors and warnings in the order of the file, then notes.
 
-    problem: Problem
-    check: Check[Any]
-    source: str
-    end: int
-
-
-def annotations(checked: Checked) -> Iterator[Annotation]:
-    """Errors and warnings in the order of the file, then notes."""
+    Each has its check, its line, and the column where it ends; without a line that is 0.
+    """
 
     @cache
     def lines(file: str) -> list[str]:
@@ -107,7 +98,7 @@ def annotations(checked: Checked) -> Iterator[Annotation]:
         if problem.line:
             [source] = lines(problem.file)[problem.line - 1 : problem.line] or [""]
             end = end_of(source, problem.column)
-        yield Annotation(problem, CHECKS.get(problem.code, _OTHER), source, end)
+        yield problem, CHECKS.get(problem.code, _OTHER), source, end
 
 
 def end_of(line: str, column: int) -> int:
@@ -135,14 +126,12 @@ def as_data(checked: Checked) -> dict[str, Any]:
         data["hash"] = checked.policy.hash
     data |= {"problems": [], "warnings": []} | ({"notes": []} if checked.notes else {})
     names = {Severity.ERROR: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
-    for found in annotations(checked):
-        severity = found.check.severity
-        about = {"endColumn": found.end, "severity": severity.value, "help": found.check.help}
+    for problem, check, _, end in annotations(checked):
         shown = {
-            name: getattr(found.problem, name)
-            for name in ("file", "line", "column", "text", "code")
+            name: getattr(problem, name) for name in ("file", "line", "column", "text", "code")
         }
-        data[names[severity]].append(shown | about)
+        about = {"endColumn": end, "severity": check.severity.value, "help": check.help}
+        data[names[check.severity]].append(shown | about)
     return data
 
 
@@ -162,13 +151,13 @@ def as_sarif(checked: Checked) -> dict[str, Any]:
     run = {
         "tool": {"driver": {"name": name, "version": gateway.__version__, "rules": rules}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(found) for found in annotations(checked)],
+        "results": [_result(problem, end) for problem, _, _, end in annotations(checked)],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _result(found: Annotation) -> dict[str, Any]:
-    problem, path, here = found.problem, Path(found.problem.file), Path.cwd()
+def _result(problem: Problem, end: int) -> dict[str, Any]:
+    path, here = Path(problem.file), Path.cwd()
     # relative where it lies in this folder, as hosts want it
     if path.is_absolute() and not path.is_relative_to(here):
         uri = path.as_uri()
@@ -180,12 +169,12 @@ def _result(found: Annotation) -> dict[str, Any]:
             "startLine": problem.line,
             "startColumn": problem.column,
             "endLine": problem.line,
-            "endColumn": found.end,
+            "endColumn": end,
         }
     return {
         "ruleId": problem.code,
         "ruleIndex": list(CHECKS).index(problem.code),
-        "level": found.check.severity.value,
+        "level": CHECKS[problem.code].severity.value,
         "message": {"text": problem.text},
         "locations": [{"physicalLocation": place}],
     }
@@ -195,32 +184,30 @@ def print_problems(checked: Checked) -> None:
     """Each on stderr, with help once for each check, then how many; colours on a terminal only."""
     console, helped = Console(stderr=True, highlight=False), set[str]()
     counts = Counter[Severity]()
-    for found in annotations(checked):
-        code, severity = found.problem.code, found.check.severity
-        counts[severity] += 1
-        for line in _block(found):
+    for problem, check, source, end in annotations(checked):
+        counts[check.severity] += 1
+        for line in _block(problem, check.severity, source, end):
             console.print(line, soft_wrap=True)
-        if code not in helped:
-            help_line = Text.assemble(("      = help: ", "blue"), found.check.help)
+        if problem.code not in helped:
+            help_line = Text.assemble(("      = help: ", "blue"), check.help)
             console.print(help_line, soft_wrap=True)
-        helped.add(code)
+        helped.add(problem.code)
     if counts:
         every = [counted(counts[severity], severity) for severity in Severity if counts[severity]]
         console.print(Text(", ".join(every)), soft_wrap=True)
 
 
-def _block(found: Annotation) -> Iterator[Text]:
+def _block(problem: Problem, severity: Severity, source: str, end: int) -> Iterator[Text]:
     """The problem, its line, and carets under the word, where the line is cut to the widest."""
-    problem, colour = found.problem, _COLOURS[found.check.severity]
     place = str(problem).removesuffix(f": {problem.text}")
-    kind = f"{found.check.severity}[{problem.code}]"
+    kind, colour = f"{severity}[{problem.code}]", _COLOURS[severity]
     yield Text.assemble((legible(place), "bold"), ": ", (kind, colour), ": ", legible(problem.text))
     if problem.line:
         start = problem.column - 1
-        first = max(0, start - WIDEST // 2) if len(found.source) > WIDEST else 0
-        shown = legible(found.source[first : first + WIDEST])
+        first = max(0, start - WIDEST // 2) if len(source) > WIDEST else 0
+        shown = legible(source[first : first + WIDEST])
         # in cells, of which a letter may take two
         before = cell_len(shown[: start - first])
-        width = max(1, cell_len(shown[start - first : found.end - 1 - first]))
+        width = max(1, cell_len(shown[start - first : end - 1 - first]))
         yield Text.assemble((f"{problem.line:5} | ", "blue"), shown)
         yield Text.assemble(("      | ", "blue"), " " * before, ("^" * width, colour))

@@ -11,18 +11,11 @@ import click
 from rich.text import Text
 
 from adapters.base import NotFound, Query, Record, Report, Trouble
+from gateway.cli.command import Command, Run, now, option, scopes_option
 from gateway.cli.keys import NO_KEYS, key_named
-from gateway.cli.options import (
-    LEVEL,
-    RESOURCE,
-    TextValue,
-    one_of,
-    scopes_option,
-    shared_options,
-)
 from gateway.cli.output import fail, legible, print_table, say, say_json
 from gateway.cli.policy.reports import file_argument, loaded
-from gateway.cli.run import Run, now
+from gateway.cli.values import LEVEL, RESOURCE, TextValue, one_of
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.resources import GOVERNED
@@ -43,16 +36,13 @@ WIDTH = 80
 _IN_TEXT: Mapping[Sight, str] = {AllOrNothing.WHOLE: "yes", AllOrNothing.HIDDEN: "-"}
 
 
-@click.command()
+@click.command(cls=Command)
 @file_argument
-@click.option(
-    "--format",
-    "form",
-    type=one_of("FORMAT", FORMATS),
-    metavar="FORMAT",
-    help="text, markdown, csv, html or json; text where it is left out.",
+@option(
+    "--format form",
+    one_of("FORMAT", FORMATS),
+    "text, markdown, csv, html or json; text where it is left out.",
 )
-@shared_options
 async def show(run: Run, file: Path | None, form: str | None) -> None:
     """Print which level sees which field, whole or how masked, and which records.
 
@@ -133,20 +123,17 @@ def _public_id(text: str) -> str:
         raise ValueError("write a public id, a UUID in lower case; `sample` lists some") from None
 
 
-@click.command("preview")
+@click.command("preview", cls=Command)
 @file_argument
-@click.option("--key", "key_name", metavar="ID-OR-NAME", help="A key of the store.")
-@click.option("--level", type=LEVEL, help="In place of a key: BASIC, STANDARD or FULL.")
+@option("--key key_name", TextValue("ID-OR-NAME", str), "A key of the store.")
+@option("--level", LEVEL, "In place of a key: BASIC, STANDARD or FULL.")
 @scopes_option("With --level: the level of a resource; repeatable.")
-@click.option("--resource", type=RESOURCE, required=True, help="The kind of record.")
-@click.option(
-    "--id",
-    "record_id",
-    metavar="UUID",
-    type=TextValue("UUID", _public_id),
-    help="A record of the practice system; a made-up one where it is left out.",
+@option("--resource", RESOURCE, "The kind of record.", required=True)
+@option(
+    "--id record_id",
+    TextValue("UUID", _public_id),
+    "A record of the practice system; a made-up one where it is left out.",
 )
-@shared_options
 async def preview_record(
     run: Run,
     file: Path | None,

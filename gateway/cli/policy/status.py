@@ -1,8 +1,7 @@
 """`clinic-gateway policy status`, `reload`, `approve` and `decline`: the gateways that run."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain, starmap
+from collections.abc import Iterator, Mapping
 from os.path import realpath
 from pathlib import Path
 from socket import gethostname
@@ -11,10 +10,9 @@ from typing import Any
 
 import click
 
-from gateway.cli.options import ONE_LINE, CommandT, TextValue, shared_options
-from gateway.cli.output import fail, say
-from gateway.cli.run import Run, actor, now
-from gateway.contract.fields import write_instant
+from gateway.cli.command import Command, Run, actor, now, option
+from gateway.cli.output import fail, plain, say
+from gateway.cli.values import ONE_LINE, TextValue
 from gateway.inquiries.policies import Reload, looked, waiting
 from gateway.policy.running.keeper import CASES, CURRENT
 from gateway.policy.running.versions import APPROVED, DECLINED, Event, Process, Versions
@@ -37,23 +35,19 @@ def _remark(text: str) -> str:
     return str(ONE_LINE.read(text)).strip()
 
 
-_LINE = TextValue("TEXT", _remark)
-hash_argument = click.argument("digest", metavar="HASH", type=TextValue("HASH", _digest))
-by_option = click.option(
+_reason = option(
+    "--reason", TextValue("TEXT", _remark), "Why it may show more, or may not.", required=True
+)
+_by = option(
     "--by",
-    metavar="NAME",
-    type=_LINE,
-    help="Who asked for it: a remark beside the reason. The audit and the history name the system"
+    TextValue("NAME", _remark),
+    "Who asked for it: a remark beside the reason. The audit and the history name the system"
     " account that runs this.",
 )
+_hash = click.argument("digest", metavar="HASH", type=TextValue("HASH", _digest))
 
 
-def reason_option(why: str) -> Callable[[CommandT], CommandT]:
-    return click.option("--reason", required=True, help=why, type=_LINE)
-
-
-@click.command()
-@shared_options
+@click.command(cls=Command)
 async def status(run: Run) -> None:
     """Print which policy each running gateway has, and what is the matter with its file.
 
@@ -77,8 +71,7 @@ async def status(run: Run) -> None:
     _print(run, Reload(running, 0), refusals)
 
 
-@click.command()
-@shared_options
+@click.command(cls=Command)
 async def reload(run: Run) -> None:
     """Have the running gateways look at their policy file, and say what came of it.
 
@@ -91,11 +84,10 @@ async def reload(run: Run) -> None:
     _print(run, asked)
 
 
-@click.command()
-@hash_argument
-@by_option
-@reason_option("Why it may show more.")
-@shared_options
+@click.command(cls=Command)
+@_hash
+@_by
+@_reason
 async def approve(run: Run, digest: str, by: str | None, reason: str) -> None:
     """Let the policy run that a gateway holds back, as it shows more than the one that runs.
 
@@ -106,11 +98,10 @@ async def approve(run: Run, digest: str, by: str | None, reason: str) -> None:
     _print(run, await _decided(run, APPROVED, digest, by, reason))
 
 
-@click.command()
-@hash_argument
-@by_option
-@reason_option("Why it may not show more.")
-@shared_options
+@click.command(cls=Command)
+@_hash
+@_by
+@_reason
 async def decline(run: Run, digest: str, by: str | None, reason: str) -> None:
     """Decline the policy that a gateway holds back.
 
@@ -152,24 +143,20 @@ def _print(run: Run, asked: Reload, refusals: Mapping[str, Event] = MappingProxy
     the policies that wait, by their hashes.
     """
     found = [(process, refusals.get(process.state["waiting"])) for process in asked.running]
-    lines = chain.from_iterable(starmap(_lines, found))
-    run.say({"processes": list(starmap(_data, found))}, lines)
+    data = []
+    for process, refusal in found:
+        members = {"host": process.host, "pid": process.pid, "startedAt": process.started_at}
+        data.append(members | {"seenAt": process.seen_at, **process.state})
+        if refusal:
+            told = {"at": refusal.at, "by": refusal.who, "reason": refusal.reason}
+            data[-1]["declined"] = told
+    run.say({"processes": data}, (line for pair in found for line in _lines(*pair)))
     if not found:
         fail(NOBODY)
     for process in asked.late:
         say(f"process {process.pid} on {process.host} has not looked in time", err=True)
     if asked.late or any(process.state.get("state") != CURRENT for process in asked.running):
         raise click.exceptions.Exit(1)
-
-
-def _data(process: Process, refusal: Event | None) -> dict[str, Any]:
-    begun, seen = write_instant(process.started_at), write_instant(process.seen_at)
-    data = {"host": process.host, "pid": process.pid, "startedAt": begun, "seenAt": seen}
-    data |= process.state
-    if refusal:
-        at = write_instant(refusal.at)
-        data["declined"] = {"at": at, "by": refusal.who, "reason": refusal.reason}
-    return data
 
 
 def _lines(process: Process, refusal: Event | None) -> Iterator[str]:
@@ -180,9 +167,8 @@ def _lines(process: Process, refusal: Event | None) -> Iterator[str]:
     yield f"  file      {state['fileHash'] or 'unreadable'} {state['file']}"
     if made_of := state.get("madeOf"):
         yield f"  made of   what both {made_of[0]} and {made_of[1]} show"
-    if waits := state["waiting"]:
-        yield f"  waits     {waits}"
-        yield from _waiting_lines(waits, refusal, for_cases=state.get("waitsFor") == CASES)
+    if state["waiting"]:
+        yield from _waiting_lines(state, refusal)
     if error := state["lastError"]:
         yield f"  refused   {_place(error, state['file'])}{error['text']} ({error['at']})"
         yield "            clinic-gateway policy check says more"
@@ -195,14 +181,15 @@ def _lines(process: Process, refusal: Event | None) -> Iterator[str]:
         yield "            clinic-gateway policy test says more"
 
 
-def _waiting_lines(waits: str, refusal: Event | None, *, for_cases: bool) -> Iterator[str]:
-    if for_cases:
+def _waiting_lines(state: Mapping[str, Any], refusal: Event | None) -> Iterator[str]:
+    yield f"  waits     {state['waiting']}"
+    if state.get("waitsFor") == CASES:
         yield "            what it shows more waits until its cases pass"
         return
     if refusal:
-        yield f"  declined  by {refusal.who} ({write_instant(refusal.at)}): {refusal.reason}"
+        yield f"  declined  by {refusal.who} ({plain(refusal.at)}): {refusal.reason}"
     yield "            clinic-gateway policy diff says what it shows more"
-    yield f"            clinic-gateway policy approve {waits} --reason TEXT"
+    yield f"            clinic-gateway policy approve {state['waiting']} --reason TEXT"
 
 
 def _place(error: Mapping[str, Any], policy: str) -> str:
