@@ -138,9 +138,8 @@ def site_of(
     host, port = "", found.port or PORTS[found.scheme]
     if listen is not None:
         host, port = ("", int(listen[1:])) if listen[:1] == ":" else split_address(listen)
-    processes = settings.workers * len(nodes)
+    processes, speaks_tls = settings.workers * len(nodes), public_url.startswith("https:")
     booking = settings.body_timeout + settings.booking_wait + backend.booking_timeout
-    speaks_tls = public_url.startswith("https:")
     return Site(
         public_url=public_url,
         host=host,

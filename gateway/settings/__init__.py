@@ -8,18 +8,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    create_model,
-    model_validator,
-)
+import pydantic
+from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from adapters.documents.document import Document, read_document
 from adapters.documents.models import check, sentence
@@ -58,9 +51,24 @@ def shipped_policy() -> Path:
 class Group(BaseModel):
     """Settings that belong together: none is unknown, none is changed later."""
 
-    model_config = ConfigDict(
+    model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True
     )
+
+    def located(self, folder: Path) -> Self:
+        """With every path absolute, also that of a database file."""
+        update: dict[str, Any] = {}
+        for name, value in self:
+            if isinstance(value, Group):
+                update[name] = value.located(folder)
+            elif isinstance(value, Path):
+                update[name] = (folder / value).absolute()
+            elif name in _DATABASES and value is not None:
+                scheme, separator, path = value.get_secret_value().partition(":///")
+                is_file = separator and scheme.startswith("sqlite")
+                if is_file and not path.startswith(("/", ":memory:")):
+                    update[name] = SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")
+        return self.model_copy(update=update)
 
 
 class BackendSettings(Group):
@@ -97,7 +105,7 @@ class BackendSettings(Group):
     breaker_pause: kinds.Patience = 10.0
     """Seconds for which it is left alone, before one call tries it again."""
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _one_secret(self) -> "BackendSettings":
         if self.secret is not None and self.secret_file is not None:
             raise ValueError("give secret or secret_file, not both")
@@ -145,7 +153,7 @@ def _remembered_for(read: Operation) -> Any:
     return Annotated[float, Field(ge=0, le=most, allow_inf_nan=False)], default
 
 
-CacheSettings = create_model(
+CacheSettings = pydantic.create_model(
     "CacheSettings",
     __base__=_Memory,
     __doc__="What is remembered of the practice system's answers, as they are beneath the policy.",
@@ -257,7 +265,6 @@ class Settings(Group):
 GROUPS: Mapping[str, type[BaseModel]] = {
     name: type(value) for name, value in Settings() if isinstance(value, Group)
 }
-GroupT = TypeVar("GroupT", bound=Group)
 
 
 class StartRefused(Sayable):
@@ -321,7 +328,7 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
             else:
                 merged.pop(str(name), None)
         settings, left_out = Settings.model_validate(merged), map(_dotted, error.errors())
-    settings = _located(settings, Path.cwd() if config is None else config.resolve().parent)
+    settings = settings.located(Path.cwd() if config is None else config.resolve().parent)
     if problems:
         raise ConfigurationErrors(problems, settings, left_out)
     return settings
@@ -427,19 +434,3 @@ def _dotted(error: Any) -> str:
 
 def _problem(error: Any) -> Problem:
     return Problem(f"environment variable {variable(_dotted(error))}", 0, 0, sentence(error))
-
-
-def _located(settings: GroupT, folder: Path) -> GroupT:
-    """With every path absolute, also that of a database file."""
-    update: dict[str, Any] = {}
-    for name, value in settings:
-        if isinstance(value, Group):
-            update[name] = _located(value, folder)
-        elif isinstance(value, Path):
-            update[name] = (folder / value).absolute()
-        elif name in _DATABASES and value is not None:
-            scheme, separator, path = value.get_secret_value().partition(":///")
-            is_file = separator and scheme.startswith("sqlite")
-            if is_file and not path.startswith(("/", ":memory:")):
-                update[name] = SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")
-    return settings.model_copy(update=update)

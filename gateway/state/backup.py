@@ -10,39 +10,24 @@ import json
 import os
 import pwd
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing, closing, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import file_digest
+from itertools import takewhile
 from os.path import realpath
 from pathlib import Path
 from typing import Self
 
 from pydantic import AwareDatetime, BaseModel, model_validator
 
-from gateway import __version__
-from gateway.audit.chains import (
-    PLACE,
-    Chains,
-    Known,
-    audit_folder,
-    day_files,
-    files_by_chain,
-    place_of,
-    sync_folder,
-)
+from gateway import __version__, identity
+from gateway.audit import chains
+from gateway.audit.chains import Known, audit_folder
 from gateway.audit.entries import key_file, read_secrets
 from gateway.audit.verification import ChainVerdict, elsewhere, verify
-from gateway.identity import (
-    META,
-    Account,
-    content_of,
-    identity_of,
-    reason_of,
-    write_new,
-    write_pieces,
-)
 from gateway.policy.cases.run import cases_beside
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import has_fingerprint, secret_file
@@ -137,7 +122,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is no whole backup: it has no {FILE}, which is written last; name another"
         ) from error
     except OSError as error:
-        raise StartRefused(f"{path} cannot be read: {reason_of(error)}") from error
+        raise StartRefused(f"{path} cannot be read: {identity.reason_of(error)}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise StartRefused(odd) from error
     return found
@@ -168,13 +153,13 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
                     " it back, then back up again"
                 )
         for path in (settings.state, *named):
-            if not _is_utf8(path):
+            if str(path).encode(errors="ignore").decode() != str(path):
                 raise StartRefused(
                     f"the name {str(path)!a} is not UTF-8, in which a backup says where its"
                     " files came from: rename it, then back up again"
                 )
         new_folder(folder)
-        chains, files = await _copied(settings, named, store, folder)
+        known, files = await _copied(settings, named, store, folder)
         owner = ""
         with suppress(KeyError):  # that account may have no name
             owner = pwd.getpwuid(settings.state.stat().st_uid).pw_name
@@ -186,39 +171,31 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
             migration=parts.version,
             sealing=await store.meta(FINGERPRINT) or "",
             owner=owner,
-            chains=chains,
+            chains=known,
             files=files,
         )
-    write_new(folder / FILE, manifest.model_dump_json(indent=2) + "\n")
+    identity.write_new(folder / FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
-
-
-def _is_utf8(path: Path | None) -> bool:
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 async def _copied(
     settings: Settings, named: Sequence[Path | None], store: Store, folder: Path
 ) -> tuple[Sequence[Known], Sequence[BackupFile]]:
     """The chains that the copied store knows, and all that was copied, the store first."""
-    before = await asyncio.to_thread(files_by_chain, audit_folder(settings))
+    before = await asyncio.to_thread(chains.files_by_chain, audit_folder(settings))
     copy = folder / STORE_FILE
     has_copy = await store.copy_to(copy)
     async with aclosing(open_store(copy)) if has_copy else nullcontext(store) as copied:
-        chains = await Chains(copied).known()
+        known = await chains.Chains(copied).known()
     if not has_copy:  # the store of several nodes: those of this folder
-        others = elsewhere(chains, place_of(audit_folder(settings)) or "", shared=True)
-        chains = [chain for chain in chains if chain not in others]
-    wanted = {*before, *(chain.id for chain in chains)}
+        others = elsewhere(known, chains.place_of(audit_folder(settings)) or "", shared=True)
+        known = [chain for chain in known if chain not in others]
+    wanted = {*before, *(chain.id for chain in known)}
     files = await asyncio.to_thread(lambda: [*_files(settings, named, folder, wanted)])
     if has_copy:
         place = Path(store.place)
         files.insert(0, await asyncio.to_thread(BackupFile.of, STORE, folder, STORE_FILE, place))
-    return chains, files
+    return known, files
 
 
 def _files(
@@ -228,7 +205,7 @@ def _files(
     audit = audit_folder(settings)
     new_folder(folder / AUDIT)
     new_folder(folder / CONFIGURATION)
-    for day in day_files(audit):
+    for day in chains.day_files(audit):
         # of another chain a process has begun just now: the copied store does not know it
         if day.chain in wanted:
             try:
@@ -239,7 +216,7 @@ def _files(
                     " folder"
                 ) from error
     single = [
-        (AUDIT, f"{AUDIT}/{PLACE}", audit / PLACE),
+        (AUDIT, f"{AUDIT}/{chains.PLACE}", audit / chains.PLACE),
         (KEY, "audit.key", key_file(settings)),
         (SEALING, "sealing.secret", secret_file(settings)),
     ]
@@ -290,14 +267,15 @@ def _changed_files(folder: Path, manifest: Manifest) -> Iterator[str]:
             if BackupFile.of(file.kind, folder, file.file, file.original) != file:
                 yield f"{path} is not as it was when the backup was made"
         except OSError as error:
-            yield f"{path} cannot be read: {reason_of(error)}"
+            yield f"{path} cannot be read: {identity.reason_of(error)}"
 
 
 def _foreign_files(folder: Path, manifest: Manifest) -> Iterator[str]:
     """Those that are of another state, and a secret whose fingerprint is not the store's."""
     for file in manifest.of_kind(SEALING, KEY, AUDIT):
         path = folder / file.file
-        found = None if file.kind == AUDIT and path.name != PLACE else identity_of(path)
+        has_identity = file.kind != AUDIT or path.name == chains.PLACE
+        found = identity.identity_of(path) if has_identity else None
         if found not in (None, manifest.identity):
             yield f"{path} is of the state {found}, the backup is of {manifest.identity}"
         if file.kind == SEALING and not (is_own := is_secret(path, manifest.sealing)):
@@ -318,7 +296,7 @@ def _foreign_store(folder: Path, manifest: Manifest) -> Iterator[str]:
         yield f"{path} cannot be read: {error}"
         return
     expected = (manifest.identity, manifest.migration, manifest.sealing)
-    if (meta.get(META), migration, meta.get(FINGERPRINT, "")) != expected:
+    if (meta.get(identity.META), migration, meta.get(FINGERPRINT, "")) != expected:
         yield f"{path} is not the store that {folder}'s manifest tells of"
 
 
@@ -332,7 +310,7 @@ def _verdicts(folder: Path, manifest: Manifest) -> Iterator[ChainVerdict]:
         yield ChainVerdict(chain="", broken=str(error))
         return
     audit = folder / AUDIT
-    yield from verify(audit, files_by_chain(audit), manifest.chains, secrets)
+    yield from verify(audit, chains.files_by_chain(audit), manifest.chains, secrets)
 
 
 def dump_told(manifest: Manifest) -> str:
@@ -346,7 +324,7 @@ def dump_told(manifest: Manifest) -> str:
 def is_secret(path: Path, fingerprint: str) -> bool | None:
     """Whether the file holds the sealing secret of that fingerprint; None where it holds none."""
     try:
-        secret = read_sealing_secret(content_of(path.read_text("ascii")))
+        secret = read_sealing_secret(identity.content_of(path.read_text("ascii")))
     except (OSError, ValueError):
         return None
     return not fingerprint or has_fingerprint(secret, fingerprint)
@@ -360,36 +338,29 @@ def new_folder(folder: Path) -> None:
             raise StartRefused(f"{folder} is not empty: name a new folder, nothing is overwritten")
         folder.chmod(0o700)
     except OSError as error:
-        raise StartRefused(f"the folder {folder} cannot be made: {reason_of(error)}") from error
+        reason = identity.reason_of(error)
+        raise StartRefused(f"the folder {folder} cannot be made: {reason}") from error
 
 
 def copy_file(
-    source: Path, target: Path, account: Account | None = None, *, lines: bool = False
+    source: Path, target: Path, account: identity.Account | None = None, *, lines: bool = False
 ) -> None:
     """A copy, owned by that account where it is given. OSError, which names what failed.
 
     With `lines` it has whole lines alone: somebody may be writing the last one.
     """
-    pieces = _pieces(source)
-    write_pieces(target, _whole_lines(pieces) if lines else pieces, account)
-    sync_folder(target.parent)
+    identity.write_pieces(target, _pieces(source, lines=lines), account)
+    chains.sync_folder(target.parent)
 
 
-def _pieces(source: Path) -> Iterator[bytes]:
-    """What it holds. OSError, which names it."""
+def _pieces(source: Path, *, lines: bool) -> Iterator[bytes]:
+    """What it holds, or its whole lines. OSError, which names it."""
     try:
         with source.open("rb") as given:
-            while piece := given.read(1 << 20):
-                yield piece
+            if lines:
+                yield from takewhile(lambda line: line.endswith(b"\n"), given)
+            else:
+                yield from iter(partial(given.read, 1 << 20), b"")
     except OSError as error:
         error.filename = str(source)
         raise
-
-
-def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for piece in pieces:
-        lines, end, tail = piece.rpartition(b"\n")
-        if end:
-            yield rest + lines + end
-        rest = tail if end else rest + tail

@@ -5,16 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.audit.chains import (
-    FOLDER,
-    PLACE,
-    Chains,
-    DayFile,
-    Known,
-    audit_folder,
-    day_files,
-    place_of,
-)
+from gateway.audit import chains
+from gateway.audit.chains import PLACE, DayFile, Known, audit_folder, place_of
 from gateway.audit.entries import key_file
 from gateway.audit.verification import counted
 from gateway.identity import META, content_of, identity_of
@@ -99,13 +91,13 @@ async def checked_parts(settings: Settings, store: Store) -> StateParts:
 async def find_parts(settings: Settings, store: Store) -> StateParts:
     """What there is; nothing is made. StoreError, StartRefused where it cannot be looked at."""
     version = await store.version()
-    folder, chains = audit_folder(settings), Chains(store)
+    folder, heads = audit_folder(settings), chains.Chains(store)
     # the tables of an older version are asked once they have been brought up to this one
-    known = await chains.known() if version == HEAD else []
+    known = await heads.known() if version == HEAD else []
     place, days = place_of(folder), None
     with suppress(OSError):  # whoever reads them says why they cannot be read
         # once the chains are known: a process that begins has a file before it has a line
-        days = day_files(folder)
+        days = chains.day_files(folder)
     secret, identity = secret_file(settings), await store.meta(META) if version else None
     own_secret, own_key = settings.backend.secret_file is None, settings.audit.key_file is None
     return StateParts(
@@ -119,7 +111,7 @@ async def find_parts(settings: Settings, store: Store) -> StateParts:
         known=known,
         here=[chain for chain in known if chain.place == place],
         days=days,
-        is_shared=chains.shared,
+        is_shared=heads.shared,
     )
 
 
@@ -185,7 +177,13 @@ def _without_store(parts: StateParts) -> Iterator[str]:
         for part in parts.files
         if part.identity is not None or (part.is_kept and part is not parts.secret)
     ]
-    traces = [*_traces(parts)]
+    traces = [day.path for day in (parts.days or [])[:1]]
+    place, found = parts.store.place, [parts.settings.state / ACCESS]
+    # beside a file without tables they are of a start that was cut off
+    if not parts.is_shared and not _exists(Path(place)):
+        found = [Path(f"{place}-wal"), Path(f"{place}-shm"), *found]
+    # files that show that a gateway has served here
+    traces += filter(_exists, found)
     if left := [*own, *traces]:
         paths = [*(Path(part.place) for part in own), *traces]
         audit = audit_folder(parts.settings)  # it goes as a whole
@@ -195,16 +193,6 @@ def _without_store(parts: StateParts) -> Iterator[str]:
             f" {RESTORE}; to begin anew, move {' and '.join(map(str, away))} away: all keys,"
             " bookings and public ids are then lost for good"
         )
-
-
-def _traces(parts: StateParts) -> Iterator[Path]:
-    """Files that show that a gateway has served here."""
-    yield from (day.path for day in (parts.days or [])[:1])
-    place, found = parts.store.place, [parts.settings.state / ACCESS]
-    # beside a file without tables they are of a start that was cut off
-    if not parts.is_shared and not _exists(Path(place)):
-        found = [Path(f"{place}-wal"), Path(f"{place}-shm"), *found]
-    yield from filter(_exists, found)
 
 
 def _audit_refusals(parts: StateParts) -> Iterator[str]:
@@ -231,7 +219,7 @@ def _audit_refusals(parts: StateParts) -> Iterator[str]:
 
 def _moved(parts: StateParts) -> str:
     """What to do where `audit.folder` was changed, and the folder stayed where it was."""
-    folder, former = audit_folder(parts.settings), parts.settings.state / FOLDER
+    folder, former = audit_folder(parts.settings), parts.settings.state / chains.FOLDER
     own = parts.store.identity
     is_own = own is not None and identity_of(former / PLACE) == own
     if folder != former and is_own and place_of(former) in {chain.place for chain in parts.known}:

@@ -10,23 +10,15 @@ import pwd
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 
 import msgspec
 
 from gateway.administrators.log import DONE, FAILED, Deed, DeedLog
-from gateway.audit.chains import (
-    Chains,
-    DayFile,
-    Known,
-    audit_folder,
-    day_files,
-    files_by_chain,
-    is_open,
-    place_of,
-)
+from gateway.audit import chains as audit_chains
+from gateway.audit.chains import Chains, DayFile, Known, audit_folder, day_files
 from gateway.audit.entries import DEED, DeedLine, key_file, read_line, read_secrets
 from gateway.audit.verification import BrokenChain, Walk
 from gateway.contract.fields import write_instant
@@ -34,18 +26,8 @@ from gateway.identity import UNDER_WAY, Account
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused
 from gateway.state import LOCK, make_folder, open_own_store, sole_use
-from gateway.state.backup import (
-    AUDIT,
-    CONFIGURATION,
-    KEY,
-    SEALING,
-    STORE,
-    BackupFile,
-    Manifest,
-    copy_file,
-    dump_told,
-    is_secret,
-)
+from gateway.state import backup as backups
+from gateway.state.backup import BackupFile, Manifest, copy_file
 from gateway.state.parts import StateParts, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
@@ -53,7 +35,7 @@ from gateway.store.base import HEAD
 # The order in which no half of the parts is a whole state: the key without the folder's name, which
 # is the last file of the audit, the store without its secret, and all without the store are refused
 # by every start.
-_ORDER = (KEY, AUDIT, SEALING, STORE)
+_ORDER = (backups.KEY, backups.AUDIT, backups.SEALING, backups.STORE)
 # Where the store goes, None where it is there, and is kept; and the last days that a store that is
 # kept has dropped of its audit, by chain.
 _Destination = tuple[Path | None, Mapping[str, date]]
@@ -63,11 +45,11 @@ def _targets(
     settings: Settings, manifest: Manifest, place: Path | None, dropped: Mapping[str, date]
 ) -> Iterator[tuple[BackupFile, Path]]:
     """Each file of the backup and where it goes, in order; none for a day that was dropped."""
-    places = {KEY: key_file(settings), SEALING: secret_file(settings), STORE: place}
+    key, audit, secret = key_file(settings), audit_folder(settings), secret_file(settings)
     for file in manifest.of_kind(*_ORDER):
         name = file.file.name
         day, chain, *_ = [*name.split("."), ""]
-        target = places.get(file.kind, audit_folder(settings) / name)
+        target = (key, audit / name, secret, place)[_ORDER.index(file.kind)]
         is_dropped = chain in dropped and day <= dropped[chain].isoformat()
         if target is not None and not is_dropped:
             yield file, target
@@ -80,7 +62,7 @@ def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> lis
     where it is written.
     """
     restored = []
-    for file, target in _configuration(manifest, config):
+    for file, target in configuration(manifest, config):
         if target is not None and not target.exists():
             if not target.parent.exists():
                 target.parent.mkdir(mode=0o700, parents=True)
@@ -90,14 +72,10 @@ def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> lis
     return restored
 
 
-def left_out(manifest: Manifest, config: Path) -> Iterator[BackupFile]:
-    """The files of the configuration that lay elsewhere, and are the operator's to put back."""
-    yield from (file for file, target in _configuration(manifest, config) if target is None)
-
-
-def _configuration(manifest: Manifest, config: Path) -> Iterator[tuple[BackupFile, Path | None]]:
+def configuration(manifest: Manifest, config: Path) -> Iterator[tuple[BackupFile, Path | None]]:
+    """Its files and where each goes; None for one that lay elsewhere, and is the operator's."""
     own = manifest.configuration or Path()  # nothing is near that one
-    for file in manifest.of_kind(CONFIGURATION):
+    for file in manifest.of_kind(backups.CONFIGURATION):
         if file.original == own:
             yield file, config
         else:
@@ -132,10 +110,10 @@ async def _checked(settings: Settings, manifest: Manifest) -> _Destination:
         # what is there already stays: it must be no less than what the backup has
         if not target.exists():
             continue
-        is_known = file.kind == SEALING and bool(manifest.sealing)
-        if is_known and not is_secret(target, manifest.sealing):
+        is_known = file.kind == backups.SEALING and bool(manifest.sealing)
+        if is_known and not backups.is_secret(target, manifest.sealing):
             raise StartRefused(f"{target} is not the sealing secret of the backup: move it away")
-        if file.kind == AUDIT and target.stat().st_size < file.size:
+        if file.kind == backups.AUDIT and target.stat().st_size < file.size:
             raise StartRefused(f"{target} is shorter than in the backup: move it away")
     return place, dropped
 
@@ -172,16 +150,17 @@ async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> 
 
 def _check_dump(parts: StateParts, manifest: Manifest) -> None:
     """Its server's dump has been put back, and it is the right one."""
-    part, version, problem = parts.store, parts.version or "", ""
-    if not part.is_there:
+    part = parts.store
+    if parts.version is None:
         problem = "not there: first"
     elif part.identity != manifest.identity:
         problem = f"of the state {part.identity}, not of the backup's:"
-    elif version < manifest.migration:
-        problem = f"at migration {version}:"
-    if problem:
-        dump = f"{manifest.store}: {dump_told(manifest)}"
-        raise StartRefused(f"{part} is {problem} restore the dump of {dump}")
+    elif parts.version < manifest.migration:
+        problem = f"at migration {parts.version}:"
+    else:
+        return
+    dump = f"{manifest.store}: {backups.dump_told(manifest)}"
+    raise StartRefused(f"{part} is {problem} restore the dump of {dump}")
 
 
 def _account(folder: Path, name: str) -> Account | None:
@@ -218,23 +197,17 @@ class _NumberedDeed(DeedLine, tag=DEED, tag_field="kind", rename="camel", kw_onl
 _decode = msgspec.json.Decoder(_NumberedDeed).decode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewerAudit:
-    """Verified chains that the store does not know, and deeds that it lacks, the oldest first.
+async def read_newer_audit(
+    settings: Settings, store: Store
+) -> tuple[Sequence[Known], Sequence[Deed], Sequence[str]]:
+    """What the day files have beyond the store. StoreError, OSError, StartRefused.
 
-    `broken` says of each other such chain where it is not as it was written.
+    Verified chains that it does not know; deeds that it lacks, the oldest first; and of each other
+    such chain where it is not as it was written.
     """
-
-    chains: Sequence[Known]
-    deeds: Sequence[Deed]
-    broken: Sequence[str]
-
-
-async def read_newer_audit(settings: Settings, store: Store) -> NewerAudit:
-    """What the day files have beyond the store. StoreError, OSError, StartRefused."""
     folder = audit_folder(settings)
-    every = await asyncio.to_thread(files_by_chain, folder)
-    files = {chain: own for chain, own in every.items() if not is_open(own[-1].path)}
+    every = await asyncio.to_thread(audit_chains.files_by_chain, folder)
+    files = {chain: own for chain, own in every.items() if not audit_chains.is_open(own[-1].path)}
     known = {chain.id: chain for chain in await Chains(store).known()}
     last = await DeedLog(store).last(1)
     after = last[0].at if last else datetime.min.replace(tzinfo=UTC)
@@ -249,22 +222,17 @@ async def read_newer_audit(settings: Settings, store: Store) -> NewerAudit:
             broken += [str(error)] if is_new else []
             continue
         # those that had ended, in the verified lines that follow the head that the store knows
-        for number, deed in _deeds_in(own):
-            is_lacking = chain.head.seq < number <= walk.head.seq and (is_new or deed.at > after)
-            if is_lacking and deed.outcome in (DONE, FAILED):
-                deeds.append(deed)
+        for line in _deeds_in(own):
+            is_lacking = chain.head.seq < line.seq <= walk.head.seq and (
+                is_new or line.time > after
+            )
+            if is_lacking and line.result in (DONE, FAILED):
+                same = {name: getattr(line, name) for name in ("who", "deed", "subject", "details")}
+                deeds.append(Deed(at=line.time, outcome=line.result, **same))
         if is_new:
             chains.append(replace(chain, head=walk.head, ended=walk.ended))
     deeds.sort(key=lambda deed: deed.at)
-    return NewerAudit(chains=chains, deeds=deeds, broken=broken)
-
-
-async def enter(store: Store, newer: NewerAudit) -> None:
-    """Make the store know it, all at once. StoreError."""
-    async with store.begin() as connection:
-        await Chains.enter(connection, newer.chains)
-        for deed in newer.deeds:
-            await DeedLog.enter(connection, deed)
+    return chains, deeds, broken
 
 
 def _unknown(folder: Path, file: DayFile) -> Known:
@@ -273,7 +241,7 @@ def _unknown(folder: Path, file: DayFile) -> Known:
     with file.path.open("rb") as lines, suppress(ValueError):
         if first := read_line(lines.readline()):
             begun = datetime.fromisoformat(first.time)
-    place, host = place_of(folder) or "", socket.gethostname()
+    place, host = audit_chains.place_of(folder) or "", socket.gethostname()
     return Known(id=file.chain, place=place, host=host, begun=begun)
 
 
@@ -281,24 +249,20 @@ def deeds_since(folder: Path, moment: datetime, names: Mapping[str, str]) -> lis
     """What was done to keys, each a sentence, the oldest first; `names` by key id. OSError."""
     files = [file for file in day_files(folder) if file.day >= moment.astimezone(UTC).date()]
     sentences = []
-    for _, deed in sorted(_deeds_in(files), key=lambda found: found[1].at):
-        if deed.outcome == DONE and deed.at > moment and deed.deed.startswith("key "):
-            name = names.get(deed.subject) or deed.details.get("name")
-            whom = f"{name} ({deed.subject})" if name else deed.subject
-            told = f"{deed.deed} after the backup: {whom}"
-            sentences.append(f"{told}, by {deed.who}, {write_instant(deed.at)}")
+    for line in sorted(_deeds_in(files), key=lambda line: line.time):
+        if line.result == DONE and line.time > moment and line.deed.startswith("key "):
+            name = names.get(line.subject) or line.details.get("name")
+            whom = f"{name} ({line.subject})" if name else line.subject
+            told = f"{line.deed} after the backup: {whom}"
+            sentences.append(f"{told}, by {line.who}, {write_instant(line.time)}")
     return sentences
 
 
-def _deeds_in(files: Sequence[DayFile]) -> Iterator[tuple[int, Deed]]:
-    """Deeds with the numbers of their lines, unverified; a line cut off is left out. OSError."""
+def _deeds_in(files: Sequence[DayFile]) -> Iterator[_NumberedDeed]:
+    """Deeds as they stand there, unverified; a line cut off is left out. OSError."""
     for file in files:
         with file.path.open("rb") as lines:
             for text in lines:
-                if b'"kind":"deed"' not in text[:64]:
-                    continue
-                with suppress(msgspec.MsgspecError, ValueError):
-                    line = _decode(text)
-                    same = {name: getattr(line, name) for name in ("who", "deed", "subject")}
-                    deed = Deed(at=line.time, outcome=line.result, details=line.details, **same)
-                    yield line.seq, deed
+                if b'"kind":"deed"' in text[:64]:
+                    with suppress(msgspec.MsgspecError, ValueError):
+                        yield _decode(text)
