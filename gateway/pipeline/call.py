@@ -67,6 +67,20 @@ class Call(Struct, kw_only=True, eq=False):
     waits_since: float | None = None
     gone: bool = False
 
+    def told(self, now: datetime, operation: str, outcome: str, reason: str | None = None) -> Entry:
+        """What the audit holds of it, as far as it has come."""
+        return Entry(
+            time=now,
+            request_id=self.request_id,
+            key_id=None if self.key is None else self.key.id,
+            operation=operation,
+            record_ids=self.records,
+            level=self.level,
+            policy=self.policy,
+            outcome=outcome,
+            reason=reason,
+        )
+
 
 class Reply(Struct, frozen=True):
     """What is answered: JSON bytes, and what goes into headers.

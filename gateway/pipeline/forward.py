@@ -14,10 +14,11 @@ from gateway.booking.base import Allowance, Booked, BookingRefused, BookingReque
 from gateway.booking.ledger import Ledger
 from gateway.booking.times import Lengths
 from gateway.contract import errors
-from gateway.contract.operations import Operation
+from gateway.contract.operations import Operation, Param
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
-from gateway.pipeline.validate import CallValues, Creation
+from gateway.pipeline.cursor import CursorCipher
+from gateway.pipeline.validate import CallReader, CallValues, Creation
 
 TRANSLATED: Mapping[type[AdapterError], type[errors.GatewayError]] = {
     base.NotFound: errors.NotFound,
@@ -45,27 +46,29 @@ def translated(error: AdapterError) -> errors.GatewayError:
     return errors.InternalError()
 
 
-def booking_error(error: AdapterError, idempotency_key: str | None) -> errors.GatewayError:
-    """The same, with the right advice where the outcome is not known."""
-    if isinstance(error, base.OutcomeUnknown) and idempotency_key is None:
-        return errors.BookingUnknownWithoutKey()
-    return translated(error)
-
-
 def refusal(refused: BookingRefused) -> errors.GatewayError:
     """The practice system's earlier no, told again."""
-    kinds = {kind.__name__: kind for kind in TRANSLATED}
-    return TRANSLATED[kinds[refused.error]]()
+    return next(told() for kind, told in TRANSLATED.items() if kind.__name__ == refused.error)
 
 
-class Forwarder:
-    """Turns the values of one operation's calls into the adapter's queries.
+def servable(operation: Operation, param: Param, adapter: Adapter) -> bool:
+    """Whether the practice system can serve a filter."""
+    if param.match is None:
+        return True
+    return adapter.filterable.get(operation.returns.name, frozenset()).issuperset(param.fields)
+
+
+class RequestPlan:
+    """What one operation needs on its way, made once: its `reader`, and the adapter's queries.
 
     `only` says which records of the operation's own resource exist for who asks.
     """
 
-    def __init__(self, operation: Operation, adapter: Adapter) -> None:
-        self._adapter = adapter
+    def __init__(self, operation: Operation, adapter: Adapter, cursors: CursorCipher) -> None:
+        self.operation, self._adapter = operation, adapter
+        self.reader = CallReader(
+            operation, lambda param: servable(operation, param, adapter), cursors
+        )
         self._resource = operation.returns.name
         params = operation.params
         self._id = next((param.name for param in params if param.where == "path"), "")
@@ -85,13 +88,13 @@ class Forwarder:
             Query(resource=self._resource, now=now, id=values.params[self._id], only=only)
         )
 
-    async def refers_to_nothing(self, values: CallValues, now: datetime, others: Others) -> bool:
+    async def refers_to_nothing(
+        self, values: CallValues, now: datetime, others: Callable[[str], Only]
+    ) -> bool:
         """Whether a filter names a record that does not exist for who asks: then nothing fits it.
 
         All records that do not exist are alike: one that is hidden and one that is not there.
         """
-        if others is None:
-            return False
         for name, resource in self._referring:
             only = others(resource)
             if only and name in values.params:
@@ -153,8 +156,7 @@ class BookingForwarder:
     async def check_allowance(self, key: Key) -> None:
         """LimitExceeded where the key has made its bookings of the day, and heard; Unavailable."""
         now = self.now()
-        allowance = self._allowance(key, now)
-        if allowance is not None:
+        if allowance := self._allowance(key, now):
             await self.ledger.check_allowance(key.id, allowance, now)
 
     async def book(
@@ -193,10 +195,6 @@ class BookingForwarder:
             return None
         since, until = self.window.day(now)
         return Allowance(most=key.bookings_per_day, since=since, until=until)
-
-    async def mark_untold(self, key_id: str, booked: Booked) -> None:
-        """The caller hears nothing of it: what it asks again is answered with this booking."""
-        await self.ledger.mark_untold(key_id, str(booked.record.get("id")))
 
 
 def _draft(body: Mapping[str, Any], now: datetime, others: Others) -> Draft:

@@ -7,62 +7,28 @@ from functools import partial
 from time import monotonic
 from urllib.parse import urlencode
 
-from adapters.base import Adapter, AdapterError, Page, Record
+from adapters.base import Adapter, AdapterError, OutcomeUnknown, Page, Record
 from gateway.audit.buffer import EVERY, Buffer, Unwritten
-from gateway.audit.entries import BEGUN, Entry
+from gateway.audit.entries import BEGUN
 from gateway.booking.base import BookingRefused
 from gateway.booking.ledger import Ledger
-from gateway.contract.errors import GatewayError, NotFound, Unavailable
-from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation, Param
+from gateway.contract.errors import BookingUnknownWithoutKey, GatewayError, NotFound, Unavailable
+from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
 from gateway.keys.ring import KeyRing, KeysBehind
 from gateway.limits.base import Limiter
 from gateway.pipeline.call import Call, Reply
 from gateway.pipeline.cursor import CursorCipher, bound_to
-from gateway.pipeline.forward import (
-    BookingForwarder,
-    Forwarder,
-    Others,
-    booking_error,
-    refusal,
-    translated,
-)
+from gateway.pipeline.forward import BookingForwarder, Others, RequestPlan, refusal, translated
 from gateway.pipeline.shedder import LoadShedder
-from gateway.pipeline.steps import (
-    authenticate,
-    authorize,
-    others_for,
-    redact,
-    redactor_for,
-    throttle,
-)
-from gateway.pipeline.validate import CallReader, CallValues
+from gateway.pipeline.steps import authenticate, authorize, others_for, redact, throttle
+from gateway.pipeline.validate import CallValues
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import Redactor
 
 # Bytes of a page, where it has more than one record: who reads slowly holds no more than that.
 PAGE_BYTES = 1024 * 1024
-
-
-class RequestPlan:
-    """What one operation needs on its way, made once."""
-
-    __slots__ = ("forwarder", "operation", "reader")
-
-    def __init__(self, operation: Operation, adapter: Adapter, cursors: CursorCipher) -> None:
-        self.operation = operation
-        self.reader = CallReader(
-            operation, lambda param: servable(operation, param, adapter), cursors
-        )
-        self.forwarder = Forwarder(operation, adapter)
-
-
-def servable(operation: Operation, param: Param, adapter: Adapter) -> bool:
-    """Whether the practice system can serve a filter."""
-    if param.match is None:
-        return True
-    return adapter.filterable.get(operation.returns.name, frozenset()).issuperset(param.fields)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -113,17 +79,17 @@ class Pipeline:
                 shedder.inside.add(call)
             quota = call.quota = await self.limiter.hit(key.id, key.limit)
             throttle(quota)
-            policy = self.policy()
-            redactor = redactor_for(operation, key, policy)
-            call.policy, call.level = policy.short_hash, key.level_for(operation.returns.name)
+            policy, resource = self.policy(), operation.returns.name
+            call.policy, call.level = policy.short_hash, key.level_for(resource)
+            redactor = policy.redactor(resource, call.level)
             plan = self._plans[operation.id]
-            others = others_for(key, policy) if policy.has_rows else None
+            others = others_for(key, policy)
             if operation.creates:
                 return await self._create(call, plan, redactor, others)
             values = plan.reader.read(target.id, call.query, key.id, redactor.visible)
             if operation.many:
-                return await self._read_many(call, plan, values, now, redactor, others)
-            record = await plan.forwarder.one(values, now, redactor.only)
+                return await self._read_many(call, plan, values, redactor, others)
+            record = await plan.one(values, now, redactor.only)
             if redactor.only and not redactor.admits(record):
                 raise NotFound
         except AdapterError as error:
@@ -134,21 +100,15 @@ class Pipeline:
         return Reply(operation.status, redact(redactor, record))
 
     async def _read_many(
-        self,
-        call: Call,
-        plan: RequestPlan,
-        values: CallValues,
-        now: datetime,
-        redactor: Redactor,
-        others: Others,
+        self, call: Call, plan: RequestPlan, values: CallValues, redactor: Redactor, others: Others
     ) -> Reply:
-        if others is not None and await plan.forwarder.refers_to_nothing(values, now, others):
+        now, wanted = call.at, values.limit
+        if others is not None and await plan.refers_to_nothing(values, now, others):
             return self._list(call, plan.operation, values, Page(records=[]), b"[]")
-        wanted = values.limit
         while True:
-            page = await plan.forwarder.many(values, now, redactor.only, others)
+            page = await plan.many(values, now, redactor.only, others)
             if not plan.operation.paged:
-                page = await plan.forwarder.rest(page, values, now, redactor.only)
+                page = await plan.rest(page, values, now, redactor.only)
             if redactor.only:
                 page = replace(page, records=list(filter(redactor.admits, page.records)))
             body, left_out = redactor.many(page.records)
@@ -181,41 +141,30 @@ class Pipeline:
         creation = plan.reader.read_creation(
             call.query, body, call.upload.idempotency_keys(), redactor.visible
         )
-        await self._begin(call, plan.operation)
+        try:
+            # on disk before anything is sent
+            await self.audit.begin(call.told(self.now(), plan.operation.id, BEGUN))
+        except Unwritten as error:
+            raise Unavailable(EVERY) from error
         try:
             booked = await self._booking.book(creation, key, others, check_key)
         except BookingRefused as error:
             call.replayed = error.replayed
             raise refusal(error) from error
-        except AdapterError as error:
-            raise booking_error(error, creation.idempotency_key) from error
+        except OutcomeUnknown as error:
+            if creation.idempotency_key is None:
+                raise BookingUnknownWithoutKey from error
+            raise
         call.replayed = booked.replayed
         call.records = id_of(booked.record)
         if creation.idempotency_key is None:
-            call.mark_untold = partial(self._booking.mark_untold, key.id, booked)
+            # what the caller asks again is answered with this booking
+            made = str(booked.record.get("id"))
+            call.mark_untold = partial(self.ledger.mark_untold, key.id, made)
         body = redact(redactor, booked.record)
         shown = "id" in redactor.visible
         location = f"{plan.operation.path}/{booked.record['id']}" if shown else ""
         return Reply(plan.operation.status, body, location=location)
-
-    async def _begin(self, call: Call, operation: Operation) -> None:
-        """That it is to be booked is on disk before anything is sent; Unavailable where not."""
-        key_id = None if call.key is None else call.key.id
-        begun = Entry(
-            time=self.now(),
-            request_id=call.request_id,
-            key_id=key_id,
-            operation=operation.id,
-            record_ids=(),
-            level=call.level,
-            policy=call.policy,
-            outcome=BEGUN,
-            reason=None,
-        )
-        try:
-            await self.audit.begin(begun)
-        except Unwritten as error:
-            raise Unavailable(EVERY) from error
 
     def _list(
         self, call: Call, operation: Operation, values: CallValues, page: Page, body: bytes

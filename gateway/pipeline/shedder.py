@@ -64,13 +64,13 @@ class AdaptiveLimit:
 
 
 class _WaitingCall:
-    """A call that waits: `let_in` becomes true when it stands inside, false when it may not."""
+    """A call that waits: `let_in` is done when it stands inside, cancelled where nobody waits."""
 
     __slots__ = ("call", "let_in", "number", "size")
 
     def __init__(self, number: int, call: Call, size: int) -> None:
         self.number, self.call, self.size = number, call, size
-        self.let_in: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.let_in: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class LoadShedder:
@@ -179,22 +179,19 @@ class LoadShedder:
             self._bytes += size
 
     async def _wait(self, line: Line, waiting: _WaitingCall) -> bool:
+        """Whether it was let in before its patience was over."""
         self._lines.setdefault(line, {})[waiting] = None
         waiting.call.waits_since = monotonic()
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(self._patience, self._give_up, line, waiting)
         try:
-            return await waiting.let_in
+            async with asyncio.timeout(self._patience):
+                await waiting.let_in
+        except TimeoutError:  # it may have come in at the last moment
+            return not waiting.let_in.cancelled()
         finally:
-            timer.cancel()
             waiting.call.waits_since = None
             self._waited[line[0]] = self._clock()
             self._forget(line, waiting)
-
-    def _give_up(self, line: Line, waiting: _WaitingCall) -> None:
-        if not waiting.let_in.done():
-            self._forget(line, waiting)
-            waiting.let_in.set_result(False)
+        return True
 
     def _forget(self, line: Line, waiting: _WaitingCall) -> None:
         in_line = self._lines.get(line)
@@ -209,7 +206,7 @@ class LoadShedder:
             self._forget(line, waiting)
             if not waiting.let_in.done():  # else its caller was cut off just now
                 self._let_in(waiting.call, waiting.size)
-                waiting.let_in.set_result(True)
+                waiting.let_in.set_result(None)
 
     def _first(self) -> tuple[Line, _WaitingCall] | None:
         """Whose turn it is, of those that there is room for."""

@@ -75,14 +75,10 @@ def throttle(quota: Quota) -> None:
         raise errors.LimitExceeded(quota.reset)
 
 
-def redactor_for(operation: Operation, key: Key, policy: Policy) -> Redactor:
-    """What the key sees of the operation's resource."""
-    resource = operation.returns.name
-    return policy.redactor(resource, key.level_for(resource))
-
-
-def others_for(key: Key, policy: Policy) -> Callable[[str], Only]:
-    """Which records of any governed resource exist for the key."""
+def others_for(key: Key, policy: Policy) -> Callable[[str], Only] | None:
+    """Which records of any governed resource exist for the key; None where all do, of each."""
+    if not policy.has_rows:
+        return None
     return lambda resource: policy.redactor(resource, key.level_for(resource)).only
 
 

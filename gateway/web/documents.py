@@ -32,7 +32,7 @@ from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow, KeyBounds
 from gateway.keys.key import Key
 from gateway.keys.ring import KeyRing
-from gateway.pipeline.pipeline import servable
+from gateway.pipeline.forward import servable
 from gateway.pipeline.steps import authenticate
 from gateway.policy.policy import Policy
 

@@ -146,17 +146,9 @@ class Observers:
 
 def entry_of(call: Call, operation: str, now: datetime, error: GatewayError | None) -> Entry:
     """What the audit holds of a call that has ended so."""
-    return Entry(
-        time=now,
-        request_id=call.request_id,
-        key_id=None if call.key is None else call.key.id,
-        operation=operation,
-        record_ids=call.records,
-        level=call.level,
-        policy=call.policy,
-        outcome=entries.ANSWERED if error is None else outcome(error),
-        reason=None if error is None else type(error).__name__,
-    )
+    if error is None:
+        return call.told(now, operation, entries.ANSWERED)
+    return call.told(now, operation, outcome(error), type(error).__name__)
 
 
 def outcome(error: GatewayError) -> str:
