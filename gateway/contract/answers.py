@@ -105,19 +105,9 @@ HEADERS: Mapping[str, Mapping[str, Any]] = {
         type="string",
         enum=["true"],
     ),
-    "WWW-Authenticate": _header(
-        "How to authenticate.", type="string", const='ApiKey header="X-API-Key"'
-    ),
+    "WWW-Authenticate": _header("How to authenticate.", type="string", const=errors.SCHEME),
 }
 
-# The headers of errors beyond X-Request-Id; where the key's hour may not have been looked at yet,
-# those of the limit may be missing.
-_ERROR_HEADERS: Mapping[int, tuple[str, ...]] = {
-    401: ("WWW-Authenticate",),
-    403: (),
-    429: ("Retry-After", *_RATE),
-    503: ("Retry-After",),
-}
 _ERROR_BODIES: Mapping[int, str] = {400: "InvalidRequest", 429: "LimitExceeded"}
 _STICKING = (404, 409)  # what the practice system says of a booking, and a replay repeats
 
@@ -179,8 +169,14 @@ _PROBLEMS = {
 
 def components(schemas: Mapping[str, Any]) -> dict[str, Any]:
     """The records' schemas with those of errors, the headers, and the answers of all reads."""
+    wait = {**_WAIT, "description": "Seconds until the next hour, or the next day of bookings."}
+    of_errors = {
+        "Error": _object(message=_MESSAGE),
+        "InvalidRequest": _object(message=_MESSAGE, errors=_PROBLEMS),
+        "LimitExceeded": _object(message=_MESSAGE, retryAfter=wait),
+    }
     return {
-        "schemas": {**schemas, **_error_schemas()},
+        "schemas": {**schemas, **of_errors},
         "headers": {name: {**HEADERS[name]} for name in HEADERS},
         "responses": {
             f"Error{status}": _error(status, booking=False) for status in (*COMMON_STATUSES, 404)
@@ -216,12 +212,15 @@ def _success(operation: Operation) -> dict[str, Any]:
 
 
 def _error(status: int, *, booking: bool) -> dict[str, Any]:
-    headers = _headers(("X-Request-Id", *_ERROR_HEADERS.get(status, ())))
-    if status not in {401, 403, 429}:
+    shown = [each for each in EXAMPLES[status] if booking or not isinstance(each, _OF_BOOKINGS)]
+    own = (name for each in shown for name in each.headers if name in HEADERS)
+    headers = _headers(("X-Request-Id", *own))
+    if status == 429:
+        headers |= _headers(_RATE)
+    elif status not in {401, 403}:  # the key's hour may not have been looked at yet
         headers |= {name: {**HEADERS[name], "required": False} for name in _RATE}
     if booking and status in _STICKING:
         headers |= _headers(["Idempotent-Replayed"])
-    shown = [each for each in EXAMPLES[status] if booking or not isinstance(each, _OF_BOOKINGS)]
     body = {
         "schema": {"$ref": f"#/components/schemas/{_ERROR_BODIES.get(status, 'Error')}"},
         "examples": {type(each).__name__: {"value": each.members()} for each in shown},
@@ -235,12 +234,3 @@ def _error(status: int, *, booking: bool) -> dict[str, Any]:
 
 def _headers(names: Iterable[str]) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
-def _error_schemas() -> dict[str, Any]:
-    wait = {**_WAIT, "description": "Seconds until the next hour, or the next day of bookings."}
-    return {
-        "Error": _object(message=_MESSAGE),
-        "InvalidRequest": _object(message=_MESSAGE, errors=_PROBLEMS),
-        "LimitExceeded": _object(message=_MESSAGE, retryAfter=wait),
-    }

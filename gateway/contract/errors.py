@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 # So many problems of one request are named; the rest are counted.
 MOST_NAMED = 20
+# How a caller says who it is.
+SCHEME = 'ApiKey header="X-API-Key"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,27 +27,20 @@ class GatewayError(Exception):
 
     status: ClassVar[int]
     message: str
+    # what the answer carries beyond the headers of every answer
+    headers: Mapping[str, str] = {}
 
-    def __init_subclass__(cls, status: int | None = None, message: str | None = None) -> None:
-        if status is not None:
-            cls.status = status
-        if message is not None:
-            cls.message = message
+    def __init_subclass__(cls, **members: Any) -> None:
+        for name, value in members.items():
+            setattr(cls, name, value)
 
     def members(self) -> dict[str, Any]:
         """The JSON object that is answered."""
         return {"message": self.message}
 
-    def headers(self) -> Mapping[str, str]:
-        """What the answer carries beyond the headers of every answer."""
-        return {}
 
-
-class _Unauthenticated(GatewayError, status=401):
+class _Unauthenticated(GatewayError, status=401, headers={"WWW-Authenticate": SCHEME}):
     """Who calls is not known."""
-
-    def headers(self) -> Mapping[str, str]:
-        return {"WWW-Authenticate": 'ApiKey header="X-API-Key"'}
 
 
 class KeyMissing(_Unauthenticated, message="Authentication required"):
@@ -76,10 +71,7 @@ class MethodNotAllowed(GatewayError, status=405, message="Method not allowed"):
 
     def __init__(self, allow: str) -> None:
         super().__init__(allow)
-        self.allow = allow
-
-    def headers(self) -> Mapping[str, str]:
-        return {"Allow": self.allow}
+        self.headers = {"Allow": allow}
 
 
 class BodyTooSlow(GatewayError, status=408, message="Request body arrived too slowly"):
@@ -101,12 +93,11 @@ class NotUtf8(
 
 
 class Encoded(
-    NotJson, message="Content-Encoding must be left out: the body must not be compressed"
+    NotJson,
+    message="Content-Encoding must be left out: the body must not be compressed",
+    headers={"Accept-Encoding": "identity"},
 ):
     """The body is compressed."""
-
-    def headers(self) -> Mapping[str, str]:
-        return {"Accept-Encoding": "identity"}
 
 
 class ExpectationFailed(GatewayError, status=417, message="Expectation failed"):
@@ -172,12 +163,10 @@ class LimitExceeded(
     def __init__(self, retry_after: int) -> None:
         super().__init__(retry_after)
         self.retry_after = retry_after
+        self.headers = {"Retry-After": str(retry_after)}
 
     def members(self) -> dict[str, Any]:
         return {"message": self.message, "retryAfter": self.retry_after}
-
-    def headers(self) -> Mapping[str, str]:
-        return {"Retry-After": str(self.retry_after)}
 
 
 class InternalError(GatewayError, status=500, message="Internal server error"):
@@ -200,9 +189,7 @@ class Unavailable(GatewayError, status=503, message="Service temporarily unavail
     def __init__(self, retry_after: float) -> None:
         super().__init__(retry_after)
         self.retry_after = max(1, ceil(retry_after))
-
-    def headers(self) -> Mapping[str, str]:
-        return {"Retry-After": str(self.retry_after)}
+        self.headers = {"Retry-After": str(self.retry_after)}
 
 
 class Crowded(Unavailable):

@@ -8,17 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.contract import fields as formats
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.answers import ABOUT, components, responses
-from gateway.contract.fields import (
-    PLAIN_LINE,
-    PLAIN_TEXT,
-    TEXT,
-    Field,
-    Resource,
-    Views,
-    opened,
-)
+from gateway.contract.fields import Field, Resource, opened
 from gateway.contract.operations import (
     BASE_PATH,
     CURSOR,
@@ -44,7 +37,7 @@ class View:
     """
 
     whole: Set[str]
-    masked: Views = field(default_factory=dict)
+    masked: formats.Views = field(default_factory=dict)
     level: AccessLevel | None = None
 
 
@@ -121,8 +114,8 @@ def _request(body: Iterable[Field]) -> dict[str, Any]:
 
 def _member(field: Field) -> dict[str, Any]:
     schema = field.schema()
-    if field.format is TEXT and not field.values:
-        schema["pattern"] = PLAIN_TEXT
+    if field.format is formats.TEXT and not field.values:
+        schema["pattern"] = formats.PLAIN_TEXT
     if field.default is not None:
         schema["default"] = field.default
     return schema | ({"description": field.summary} if field.summary else {})
@@ -135,33 +128,28 @@ def _paths(
 ) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for each in operations:
+        view = views[each.returns.name]
+        # no filter by a field that is not seen: to filter by it is to read it
         params = [
             param
             for param in (*each.path_params, *each.query)
-            if param.where == "path" or _offered(each, param, views[each.returns.name], servable)
+            if param.where == "path"
+            or param.match is None
+            or (set(param.fields) <= view.whole and servable(each, param))
         ]
-        described = _operation(each, params, views[each.returns.name].level)
-        paths.setdefault(each.path, {})[each.method.lower()] = described
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, params, view.level)
     return paths
-
-
-def _offered(
-    operation: Operation,
-    param: Param,
-    view: View,
-    servable: Callable[[Operation, Param], bool],
-) -> bool:
-    """No filter by a field that is not seen: to filter by it is to read it."""
-    return param.match is None or (set(param.fields) <= view.whole and servable(operation, param))
 
 
 def _operation(
     operation: Operation, params: list[Param], level: AccessLevel | None
 ) -> dict[str, Any]:
+    seen = "" if level is None else f" Seen at the level `{level}`."
+    about = f"Needs the permission `{operation.permission}`.{seen}"
     described: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
-        "description": _about(operation, level),
+        "description": f"{about}\n\n{operation.notes}" if operation.notes else about,
         "tags": [_tag(operation)],
         "x-permission": operation.permission.value,
     }
@@ -178,12 +166,6 @@ def _operation(
     return described | {"responses": responses(operation)}
 
 
-def _about(operation: Operation, level: AccessLevel | None) -> str:
-    needed = f"Needs the permission `{operation.permission}`."
-    needed += f" Seen at the level `{level}`." if level is not None else ""
-    return f"{needed}\n\n{operation.notes}" if operation.notes else needed
-
-
 def _tag(operation: Operation) -> str:
     return operation.path.split("/")[1]
 
@@ -198,8 +180,8 @@ def _parameter(param: Param) -> dict[str, Any]:
         "enum": list(param.values) or None,
         "default": PAGE_DEFAULT if param is LIMIT else None,
     }
-    if param.format is TEXT and not param.values:
-        schema["pattern"] = "^[A-Za-z0-9_-]+$" if param is CURSOR else PLAIN_LINE
+    if param.format is formats.TEXT and not param.values:
+        schema["pattern"] = "^[A-Za-z0-9_-]+$" if param is CURSOR else formats.PLAIN_LINE
     return {
         "name": param.name,
         "in": param.where,

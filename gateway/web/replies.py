@@ -114,7 +114,7 @@ class Replies:
     ) -> RawResponse:
         """A failure, in the shape that all of them have."""
         body = orjson.dumps(error.members())
-        extra = _lines(error.headers()) + (_REPLAYED if replayed else "")
+        extra = _lines(error.headers) + (_REPLAYED if replayed else "")
         head = self._head(_JSON_STATUS[error.status], request_id, quota, body)
         return RawResponse(error.status, head + extra, body, close=close)
 

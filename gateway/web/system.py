@@ -192,7 +192,7 @@ async def _answer(request: web.BaseRequest, readiness: Readiness, figures: Figur
 
 def _refusal(error: errors.GatewayError, **more: Any) -> web.Response:
     response = _response(error.status, orjson.dumps(error.members() | more))
-    response.headers.update(error.headers())
+    response.headers.update(error.headers)
     return response
 
 
