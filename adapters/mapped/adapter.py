@@ -5,17 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import ClassVar, Protocol, TypeVar
 
-from adapters.base import (
-    WATCHED_IN_A_READ,
-    AdapterOptions,
-    Condition,
-    Draft,
-    Only,
-    Page,
-    Query,
-    Record,
-    Watched,
-)
+from adapters import base
+from adapters.base import Draft, Only, Page, Query, Record, Watched
 from adapters.documents.document import Document
 from adapters.documents.problems import Problem
 from adapters.ids import IdKeeper
@@ -39,7 +30,7 @@ class PlannedReader(Protocol):
     @property
     def filterable(self) -> frozenset[str]: ...
 
-    def refusal(self, condition: Condition) -> str | None:
+    def refusal(self, condition: base.Condition) -> str | None:
         """Why its records cannot be judged by a condition, with the remedy; None where they can."""
 
 
@@ -51,7 +42,7 @@ class MappedAdapter(ABC):
 
     def __init__(
         self,
-        options: AdapterOptions,
+        options: base.AdapterOptions,
         mapping: MappingFile,
         document: Document,
         converters: Converters,
@@ -88,21 +79,17 @@ class MappedAdapter(ABC):
     async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:
         """Ask what only reads, within the time of so many reads."""
 
-    @abstractmethod
     async def search(self, flow: Callable[[Session], Awaitable[T]]) -> T:
         """Ask what may look at every row."""
+        return await self.read(flow)
 
     @abstractmethod
     async def book(self, flow: Callable[[Session], Awaitable[T]]) -> T:
         """Ask what writes, or has to be certain."""
 
-    @abstractmethod
     async def find(self, flow: Callable[[Session], Awaitable[T]], draft: Draft) -> T:
         """Ask what became of a booking; OutcomeUnknown while that may still change."""
-
-    @abstractmethod
-    async def ping(self) -> None:
-        """Whether the practice system answers."""
+        return await self.book(flow)
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -167,7 +154,7 @@ class MappedAdapter(ABC):
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         """All are looked at together; for every few of them it has the time of one read."""
         await self._keeper.learn_all("appointments", appointments)
-        reads = -(-len(appointments) // WATCHED_IN_A_READ)
+        reads = -(-len(appointments) // base.WATCHED_IN_A_READ)
         return await self._hours.read(
             lambda known: self.read(
                 lambda session: self.bookings.overwritten(session, appointments, known),

@@ -7,15 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.base import (
-    AdapterError,
-    BackendNonsense,
-    Draft,
-    NotFound,
-    Record,
-    SlotTaken,
-    Watched,
-)
+from adapters import base
+from adapters.base import AdapterError, BackendNonsense, Draft, Record, SlotTaken, Watched
 from adapters.mapped.booked import TakenMeanwhile, check_patient
 from adapters.mapped.diary import Diary, VisitKind
 from adapters.mapped.records import RowValue
@@ -146,7 +139,7 @@ class BookingFlow:
         await session.lock(Calendar(draft.vet_id))
         try:
             lasts = (await self.diary.visit(session, draft.appointment_type_id)).lasts
-        except NotFound:  # how long it was to be is no longer known
+        except base.NotFound:  # how long it was to be is no longer known
             lasts = self.diary.default
         booked = Interval(draft.scheduled_at, draft.scheduled_at + lasts)
         read = await session.left_behind(draft, booked, since)
@@ -206,7 +199,7 @@ class BookingFlow:
         window = Interval(min(begins.values()), max(begins.values()) + MINUTE)
         try:
             session.keys(vet)
-        except NotFound:  # whose it is nobody knows here
+        except base.NotFound:  # whose it is nobody knows here
             return []
         calendars = await self.diary.calendars(session, vet)
         visit = VisitKind(type_id, self.diary.default)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from adapters.base import BackendNonsense, Record, Report, Trouble
 from adapters.mapped.repeated import KnownTimes
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, Offer, Session, TimeRow
-from adapters.mapped.slots import ONE_DAY, Block, FreeDay, Interval, day_window
+from adapters.mapped.slots import Block, FreeDay, Interval, day_window
 from adapters.mapped.spans import lasting, readings, spans_of, type_lasts, whole_day
 from adapters.mapping.converters import Converters
 from adapters.mapping.hours import Shift, closed_days
@@ -186,6 +186,8 @@ class Diary:
     """Free times of vets, worked out from hours or taken from the practice's own free rows.
 
     With `shortens_slots` a booking gives its slot row another end, so that the rest stays free.
+    `default_length` is how long an appointment without a type lasts, None where that depends on
+    the free row that it takes; `knows_appointments` is whether it can be told which one blocks.
     """
 
     def __init__(
@@ -200,6 +202,10 @@ class Diary:
         self.hours = [HoursSource(*source, self) for source in enumerate(diary.hours)]
         self.busy = [BusySource(*source, self) for source in enumerate(diary.busy)]
         self.free = [SlotsSource(*source, self) for source in enumerate(diary.slots)]
+        # without a type it may take a free row of the practice's own as a whole
+        takes_whole = any(source.is_keyed for source in self.free) and not shortens_slots
+        self.default_length = None if takes_whole else self.default
+        self.knows_appointments = any(source.key is not None for source in diary.busy)
 
     def unusable(self, kind: str) -> None:
         """Report a row that cannot be read."""
@@ -212,20 +218,6 @@ class Diary:
         except Unreadable:
             self.unusable(kind)
             return None
-
-    @property
-    def default_length(self) -> timedelta | None:
-        """How long an appointment without a type lasts.
-
-        None where it may take a free row of the practice's own as a whole.
-        """
-        takes_whole = any(source.is_keyed for source in self.free) and not self._shortens_slots
-        return None if takes_whole else self.default
-
-    @property
-    def knows_appointments(self) -> bool:
-        """Whether it can be told which appointment blocks."""
-        return any(source.busy.key is not None for source in self.busy)
 
     async def slots(
         self, session: Session, values: Mapping[str, Any], now: datetime, known: KnownTimes
@@ -343,9 +335,3 @@ class Diary:
             return moment.astimezone(self.zone).date()
         except OverflowError as error:
             raise BackendNonsense("beyond the calendar") from error
-
-    def days_of(self, window: Interval) -> list[date]:
-        """The local days that a window touches; OverflowError beyond the calendar."""
-        last_moment = window.end - timedelta(microseconds=1)
-        first, last = (end.astimezone(self.zone).date() for end in (window.start, last_moment))
-        return [first + number * ONE_DAY for number in range((last - first).days + 1)]

@@ -150,9 +150,8 @@ class RestSession:
                     raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
                 if wrote:
                     await self.withdraw()
-                if isinstance(
-                    error, base.BackendTimeout
-                ):  # of a read, or a login: nothing was done
+                if isinstance(error, base.BackendTimeout):
+                    # of a read, or a login: nothing was done
                     raise BackendUnavailable(str(error)) from error
                 raise
             wrote = wrote or step.map.get is None
@@ -276,7 +275,7 @@ class RestAdapter(MappedAdapter):
             for name, resource in mapping.resources.items()
         }
         super().__init__(options, mapping, document, parts.converters, readers, asked_by_day=True)
-        self.parts, self.diary_calls = parts, DiaryCalls(self.diary, parts)
+        self.parts, self.diary_calls = parts, DiaryCalls(mapping.diary, parts)
         booking, ping, call = mapping.booking, mapping.backend.ping, parts.templates.call
         self.appointment = booking.appointment
         self.steps = [
@@ -301,8 +300,6 @@ class RestAdapter(MappedAdapter):
                 return await self.run(flow, patience)
         except TimeoutError as error:
             raise base.BackendTimeout("the backend did not answer all in time") from error
-
-    search = read
 
     async def book(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
         """The session keeps to the time that a booking may take."""

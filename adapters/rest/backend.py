@@ -11,15 +11,8 @@ from typing import Any, TypeVar
 
 import orjson
 
-from adapters.base import (
-    AdapterError,
-    BackendNonsense,
-    BackendUnavailable,
-    NotFound,
-    OutcomeUnknown,
-    Rejected,
-    SlotTaken,
-)
+from adapters import base
+from adapters.base import AdapterError, BackendNonsense, BackendUnavailable, OutcomeUnknown
 from adapters.mapping.models import BackendMap, ErrorRule
 from adapters.mapping.paths import path
 from adapters.rest.client import Client, Received, Request
@@ -39,12 +32,12 @@ UNAVAILABLE: Mapping[str, type[AdapterError]] = {
     "too busy": BackendUnavailable,
 }
 TO_A_LOGIN = {**UNAVAILABLE, "broken for now": BackendUnavailable}
-TO_A_READ = {**TO_A_LOGIN, "not found": NotFound}
+TO_A_READ = {**TO_A_LOGIN, "not found": base.NotFound}
 TO_A_WRITE = {
     **UNAVAILABLE,
-    "slot taken": SlotTaken,
-    "not found": NotFound,
-    **dict.fromkeys(("rejected", "refused", "no such record", "logged out"), Rejected),
+    "slot taken": base.SlotTaken,
+    "not found": base.NotFound,
+    **dict.fromkeys(("rejected", "refused", "no such record", "logged out"), base.Rejected),
 }
 _USUAL = {
     401: "logged out",
@@ -116,11 +109,11 @@ class Backend:
         """The answer to a question; with `one` a 404 says that there is no such record."""
         answer = await self._asked(request, None)
         if one and answer.means == "no such record":
-            raise NotFound(f"{request.label}: there is none")
+            raise base.NotFound(f"{request.label}: there is none")
         return answer.usable(request, TO_A_READ, BackendNonsense)
 
     def pages(self, endpoint: Endpoint, values: TemplateValues, params: Params = ()) -> Ask:
-        """Asks for pages of that call; NotFound at once where it names what nobody has."""
+        """Asks for pages of that call; base.NotFound at once where it names what nobody has."""
         endpoint.request(values, params)
 
         def ask(more: Params, link: str | None) -> Awaitable[Answer]:

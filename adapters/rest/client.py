@@ -17,14 +17,9 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from adapters import base
 from adapters.asking import ASKING
-from adapters.base import (
-    AdapterError,
-    BackendNonsense,
-    BackendTimeout,
-    BackendUnavailable,
-    OutcomeUnknown,
-)
+from adapters.base import AdapterError, BackendNonsense, BackendUnavailable, OutcomeUnknown
 from adapters.wrappers.unreachable import reason
 
 LARGEST = 2 * 1024 * 1024
@@ -225,12 +220,11 @@ class Client:
         return url.raw_path_qs.removeprefix(home.removesuffix("/"))
 
     def _url(self, request: Request) -> URL:
-        base = self._base
         path, _, query = request.target.partition("?")
-        path = base.raw_path.rstrip("/") + path
+        path = self._base.raw_path.rstrip("/") + path
         return URL.build(  # of parts, so that no target names another host
-            scheme=base.scheme,
-            authority=base.raw_authority,
+            scheme=self._base.scheme,
+            authority=self._base.raw_authority,
             path=path,
             query_string=query,
             encoded=True,
@@ -295,7 +289,7 @@ async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
 
 def _translation(error: Exception) -> tuple[type[AdapterError], str]:
     if isinstance(error, TimeoutError):
-        return BackendTimeout, "no answer in time"
+        return base.BackendTimeout, "no answer in time"
     is_broken = isinstance(error, (*_BROKEN, OSError))
     kind = BackendUnavailable if is_broken else BackendNonsense
     name = type(error).__name__

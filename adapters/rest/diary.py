@@ -7,21 +7,13 @@ from typing import Any, TypeVar
 import orjson
 
 from adapters.base import BackendNonsense, FieldShape
-from adapters.mapped.diary import Diary
 from adapters.mapped.records import RowValue
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, TimeRow
-from adapters.mapped.slots import Interval
+from adapters.mapped.slots import ONE_DAY
 from adapters.mapped.spans import lasting
+from adapters.mapping import models
 from adapters.mapping.checker import GIVEN, TEXT, TIME
-from adapters.mapping.models import (
-    BusyMap,
-    DurationsMap,
-    HoursMap,
-    Owned,
-    SchedulesMap,
-    TimesMap,
-    ValueSource,
-)
+from adapters.mapping.models import BusyMap, DiaryMap, ValueSource
 from adapters.mapping.paths import holds, path
 from adapters.rest.backend import for_each
 from adapters.rest.paging import MOST_ROWS, Pager
@@ -42,7 +34,7 @@ class OwnedRows:
 
     def __init__(
         self,
-        owned: Owned,
+        owned: models.Owned,
         parts: Components,
         key: ValueSource | None = None,
         *,
@@ -98,7 +90,7 @@ class OwnedRows:
 
 
 def hours_reader(
-    hours: HoursMap, parts: Components
+    hours: models.HoursMap, parts: Components
 ) -> Callable[[Calendar], Awaitable[list[HoursRow | None]]]:
     rows = OwnedRows(hours, parts)
     when = rows.value(hours.weekday or hours.day, TEXT).plain
@@ -109,7 +101,7 @@ def hours_reader(
 
 
 def times_reader(
-    times: TimesMap, parts: Components, diary: Diary
+    times: models.TimesMap, parts: Components
 ) -> Callable[[DiarySpan], Awaitable[list[TimeRow | None]]]:
     """Reads the rows that lie in a window, and some round it: of slots, or of what blocks."""
     is_busy = isinstance(times, BusyMap)
@@ -135,15 +127,19 @@ def times_reader(
         first, until = span.window.start - longest, span.window.end
         minutes = int(span.lasts.total_seconds() // 60)
         given = {"type": span.type, "minutes": minutes, "from": first, "until": until}
-        days = diary.days_of(Interval(first, until)) if by_day else ()
-        asked = [{**given, "day": day.isoformat()} for day in days] or [given]
+        if not by_day:
+            return await rows.read(span.calendar, row_of, given)
+        moments, zone = (first, until - timedelta.resolution), parts.converters.zone
+        day, last = (moment.astimezone(zone).date() for moment in moments)
+        days = (day + number * ONE_DAY for number in range((last - day).days + 1))
+        asked = [{**given, "day": local_day.isoformat()} for local_day in days]
         return await rows.read(span.calendar, row_of, *asked)
 
     return read
 
 
 def durations_reader(
-    durations: DurationsMap, parts: Components
+    durations: models.DurationsMap, parts: Components
 ) -> Callable[[Calendar, str], Awaitable[list[Any]]]:
     """Reads the raw durations of a type; what cannot be read is none."""
     rows = OwnedRows(durations, parts)
@@ -160,7 +156,7 @@ def durations_reader(
 
 
 def schedules_reader(
-    schedules: SchedulesMap, parts: Components
+    schedules: models.SchedulesMap, parts: Components
 ) -> Callable[[str], Awaitable[Sequence[Any]]]:
     """Reads a vet's schedules, in the order of their keys; BackendNonsense for an unreadable."""
     rows = OwnedRows(schedules, parts)
@@ -178,11 +174,10 @@ def schedules_reader(
 class DiaryCalls:
     """All calls of a diary, by the numbers of its sources."""
 
-    def __init__(self, diary: Diary, parts: Components) -> None:
-        mapped = diary.map
+    def __init__(self, mapped: DiaryMap, parts: Components) -> None:
         rows = ((number, hours) for number, hours in enumerate(mapped.hours) if hours.is_rows)
         self.hours = {number: hours_reader(hours, parts) for number, hours in rows}
-        self.busy = [times_reader(busy, parts, diary) for busy in mapped.busy]
-        self.slots = [times_reader(slots, parts, diary) for slots in mapped.slots]
+        self.busy = [times_reader(busy, parts) for busy in mapped.busy]
+        self.slots = [times_reader(slots, parts) for slots in mapped.slots]
         self.durations = [durations_reader(each, parts) for each in mapped.durations]
         self.schedules = [schedules_reader(each, parts) for each in (mapped.schedules,) if each]

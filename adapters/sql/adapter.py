@@ -235,9 +235,6 @@ class SqlAdapter(MappedAdapter):
     async def book(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:
         return await self.engine.book(self._work(flow))
 
-    async def find(self, flow: Callable[[SqlSession], Awaitable[T]], draft: Draft) -> T:
-        return await self.book(flow)
-
     async def ping(self) -> None:
         await self.engine.ping()
 

@@ -83,11 +83,6 @@ def read_instant(text: str) -> datetime:
         raise ValueError(text) from error
 
 
-def read_date(text: str) -> date:
-    """A calendar day, YYYY-MM-DD."""
-    return date.fromisoformat(_checked(_DATE, text))
-
-
 def read_integer(text: str) -> int:
     """A whole number in its plain decimal form: no sign plus, no leading zeros."""
     return int(_checked(_WHOLE_NUMBER, text))
@@ -124,7 +119,7 @@ DAY = Format(
     {"type": "string", "format": "date"},
     "must be a date in the form YYYY-MM-DD",
     DATE_PATTERN,
-    read_date,
+    lambda text: date.fromisoformat(_checked(_DATE, text)),
 )
 MONEY, PERCENT = (
     Format(

@@ -21,7 +21,7 @@ from gateway.contract.operations import (
     Operation,
     Param,
 )
-from gateway.contract.window import BookingWindow, KeyBounds, bounded
+from gateway.contract.window import BookingWindow, bounded
 
 VERSION = "1.0.0"
 API_KEY = "apiKey"
@@ -48,18 +48,23 @@ def document(
     visible: Callable[[Resource], View | None] = lambda resource: None,
     permissions: Set[Permission] | None = None,
     window: BookingWindow | None = None,
-    bounds: KeyBounds | None = None,
+    bookings_per_day: int | None = None,
+    networks: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The document as JSON-ready data.
 
     `servable` says whether the practice system can serve a filter. `visible` gives what is seen
     of a governed resource, None for all. `permissions` are those of the key, None for all. `window`
-    is when partners may book, where that is to be told; `bounds` are the key's own.
+    is when partners may book, where that is to be told; the key may make `bookings_per_day`, and be
+    used from `networks` alone, where these are bounded.
     """
     granted = frozenset(Permission) if permissions is None else permissions
-    own = bounds or KeyBounds()
-    operations = [bounded(each, window, own) for each in OPERATIONS if each.permission in granted]
-    about = "\n".join(filter(None, (ABOUT, own.of_networks())))
+    operations = [
+        bounded(each, window, bookings_per_day) for each in OPERATIONS if each.permission in granted
+    ]
+    about = ABOUT
+    if networks:
+        about += f"\nThis key is accepted from these networks only: {', '.join(networks)}.\n"
     resources = {each.returns.name: each.returns for each in operations}
     views = {
         name: (visible(each) if each.governed else None) or View(frozenset(each.paths))

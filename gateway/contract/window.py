@@ -64,37 +64,19 @@ class BookingWindow:
         return f"at most {self.horizon} day{'' if self.horizon == 1 else 's'} ahead"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyBounds:
-    """What a key may be told of its own bounds: see gateway.keys.key.Key."""
-
-    bookings_per_day: int | None = None
-    networks: tuple[str, ...] = ()
-
-    def of_bookings(self) -> str:
-        """How many bookings it may make, as a sentence; empty where that is not bounded."""
-        if self.bookings_per_day is None:
-            return ""
-        return (
-            f"This key may book {self.bookings_per_day} a day, by the clinic's calendar: beyond"
-            " that a new booking is 429 until the day has ended."
-        )
-
-    def of_networks(self) -> str:
-        """Where it may be used from, likewise."""
-        if not self.networks:
-            return ""
-        return f"This key is accepted from these networks only: {', '.join(self.networks)}.\n"
-
-
-def bounded(operation: Operation, window: BookingWindow | None, own: KeyBounds) -> Operation:
+def bounded(
+    operation: Operation, window: BookingWindow | None, bookings_per_day: int | None
+) -> Operation:
     """The same, with the clinic's booking window told beside each time that it bounds.
 
-    A call that creates has the key's own bounds in its notes.
+    A call that creates tells in its notes how many bookings a day the key may make.
     """
-    if operation.creates:
-        notes = " ".join(filter(None, (operation.notes, own.of_bookings())))
-        operation = replace(operation, notes=notes)
+    if operation.creates and bookings_per_day is not None:
+        own = (
+            f"This key may book {bookings_per_day} a day, by the clinic's calendar: beyond that a"
+            " new booking is 429 until the day has ended."
+        )
+        operation = replace(operation, notes=f"{operation.notes} {own}")
     if window is None:
         return operation
     latest = window.latest

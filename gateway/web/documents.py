@@ -29,7 +29,7 @@ from gateway.contract import answers, errors, openapi, operations
 from gateway.contract.access import LEVEL_SUMMARIES
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.contract.window import BookingWindow, KeyBounds
+from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
 from gateway.keys.ring import KeyRing
 from gateway.pipeline.forward import servable
@@ -152,7 +152,8 @@ class Documents:
             public_url=self.public_url,
             servable=lambda operation, param: servable(operation, param, self.adapter),
             window=self.window,
-            bounds=None if key is None else KeyBounds(key.bookings_per_day, key.networks),
+            bookings_per_day=None if key is None else key.bookings_per_day,
+            networks=() if key is None else key.networks,
             visible=seen,
             permissions=None if key is None else key.permissions,
         )
