@@ -247,11 +247,12 @@ async def _login(case: RestCase, look: Look) -> None:
     if call is None:
         return
     try:
-        lives = await case.adapter.parts.backend.log_in()
+        await case.adapter.parts.backend.headers()
     except AdapterError as error:
         look.failed(short(error), call.method)
     else:
         also = "" if call.seconds else ", as the mapping says"
+        lives = case.adapter.parts.backend.lives
         look.ok(f"it lets us in; a token is good for {lives:g} s{also}")
 
 
@@ -525,7 +526,7 @@ async def _filter(
     except (NothingFits, NotFound):
         return
     made = [record for row in found if (record := reader.record(row, ()))]
-    if all(fits(record, [wanted]) for record in made):
+    if all(fits(record, wanted) for record in made):
         look.ok(f"the backend obeys {by.query}")
     elif found == await _first(reader, ()):
         text = f"the backend does not obey {by.query}: the gateway goes through the whole list"

@@ -1,6 +1,7 @@
 """The backend as one that is asked: logs in, judges each answer, and hands over its JSON."""
 
 import asyncio
+import math
 import re
 import time
 from base64 import b64encode
@@ -13,18 +14,23 @@ import orjson
 
 from adapters import base
 from adapters.base import AdapterError, BackendNonsense, BackendUnavailable, OutcomeUnknown
-from adapters.mapping.models import BackendMap, ErrorRule
+from adapters.mapping.models import BackendMap, ErrorRule, Login
 from adapters.mapping.paths import path
 from adapters.rest.client import Client, Received, Request
-from adapters.rest.login import TokenHeaders
 from adapters.rest.requests import Endpoint, Templates, TemplateValues
-from adapters.values.convert import Unreadable
+from adapters.values.convert import Unreadable, whole
 
 T = TypeVar("T")
 U = TypeVar("U")
 # So many calls of one read are under way at the most.
 AT_ONCE = 8
 LONGEST_TEXT = 10_000
+# A token whose end nobody tells is used for so many seconds.
+USUAL_LIFETIME = 300
+# Renewed so many seconds before its end, or after four fifths of a short life.
+MARGIN = 30.0
+# Seconds between two logins of which the first did not help: more would lock the account.
+REST = 5.0
 
 # What is not good about an answer to a read, and to what writes.
 UNAVAILABLE: Mapping[str, type[AdapterError]] = {
@@ -33,6 +39,7 @@ UNAVAILABLE: Mapping[str, type[AdapterError]] = {
 }
 TO_A_LOGIN = {**UNAVAILABLE, "broken for now": BackendUnavailable}
 TO_A_READ = {**TO_A_LOGIN, "not found": base.NotFound}
+TO_ONE = {**TO_A_READ, "no such record": base.NotFound}
 TO_A_WRITE = {
     **UNAVAILABLE,
     "slot taken": base.SlotTaken,
@@ -80,7 +87,12 @@ Ask = Callable[[Params, str | None], Awaitable[Answer]]
 
 
 class Backend:
-    """Asks the practice system, as the `backend` part of its mapping says."""
+    """Asks the practice system, as the `backend` part of its mapping says.
+
+    A token is renewed before it ends, and when it is refused; by one call, for which the others
+    wait. A login that was turned down, or whose token was, is not tried again for a while. `lives`
+    is how many seconds the token is good for; None while there is none.
+    """
 
     def __init__(self, backend: BackendMap, templates: Templates, client: Client) -> None:
         self._client = client
@@ -92,28 +104,69 @@ class Backend:
         if backend.basic is not None:
             account = ":".join(templates.secrets[name] for name in backend.basic)
             fixed["Authorization"] = f"Basic {b64encode(account.encode()).decode()}"
-        self._fixed = fixed
-        self._tokens = None
+        self._fixed = self._headers = fixed
+        self._login: tuple[Login, Request] | None = None
         if backend.login is not None:
-            self._login = templates.call(backend.login, {}).request(TemplateValues())
-            self._tokens = TokenHeaders(backend.login, fixed, self._log_in)
+            call = templates.call(backend.login, {}).request(TemplateValues())
+            self._login = backend.login, call
+        self._lock, self._until = asyncio.Lock(), -math.inf
+        self._turned_down: tuple[float, str] = (-math.inf, "")
+        self._refused_at = -math.inf
+        self.lives: float | None = None
 
-    async def log_in(self) -> float | None:
-        """Get a token where one is needed: the seconds that it is good for; None without."""
-        if self._tokens is None:
-            return None
-        await self._tokens.headers()
-        return self._tokens.lives
+    async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """The headers with a token that still lives; those refused where none are new for now."""
+        if self._login is None or (refused is None and time.monotonic() < self._until):
+            return self._headers
+        async with self._lock:
+            if refused is not None and (self._until == -math.inf or self._headers == refused):
+                if time.monotonic() < self._refused_at + REST:
+                    return refused
+                self._refused_at = time.monotonic()
+                await self._renew(*self._login)
+            elif time.monotonic() >= self._until:
+                await self._renew(*self._login)
+        return self._headers
 
-    async def read(self, request: Request, *, one: bool = False) -> Answer:
-        """The answer to a question; with `one` a 404 says that there is no such record."""
-        answer = await self._asked(request, None)
-        if one and answer.means == "no such record":
-            raise base.NotFound(f"{request.label}: there is none")
-        return answer.usable(request, TO_A_READ, BackendNonsense)
+    async def _renew(self, login: Login, request: Request) -> None:
+        self._until = -math.inf
+        began = time.monotonic()
+        (at, said), see = self._turned_down, ""
+        if began < at + REST:
+            raise BackendNonsense(said)
+        try:
+            answer = await self._sent(request, self._fixed, None)
+            see = "" if answer.means is None else ": see backend.user and backend.password"
+            self._take(login, answer.usable(request, TO_A_LOGIN, BackendNonsense).data, began)
+        except BackendNonsense as error:
+            self._turned_down = (began, f"{error}{see}")
+            raise BackendNonsense(self._turned_down[1]) from error
+
+    def _take(self, login: Login, answer: Any, began: float) -> None:
+        """Use the token of a login's answer from now on."""
+        try:
+            token = path(login.token)(answer)
+            seconds = path(login.seconds)(answer) if login.seconds else None
+        except Unreadable as error:
+            raise BackendNonsense("the login's answer cannot be read") from error
+        is_sendable = isinstance(token, str) and token.isascii() and token.isprintable()
+        if not is_sendable or not token:
+            raise BackendNonsense("the login's answer has no token: see backend.login.token")
+        lives = whole(seconds)
+        if lives is None or lives <= 0:
+            lives = login.lifetime or USUAL_LIFETIME
+        self.lives = lives
+        self._until = began + max(lives - MARGIN, lives * 0.8)
+        self._headers = {**self._fixed, login.header: login.form.format(token)}
+
+    async def read(
+        self, request: Request, errors: Mapping[str, type[AdapterError]] = TO_A_READ
+    ) -> Answer:
+        """The answer to a question."""
+        return (await self._asked(request, None)).usable(request, errors, BackendNonsense)
 
     def pages(self, endpoint: Endpoint, values: TemplateValues, params: Params = ()) -> Ask:
-        """Asks for pages of that call; base.NotFound at once where it names what nobody has."""
+        """Asks for pages of that call; NotFound at once where it names what nobody has."""
         endpoint.request(values, params)
 
         def ask(more: Params, link: str | None) -> Awaitable[Answer]:
@@ -138,14 +191,12 @@ class Backend:
 
     async def _asked(self, request: Request, patience: float | None) -> Answer:
         """The answer and what it means; asked again with a new token where the old was refused."""
-        if self._tokens is None:
-            return await self._sent(request, self._fixed, patience)
-        headers = await self._tokens.headers()
+        headers = await self.headers()
         begun = time.monotonic()
         answer = await self._sent(request, headers, patience)
-        if answer.means != "logged out":
+        if answer.means != "logged out" or self._login is None:
             return answer
-        new = await self._tokens.headers(refused=headers)
+        new = await self.headers(refused=headers)
         if new is headers:
             return answer
         left = None if patience is None else patience - (time.monotonic() - begun)
@@ -161,15 +212,9 @@ class Backend:
         else:
             received = await self._client.write(request, headers, patience)
         data = _json(received, request.label)
-        known = None if isinstance(data, BackendNonsense) else data
-        return Answer(
-            data,
-            received.link,
-            partial(self._client.behind, request=request),
-            received.status,
-            self._meaning(received, known),
-            not received.body,
-        )
+        behind = partial(self._client.behind, request=request)
+        means = self._meaning(received, None if isinstance(data, BackendNonsense) else data)
+        return Answer(data, received.link, behind, received.status, means, not received.body)
 
     def _meaning(self, received: Received, data: Any) -> str | None:
         """What a rule says of the answer, else its status; None where it is a good one."""
@@ -181,15 +226,6 @@ class Backend:
         if _is_good(status):
             return None
         return _USUAL.get(status, "broken" if status >= 500 or status < 200 else "refused")
-
-    async def _log_in(self) -> Any:
-        answer = await self._sent(self._login, self._fixed, None)
-        try:
-            return answer.usable(self._login, TO_A_LOGIN, BackendNonsense).data
-        except BackendNonsense as error:
-            if answer.means is None:
-                raise
-            raise BackendNonsense(f"{error}: see backend.user and backend.password") from error
 
 
 def _json(received: Received, label: str) -> Any:

@@ -1,6 +1,6 @@
 """Reads one resource by calls: a record by its id, or a page of ours over pages and filters."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from adapters.mapping.checker import SEARCH
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import ListCall, MappingFile, ResourceMap
 from adapters.mapping.paths import path
-from adapters.rest.backend import AT_ONCE, Ask, Backend, for_each
+from adapters.rest.backend import AT_ONCE, TO_ONE, Ask, Backend, for_each
 from adapters.rest.client import Client
 from adapters.rest.paging import MOST_ROWS, Pager, PlaceShelf
 from adapters.rest.records import JsonRows, own_id
@@ -167,7 +167,7 @@ class ResourceCalls(ResourceReader):
                 raise self.rows.missing()
             return found[public_id]
         request = self._one.request(TemplateValues({"id": public_id}))
-        answer = await self._parts.backend.read(request, one=True)
+        answer = await self._parts.backend.read(request, TO_ONE)
         try:
             record = self._item(answer.data)
         except Unreadable as error:
@@ -240,7 +240,7 @@ class ResourceCalls(ResourceReader):
             listing.pager.batches(ask, place, MOST_ROWS if asked or only else limit),
             limit,
             only,
-            lambda record: fits(record, asked),
+            lambda record: all(fits(record, wanted) for wanted in asked),
             AT_ONCE if self._has_details else 1,
         )
         return replace(page, after=await places.short(page.after))
@@ -303,12 +303,8 @@ class ResourceCalls(ResourceReader):
         return UNUSABLE
 
 
-def fits(record: Record, filters: Iterable[Filter]) -> bool:
-    """Whether a record is what was asked for, whatever the backend made of the parameters."""
-    return all(_fits(record, wanted) for wanted in filters)
-
-
-def _fits(record: Record, wanted: Filter) -> bool:
+def fits(record: Record, wanted: Filter) -> bool:
+    """Whether a record is what was asked for, whatever the backend made of the parameter."""
     if wanted.match == SEARCH:
         return all_begin(wanted.value, (record[name] for name in wanted.fields))
     value = record[wanted.fields[0]]
