@@ -212,20 +212,15 @@ class Backend:
         else:
             received = await self._client.write(request, headers, patience)
         data = _json(received, request.label)
-        behind = partial(self._client.behind, request=request)
-        means = self._meaning(received, None if isinstance(data, BackendNonsense) else data)
-        return Answer(data, received.link, behind, received.status, means, not received.body)
-
-    def _meaning(self, received: Received, data: Any) -> str | None:
-        """What a rule says of the answer, else its status; None where it is a good one."""
+        known = None if isinstance(data, BackendNonsense) else data
         text = received.body[:LONGEST_TEXT].decode(errors="replace") if self._rules else ""
-        for fits, means in self._rules:
-            if fits(received.status, data, text):
-                return means
         status = received.status
-        if _is_good(status):
-            return None
-        return _USUAL.get(status, "broken" if status >= 500 or status < 200 else "refused")
+        rules = (means for fits, means in self._rules if fits(status, known, text))
+        means: str | None = next(rules, None)
+        if means is None and not _is_good(status):
+            means = _USUAL.get(status, "broken" if status >= 500 or status < 200 else "refused")
+        behind = partial(self._client.behind, request=request)
+        return Answer(data, received.link, behind, status, means, not received.body)
 
 
 def _json(received: Received, label: str) -> Any:

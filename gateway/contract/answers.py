@@ -186,17 +186,6 @@ def components(schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 def responses(operation: Operation) -> dict[str, Any]:
     """Every status that the operation may answer, in ascending order."""
-    answers: dict[str, Any] = {str(operation.status): _success(operation)}
-    for status in sorted({*COMMON_STATUSES, *operation.errors}):
-        answers[str(status)] = (
-            _error(status, booking=True)
-            if operation.creates
-            else {"$ref": f"#/components/responses/Error{status}"}
-        )
-    return answers
-
-
-def _success(operation: Operation) -> dict[str, Any]:
     record: dict[str, Any] = {"$ref": f"#/components/schemas/{operation.returns.title}"}
     schema = {"type": "array", "items": record} if operation.many else record
     each = "A list. Each: " if operation.many else ""
@@ -204,11 +193,19 @@ def _success(operation: Operation) -> dict[str, Any]:
     headers += ["Link"] if operation.paged else []
     headers += ["X-Skipped-Records"] if operation.many else []
     headers += ["Location", "Idempotent-Replayed"] if operation.creates else []
-    return {
+    success = {
         "description": "Created." if operation.creates else f"{each}{operation.returns.summary}",
         "headers": _headers(headers),
         "content": {"application/json": {"schema": schema}},
     }
+    answers: dict[str, Any] = {str(operation.status): success}
+    for status in sorted({*COMMON_STATUSES, *operation.errors}):
+        answers[str(status)] = (
+            _error(status, booking=True)
+            if operation.creates
+            else {"$ref": f"#/components/responses/Error{status}"}
+        )
+    return answers
 
 
 def _error(status: int, *, booking: bool) -> dict[str, Any]:

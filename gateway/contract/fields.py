@@ -14,18 +14,19 @@ _CONTROLS_BUT_NEWLINE = r"\u0000-\u0009\u000b-\u001f\u007f-\u009f"
 # that was sent: the characters that programs show as nothing (Unicode's
 # Default_Ignorable_Code_Point, such as zero-width spaces and joiners), the controls of the writing
 # direction, the separators of lines and paragraphs, and annotations between lines.
-HIDDEN = (
+_HIDDEN = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\u3164\ufeff\uffa0\ufff0-\ufffb"
 )
-HIDDEN_FURTHER = (
+_HIDDEN_FURTHER = (
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
 # One of these may follow a sign, as emoji need it; a run of them hides what it likes.
-SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+UNSEEN = rf"[{_HIDDEN}{_HIDDEN_FURTHER}]|(?<=[{_SELECTORS}])[{_SELECTORS}]"
 
 PLAIN_LINE = rf"^[^{_CONTROLS}]*$"
-PLAIN_TEXT = rf"^[^{_CONTROLS_BUT_NEWLINE}{HIDDEN}]*$"
+PLAIN_TEXT = rf"^[^{_CONTROLS_BUT_NEWLINE}{_HIDDEN}]*$"
 
 
 Read = Callable[[str], Any]
@@ -215,17 +216,14 @@ class Resource:
     class_name: str = ""
     governed: bool = True
     paths: tuple[str, ...] = field(init=False)
+    # the field at a path such as `phone` or `lines[].unitPrice`; KeyError if none
+    at: Callable[[str], Field] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", tuple(_paths(self.fields)))
-
-    def at(self, path: str) -> Field:
-        """The field at a path such as `phone` or `lines[].unitPrice`; KeyError if none."""
-        fields = self.fields
-        *outer, last = path.split("[].")
-        for name in outer:
-            fields = _named(fields, name).fields
-        return _named(fields, last)
+        found = dict(_paths(self.fields))
+        paths = (path for path, member in found.items() if not member.fields)
+        object.__setattr__(self, "paths", tuple(paths))
+        object.__setattr__(self, "at", found.__getitem__)
 
 
 Views = Mapping[str, Mapping[str, Any]]
@@ -252,16 +250,7 @@ def opened(
     return tuple(found)
 
 
-def _paths(fields: tuple[Field, ...], prefix: str = "") -> Iterator[str]:
+def _paths(fields: tuple[Field, ...], prefix: str = "") -> Iterator[tuple[str, Field]]:
     for member in fields:
-        if member.fields:
-            yield from _paths(member.fields, f"{prefix}{member.name}[].")
-        else:
-            yield prefix + member.name
-
-
-def _named(fields: tuple[Field, ...], name: str) -> Field:
-    for member in fields:
-        if member.name == name:
-            return member
-    raise KeyError(name)
+        yield prefix + member.name, member
+        yield from _paths(member.fields, f"{prefix}{member.name}[].")

@@ -137,7 +137,7 @@ def _paths(
         # no filter by a field that is not seen: to filter by it is to read it
         params = [
             param
-            for param in (*each.path_params, *each.query)
+            for param in (*each.params, *((LIMIT, CURSOR) if each.paged else ()))
             if param.where == "path"
             or param.match is None
             or (set(param.fields) <= view.whole and servable(each, param))

@@ -94,10 +94,6 @@ class Operation:
         object.__setattr__(self, "many", self.many or self.paged)
 
     @property
-    def path_params(self) -> tuple[Param, ...]:
-        return tuple(param for param in self.params if param.where == "path")
-
-    @property
     def query(self) -> tuple[Param, ...]:
         """The parameters of the query, those of paging included."""
         own = tuple(param for param in self.params if param.where == "query")

@@ -11,22 +11,14 @@ from msgspec import Struct
 
 from adapters.documents.problems import did_you_mean
 from gateway.contract.errors import InvalidField, InvalidRequest
-from gateway.contract.fields import (
-    BOOLEAN,
-    HIDDEN,
-    HIDDEN_FURTHER,
-    INSTANT,
-    SELECTORS,
-    TEXT,
-    Field,
-)
+from gateway.contract.fields import BOOLEAN, INSTANT, TEXT, UNSEEN, Field
 from gateway.contract.operations import CURSOR, LIMIT, PAGE_DEFAULT, Match, Operation, Param
 from gateway.pipeline.cursor import CursorCipher, bound_to
 
 _surrogate = re.compile("[\ud800-\udfff]").search
 _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 _controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
-_hidden = re.compile(f"[{HIDDEN}{HIDDEN_FURTHER}]|(?<=[{SELECTORS}])[{SELECTORS}]").search
+_hidden = re.compile(UNSEEN).search
 _visible = re.compile("[!-~]{1,255}").fullmatch
 _LONGEST_NAME = 40  # shorter than the secret of a key, which somebody may have taken for a name
 _MOST_HINTS = 5
@@ -87,7 +79,13 @@ class CallReader:
     ) -> Creation:
         """The same for a call with a body."""
         _, problems = self._read("", raw_query, visible)
-        creation = Creation({}, _idempotency_key(list(idempotency_keys), problems))
+        keys = list(idempotency_keys)
+        if len(keys) > 1:
+            problems.append(InvalidField(IDEMPOTENCY_KEY, "must be given once"))
+        elif keys and not _visible(keys[0]):
+            problem = "must be 1 to 255 visible ASCII characters"
+            problems.append(InvalidField(IDEMPOTENCY_KEY, problem))
+        creation = Creation({}, keys[0] if keys else None)
         if (members := _read_object(body, problems)) is not None:
             problems += self._read_body(*members, creation.body)
         if problems:
@@ -248,7 +246,12 @@ def _read_member(member: Field, value: Any) -> Any:
         raise _Unfit(member.format.problem)
     if member.format is TEXT:
         _check_length(value, 0, member.longest)
-        _check_seen(value)
+        if _controls_but_newline(value):
+            raise _Unfit("must not contain control characters other than newline")
+        # whoever reads it sees all of it, in the order in which it was sent
+        if found := _hidden(value):
+            code = f"U+{ord(found[0]):04X}"
+            raise _Unfit(f"must not contain {code}: it is not seen, or changes what is seen")
     try:
         return member.format.read(value)
     except ValueError as error:
@@ -259,25 +262,6 @@ def _check_length(text: str, shortest: int, longest: int | None) -> None:
     if (longest is not None and len(text) > longest) or len(text) < shortest:
         least = f"from {shortest} to" if shortest else "at most"
         raise _Unfit(f"must have {least} {longest} characters")
-
-
-def _check_seen(text: str) -> None:
-    """Whoever reads a text of several lines sees all of it, in the order in which it was sent."""
-    if _controls_but_newline(text):
-        raise _Unfit("must not contain control characters other than newline")
-    if found := _hidden(text):
-        code = f"U+{ord(found[0]):04X}"
-        raise _Unfit(f"must not contain {code}: it is not seen, or changes what is seen")
-
-
-def _idempotency_key(keys: list[str], problems: list[InvalidField]) -> str | None:
-    if not keys:
-        return None
-    if len(keys) > 1:
-        problems.append(InvalidField(IDEMPOTENCY_KEY, "must be given once"))
-    elif not _visible(keys[0]):
-        problems.append(InvalidField(IDEMPOTENCY_KEY, "must be 1 to 255 visible ASCII characters"))
-    return keys[0]
 
 
 def _unknown(names: Iterable[str], known: Collection[str], problem: str) -> Iterator[InvalidField]:
