@@ -5,10 +5,13 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
+from typing import Any
 
 from adapters.asking import ASKING
 from adapters.base import BackendUnavailable, LeftAlone
+
+BUSY = "the practice system was busy with other calls"
+TOO_MUCH = "too much is waiting for the practice system already"
 
 
 class Breaker:
@@ -161,8 +164,7 @@ class CallLimiter:
             elif place.exception() is None:  # its turn came at that very moment
                 self.leave()
             if isinstance(error, TimeoutError):
-                text = "the practice system was busy with other calls"
-                raise BackendUnavailable(text) from error
+                raise BackendUnavailable(BUSY) from error
             raise
 
     def leave(self) -> None:
@@ -182,54 +184,39 @@ class CallLimiter:
         own = len(self._lines.get(newcomer, ()))
         longest = max(self._lines.values(), key=len, default=None)
         if longest is None or own + 1 >= len(longest):
-            raise _too_much()
+            raise BackendUnavailable(TOO_MUCH)
         place = longest.pop()
         if not place.done():
-            place.set_exception(_too_much())
+            place.set_exception(BackendUnavailable(TOO_MUCH))
 
     def _forget(self, partner: str, place: asyncio.Future[None]) -> None:
-        line = self._lines.get(partner)
-        if line is not None and place in line:
+        line = self._lines.get(partner, deque())
+        if place in line:
             line.remove(place)
-            if not line:
-                del self._lines[partner]
-
-
-def _too_much() -> BackendUnavailable:
-    return BackendUnavailable("too much is waiting for the practice system already")
+        if not line:
+            self._lines.pop(partner, None)
 
 
 class Deadline:
-    """So many seconds for each call, from where its `with deadline.span()` begins.
+    """So many seconds for each call, from where its `with CallSpan(deadline)` begins.
 
     What is late is cancelled, and TimeoutError comes out; unless, cancelled, it still answers or
-    says itself what became of it.
+    says itself what became of it. A timer for each call would cost more than all else that guards
+    it: one looks after all.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         # in the order of their ends
         self.running: dict[CallSpan, None] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self.timer: asyncio.TimerHandle | None = None
 
-    def span(self) -> "CallSpan":
-        return CallSpan(self)
-
-    def watch(self, loop: asyncio.AbstractEventLoop, until: float) -> None:
-        """Look at what runs when the first of it is late."""
-        if self._timer is None or self._timer.cancelled():
-            self._timer = loop.call_at(until, self._look, loop)
-
-    def aclose(self) -> None:
-        """Look no more."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = None
+    def look(self) -> None:
+        """End what is late; look again when the first of the others is."""
+        loop, self.timer = asyncio.get_running_loop(), None
         for span in list(self.running):
             if span.until > loop.time():
-                self.watch(loop, span.until)
+                self.timer = loop.call_at(span.until, self.look)
                 break
             span.end()
 
@@ -240,33 +227,25 @@ class CallSpan:
     __slots__ = ("_cancelling", "_deadline", "_task", "late", "until")
 
     def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
-        self.late = False
+        self._deadline, self.late = deadline, False
 
     def __enter__(self) -> "CallSpan":
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a deadline is for what runs in a task")
-        loop = task.get_loop()
-        self._task = task
-        self._cancelling = task.cancelling()
-        self.until = loop.time() + self._deadline.seconds
-        self._deadline.running[self] = None
-        self._deadline.watch(loop, self.until)
+        task: Any = asyncio.current_task()
+        loop, deadline = task.get_loop(), self._deadline
+        self._task, self._cancelling = task, task.cancelling()
+        self.until = loop.time() + deadline.seconds
+        deadline.running[self] = None
+        if deadline.timer is None:
+            deadline.timer = loop.call_at(self.until, deadline.look)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if not self.late:
             del self._deadline.running[self]
             return
         others = self._task.uncancel() > self._cancelling
         if kind is not None and issubclass(kind, asyncio.CancelledError) and not others:
-            raise TimeoutError from error
+            raise TimeoutError
 
     def end(self) -> None:
         """The time is over."""

@@ -10,23 +10,11 @@ from math import ceil
 from time import perf_counter
 from typing import Any, TypeVar
 
+from adapters import base
 from adapters.asking import ASKING, timed
-from adapters.base import (
-    WATCHED_AT_ONCE,
-    WATCHED_IN_A_READ,
-    Adapter,
-    AdapterError,
-    BackendTimeout,
-    BackendUnavailable,
-    Draft,
-    OutcomeUnknown,
-    Page,
-    Query,
-    Record,
-    Watched,
-)
+from adapters.base import Adapter, AdapterError, BackendUnavailable, Draft, Page, Query, Record
 from adapters.wrappers import Around
-from adapters.wrappers.admission import Breaker, CallLimiter, Deadline
+from adapters.wrappers.admission import Breaker, CallLimiter, CallSpan, Deadline
 
 T = TypeVar("T")
 Called = Callable[[str, str, str, float | None], None]
@@ -36,9 +24,11 @@ PAUSE = (0.01, 0.02)
 
 # What says that the practice system is down or does not answer. Whatever else an adapter raises
 # was made of an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
-FAILURES = (BackendUnavailable, BackendTimeout, OutcomeUnknown)
+FAILURES = (BackendUnavailable, base.BackendTimeout, base.OutcomeUnknown)
 # The same of a call that is about much: that it took too long says nothing of the others.
-DOWN = (BackendUnavailable, OutcomeUnknown)
+DOWN = (BackendUnavailable, base.OutcomeUnknown)
+# For so many reads a look at booked appointments has time.
+LOOKS = ceil(base.WATCHED_AT_ONCE / base.WATCHED_IN_A_READ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,27 +72,21 @@ class Guarded(Around):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(inner)
-        self._breaker = Breaker(limits.failures, limits.pause, changed=changed, clock=clock)
+        self.breaker = Breaker(limits.failures, limits.pause, changed=changed, clock=clock)
         self._called = called
         self._patience = limits.patience
         self.room = CallLimiter(limits.in_flight, limits.queue, limits.patience)
         bookings = max(1, limits.in_flight // 2)
         self._bookings = CallLimiter(bookings, limits.queue, limits.patience)
-        self._reading = Deadline(limits.timeout + limits.grace)
-        self._booking = Deadline(limits.booking_timeout + limits.grace)
-        self._one = CallKind("read_one", self._reading)
-        self._many = CallKind("read_many", self._reading)
-        looks = ceil(WATCHED_AT_ONCE / WATCHED_IN_A_READ)
-        self._looking = Deadline(looks * limits.timeout + limits.grace)
-        self._look = CallKind("find_overwritten", self._looking, counted=DOWN)
-        self._quick_look = replace(self._look, deadline=self._reading)
-        self._find = CallKind("find_appointments", self._booking)
-        self._create = CallKind("create_appointment", self._booking, OutcomeUnknown, retried=False)
-
-    @property
-    def breaker(self) -> str:
-        """The breaker's state: `closed`, `open` or `half-open`."""
-        return self._breaker.state
+        reading = Deadline(limits.timeout + limits.grace)
+        booking = Deadline(limits.booking_timeout + limits.grace)
+        looking = Deadline(LOOKS * limits.timeout + limits.grace)
+        self._one = CallKind("read_one", reading)
+        self._many = CallKind("read_many", reading)
+        self._look = CallKind("find_overwritten", looking, counted=DOWN)
+        self._quick_look = replace(self._look, deadline=reading)
+        self._find = CallKind("find_appointments", booking)
+        self._create = CallKind("create_appointment", booking, base.OutcomeUnknown, retried=False)
 
     async def read_one(self, query: Query) -> Record:
         """Retried once where nothing was done; BackendUnavailable too where it was not asked."""
@@ -120,26 +104,19 @@ class Guarded(Around):
         """A read, with the room and the deadline of a booking: it may wait for the same lock."""
         return await self._book(self._find, self._inner.find_appointments, draft, since)
 
-    async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
+    async def find_overwritten(self, appointments: Sequence[str]) -> base.Watched:
         """As several reads of appointments; that it took too long opens no breaker.
 
         The call that tries whether the practice system is back keeps others out, and has the time
         of one read.
         """
-        kind = self._look if self._breaker.closed else self._quick_look
+        kind = self._look if self.breaker.closed else self._quick_look
         return await self._ask(kind, "appointments", self._inner.find_overwritten, appointments)
 
     async def ping(self) -> None:
         """As it is; an answer ends the breaker's pause, and the next call tries."""
         await super().ping()
-        self._breaker.end_pause()
-
-    async def aclose(self) -> None:
-        """Let go of the inner adapter."""
-        self._reading.aclose()
-        self._booking.aclose()
-        self._looking.aclose()
-        await super().aclose()
+        self.breaker.end_pause()
 
     async def _book(self, kind: "CallKind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
         await self._wait_for(self._bookings, kind, "appointments")
@@ -155,8 +132,8 @@ class Guarded(Around):
         """
         try:
             with timed("waited"):
-                await self._breaker.probed(self._patience)
-                self._breaker.check()
+                await self.breaker.probed(self._patience)
+                self.breaker.check()
                 await room.enter()
         except BackendUnavailable:
             self._called(kind.verb, resource, "not asked", None)
@@ -166,7 +143,7 @@ class Guarded(Around):
         """The call's turn, once there is room; as `_wait_for` where it can't go through."""
         await self._wait_for(self.room, kind, resource)
         try:
-            return self._breaker.enter(kind.deadline.seconds)
+            return self.breaker.enter(kind.deadline.seconds)
         except BackendUnavailable:
             self.room.leave()
             self._called(kind.verb, resource, "not asked", None)
@@ -176,19 +153,19 @@ class Guarded(Around):
     async def _ask(
         self, kind: "CallKind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
     ) -> T:
-        at_once = self._breaker.closed and self.room.take()
-        turn = self._breaker.turn if at_once else await self._admit(kind, resource)
+        at_once = self.breaker.closed and self.room.take()
+        turn = self.breaker.turn if at_once else await self._admit(kind, resource)
         outcome, asking, began = "given up", ASKING.get(), perf_counter()
         begun = asking.begin(kind.verb, resource) if asking.traced else None
         try:
-            with kind.deadline.span() as span:
+            with CallSpan(kind.deadline) as span:
                 try:
                     answer = await ask(*given)
                 except BackendUnavailable:
                     left = span.until - asyncio.get_running_loop().time()
                     # one that took long met a crowd, which a second try would only make larger;
                     # and of a half-open breaker there is one probe
-                    worth_another = left >= kind.deadline.seconds / 2 and self._breaker.closed
+                    worth_another = left >= kind.deadline.seconds / 2 and self.breaker.closed
                     if not (kind.retried and worth_another):
                         raise
                     await asyncio.sleep(random.uniform(*PAUSE))  # noqa: S311  # nosec B311
@@ -202,10 +179,10 @@ class Guarded(Around):
                 raise
             raise known from error
         except BaseException:
-            self._breaker.left(turn)
+            self.breaker.left(turn)
             raise
         else:
-            self._breaker.answered(turn)
+            self.breaker.answered(turn)
             outcome = "answered"
             return answer
         finally:
@@ -218,13 +195,13 @@ class Guarded(Around):
 
     def _learn(self, kind: "CallKind", turn: int, error: Exception) -> None:
         if isinstance(error, kind.counted):
-            self._breaker.failed(turn)
+            self.breaker.failed(turn)
         elif isinstance(error, AdapterError) and not isinstance(error, FAILURES):
-            self._breaker.answered(turn)
+            self.breaker.answered(turn)
         else:
-            self._breaker.left(turn)
+            self.breaker.left(turn)
         if isinstance(error, BackendUnavailable):
-            error.retry_after = self._breaker.wait
+            error.retry_after = self.breaker.wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +213,6 @@ class CallKind:
 
     verb: str
     deadline: Deadline
-    late: type[AdapterError] = BackendTimeout
+    late: type[AdapterError] = base.BackendTimeout
     retried: bool = True
     counted: tuple[type[AdapterError], ...] = FAILURES

@@ -296,7 +296,7 @@ async def test_a_caller_who_goes_away_gives_its_room_back_wherever_it_is() -> No
     )
     assert len(ends) == 100
     assert world.practice.most == 2
-    assert world.guarded.breaker == "closed"
+    assert world.guarded.breaker.state == "closed"
 
 
 async def test_a_caller_who_goes_away_as_its_turn_comes_leaks_nothing() -> None:
@@ -428,10 +428,10 @@ async def test_after_so_many_failures_in_a_row_nothing_is_asked(
 
     world = World(broken)
     for _ in range(5):
-        assert world.guarded.breaker == "closed"
+        assert world.guarded.breaker.state == "closed"
         with pytest.raises(error):
             await world.guarded.create_appointment(DRAFT)
-    assert (world.guarded.breaker, world.states) == ("open", ["open"])
+    assert (world.guarded.breaker.state, world.states) == ("open", ["open"])
     asked = world.practice.times
     began = time.perf_counter()
     for _ in range(100):
@@ -477,7 +477,7 @@ async def test_slow_calls_open_nothing_while_others_are_answered() -> None:
     await world.guarded.read_one(client())
     ends = await asyncio.gather(*slow, return_exceptions=True)
     assert all(isinstance(each, BackendTimeout) for each in ends)
-    assert world.guarded.breaker == "closed"
+    assert world.guarded.breaker.state == "closed"
 
 
 async def test_a_look_at_many_bookings_has_more_time_than_a_read() -> None:
@@ -501,7 +501,7 @@ async def test_looks_that_take_too_long_keep_nobody_out(
     for _ in range(10):
         with pytest.raises(BackendUnavailable if opens else error):
             await world.guarded.find_overwritten(["a"])
-    assert (world.guarded.breaker == "open") is opens
+    assert (world.guarded.breaker.state == "open") is opens
 
 
 async def test_a_look_that_takes_too_long_ends_no_row_of_failures() -> None:
@@ -539,7 +539,7 @@ async def test_of_a_hundred_at_once_one_tries_whether_it_is_back() -> None:
     callers = [asyncio.create_task(world.guarded.read_one(client())) for _ in range(100)]
     await asyncio.sleep(0.01)
     assert door.came == 1
-    assert world.guarded.breaker == "half-open"
+    assert world.guarded.breaker.state == "half-open"
     assert not any(each.done() for each in callers)
     door.open()
     ends = await asyncio.gather(*callers)
@@ -588,7 +588,7 @@ async def test_a_try_that_fails_is_one_call_and_begins_a_new_pause() -> None:
     world.now = 10.0
     await world.fail(1)
     assert world.practice.times == asked + 1
-    assert world.guarded.breaker == "open"
+    assert world.guarded.breaker.state == "open"
     world.now = 19.9
     with pytest.raises(BackendUnavailable, match="left alone"):
         await world.guarded.read_one(client())
@@ -608,10 +608,10 @@ async def test_a_try_of_which_nothing_is_learned_leaves_the_next_to_try(end: str
         await door.knocked()
         probe.cancel()
     await asyncio.gather(probe, return_exceptions=True)
-    assert world.guarded.breaker == "half-open"
+    assert world.guarded.breaker.state == "half-open"
     world.practice.before = failing()
     await world.guarded.read_one(client())
-    assert world.guarded.breaker == "closed"
+    assert world.guarded.breaker.state == "closed"
 
 
 async def test_what_began_before_a_change_changes_nothing_any_more() -> None:
@@ -627,10 +627,10 @@ async def test_what_began_before_a_change_changes_nothing_any_more() -> None:
     await probing.knocked()
     door.open()
     await asyncio.gather(*early)
-    assert world.guarded.breaker == "half-open"
+    assert world.guarded.breaker.state == "half-open"
     probing.open()
     await probe
-    assert world.guarded.breaker == "closed"
+    assert world.guarded.breaker.state == "closed"
 
 
 async def test_those_who_wait_for_room_are_not_asked_of_once_it_opens() -> None:
@@ -654,16 +654,16 @@ async def test_ping_and_check_ask_whatever_the_breaker_says_and_an_answer_ends_t
     world = World(in_flight=1)
     await world.fail()
     await world.guarded.check()
-    assert world.guarded.breaker == "open"
+    assert world.guarded.breaker.state == "open"
     world.practice.before = always_down
     with pytest.raises(BackendUnavailable, match="down"):
         await world.guarded.ping()
-    assert world.guarded.breaker == "open"
+    assert world.guarded.breaker.state == "open"
     world.practice.before = failing()
     await world.guarded.ping()
-    assert world.guarded.breaker == "half-open"
+    assert world.guarded.breaker.state == "half-open"
     await world.guarded.read_one(client())
-    assert world.guarded.breaker == "closed"
+    assert world.guarded.breaker.state == "closed"
 
 
 async def test_ping_needs_no_room() -> None:
