@@ -18,8 +18,7 @@ from adapters.doctor.words import agreeing, counted, weighed
 from adapters.examination import Verdict
 from adapters.mapped.records import RowValue
 from adapters.values.convert import UnknownCode, Unreadable, plain
-from adapters.values.times import UtcTime
-from adapters.values.wall_clock import ZERO_DATES
+from adapters.values.times import ZERO_DATES, UtcTime
 
 # A larger share of unreadable values is more than old sins.
 TOLERABLE = 0.01

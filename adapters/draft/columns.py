@@ -10,7 +10,7 @@ from typing import Any
 from adapters.base import FieldShape
 from adapters.draft.database import LONGEST_CODE, MOST_CODES, Column
 from adapters.draft.vocabulary import CODES, ID, NO, YES, likeness, tokens
-from adapters.values.wall_clock import ZERO_DATES
+from adapters.values.times import ZERO_DATES
 
 # How many of the values must look so.
 MOST = 0.8

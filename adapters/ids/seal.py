@@ -10,13 +10,16 @@ UUID fails its mark, so no query is needed to turn it down.
 import re
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from adapters.values.convert import Unreadable, by_value, whole
+from adapters.values.convert import AsItIs, Unreadable, by_value, whole
 
+# What ids are made of, as a mapping says it.
+SEALED, NATIVE, HASHED = "id", "native id", "hashed id"
 ROUNDS = 8
 HALF = 61
 _HALF_MASK = (1 << HALF) - 1
@@ -46,6 +49,20 @@ class PublicIds(ABC):
 
         The first is the one to write.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Id(AsItIs):
+    """The converter of a field that refers to a resource, or of the resource's `own` key."""
+
+    ids: PublicIds
+    own: bool = False
+
+    def decode(self, raw: Any) -> str | None:
+        return self.ids.shown(raw) if self.own else self.ids.referred(raw)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        return self.ids.keys(value)
 
 
 class SealedIds(PublicIds):

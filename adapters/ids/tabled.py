@@ -1,18 +1,30 @@
-"""Ids that only a table leads back: keyed hashes, and UUIDs that are spelt in their own way."""
+"""Ids that only a table leads back: keyed hashes, and UUIDs that are spelt in their own way.
+
+Around each call those that it names are looked up, and those of its answer are kept.
+"""
 
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 from cachebox import LRUCache
 
-from adapters.base import IdTable
+from adapters.base import AdapterError, Draft, IdTable, Only, OutcomeUnknown, Query, Shapes
 from adapters.ids.seal import PublicIds, uuid_of_digest
 from adapters.values.convert import Unreadable, by_value
 
+T = TypeVar("T")
+
+# Which resource the fields of a draft, and of the question for free slots, name by id.
+REFERS = {
+    "clientId": "clients",
+    "patientId": "patients",
+    "vetId": "vets",
+    "appointmentTypeId": "appointmentTypes",
+}
 REMEMBERED = 65_536
 # By one who keeps none in the table, and looks at every row.
 REMEMBERED_UNKEPT = 1_000_000
@@ -47,17 +59,15 @@ class TabledIds(PublicIds):
 
         A key that is `certain` takes the place of another one; else the first stays.
         """
-        known = self.find(public_id)
-        if self._table is None or not (known is None or certain):
-            return
-        if known == key and public_id not in self._new:
+        known, waits = self.find(public_id), public_id in self._new
+        if self._table is None or (known is not None and not certain):
             return
         if not self._keeps:
             self._known[public_id] = key
-            return
-        if public_id not in self._new and len(self._new) >= MOST_WAITING:
-            raise Unreadable
-        self._new[public_id] = key, certain
+        elif waits or known != key:
+            if not waits and len(self._new) >= MOST_WAITING:
+                raise Unreadable
+            self._new[public_id] = key, certain
 
     def keep_none(self) -> None:
         """For one who shows the ids to nobody: none has to wait for the table, nor is refused."""
@@ -66,14 +76,13 @@ class TabledIds(PublicIds):
 
     async def learn(self, public_id: str) -> None:
         """Look an id up in the table, so that `find` knows it."""
-        if self._table is None or self.find(public_id) is not None:
-            return
-        self._known.update(await self._table.find(self._resource, [public_id]))
+        if self._table is not None and self.find(public_id) is None:
+            self._known.update(await self._table.find(self._resource, [public_id]))
 
-    async def keep(self) -> None:
-        """Write the ids that were shown first since; none may leave before."""
+    async def keep(self, least: int = 1) -> None:
+        """Write the ids that were shown first since, if so many wait; none may leave before."""
         table = self._table
-        if table is None or not self._new:
+        if table is None or len(self._new) < least:
             return
         async with self._writing:  # what another request has written meanwhile waits no longer
             waiting = list(self._new.items())
@@ -92,11 +101,6 @@ class TabledIds(PublicIds):
                     self._known[each] = found.get(each, kept[0])
                     if self._new.get(each) == kept:
                         del self._new[each]
-
-    async def make_room(self) -> None:
-        """Write them now where no more may wait, before anything is asked of the backend."""
-        if len(self._new) >= MOST_WAITING:
-            await self.keep()
 
 
 class HashedIds(TabledIds):
@@ -209,3 +213,71 @@ class NativeIds(TabledIds):
     def _is_tried(self, public_id: str, spelt: str) -> bool:
         """Whether it is looked for in that spelling without being known."""
         return spelt == public_id or (not self._one_spelling and spelt == public_id.upper())
+
+
+class IdKeeper:
+    """Looks ids up in the table before a call that names them, and keeps those of its answer.
+
+    `tabled` are the ids of the resources whose ids need it; without any nothing is done.
+    """
+
+    def __init__(self, tabled: Mapping[str, HashedIds | NativeIds], shapes: Shapes) -> None:
+        self._tabled = tabled
+        self._shapes = shapes
+
+    async def learn_query(self, query: Query) -> None:
+        """Look up what a query names; first of all make room for the ids of its answer."""
+        await self._learn(self._named(query))
+
+    async def learn_draft(self, draft: Draft) -> None:
+        """Look up what a draft names; first of all make room for the ids of the booking."""
+        await self._learn((refers, draft.asked[name]) for name, refers in REFERS.items())
+
+    async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
+        """Look up ids of one resource."""
+        await self._learn((resource, each) for each in public_ids)
+
+    async def kept(self, answer: Awaitable[T], *, is_booking: bool = False) -> T:
+        """The answer, once all its ids that need to be are kept.
+
+        OutcomeUnknown where they cannot be, and it tells of a booking that was written.
+        """
+        given = await answer
+        try:
+            for ids in self._tabled.values():
+                await ids.keep()
+        except AdapterError as error:
+            if is_booking:
+                raise OutcomeUnknown("it was booked, and its id could not be kept") from error
+            raise
+        return given
+
+    async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:
+        if not self._tabled:
+            return
+        for ids in self._tabled.values():  # room for what the backend is about to answer
+            await ids.keep(MOST_WAITING)
+        for resource, public_id in named:
+            if resource in self._tabled and public_id is not None:
+                await self._tabled[resource].learn(public_id)
+
+    def _named(self, query: Query) -> Iterator[tuple[str, str | None]]:
+        """The ids that the query names, its conditions too: they must be known to be found."""
+        shapes = self._shapes.get(query.resource, {})
+        if query.id:
+            yield query.resource, query.id
+        for each in query.filters:
+            if each.match == "equals" and (refers := shapes[each.fields[0]].refers):
+                yield refers, each.value
+        yield from self._meant(query.resource, query.only)
+        if query.within is not None:
+            yield query.within
+            yield from self._meant(query.within[0], query.within_only)
+        for name, resource in REFERS.items():
+            yield resource, query.values.get(name)
+
+    def _meant(self, resource: str, only: Only) -> Iterator[tuple[str, str]]:
+        for each in only:
+            refers = self._shapes[resource][each.field].refers
+            if target := resource if each.field == "id" else refers:
+                yield from ((target, public_id) for public_id in each.value)

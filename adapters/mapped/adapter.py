@@ -9,7 +9,7 @@ from adapters import base
 from adapters.base import Draft, Only, Page, Query, Record, Watched
 from adapters.documents.document import Document
 from adapters.documents.problems import Problem
-from adapters.ids import IdKeeper
+from adapters.ids.tabled import IdKeeper
 from adapters.mapped.booking import BookingFlow
 from adapters.mapped.diary import Diary
 from adapters.mapped.records import RowReader

@@ -16,8 +16,7 @@ from adapters.mapping.converters import Converters
 from adapters.mapping.hours import Shift, closed_days
 from adapters.mapping.models import BusyMap, DiaryMap, HoursMap, SlotsMap, TimesMap
 from adapters.values.convert import Unreadable
-from adapters.values.times import ROOM, instant_text
-from adapters.values.wall_clock import clock, wall
+from adapters.values.times import ROOM, clock, instant_text, wall
 
 T = TypeVar("T")
 Moments = tuple[datetime, ...]

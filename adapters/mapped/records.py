@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from adapters import base
 from adapters.base import Filter, Only, Page, Record, Trouble
-from adapters.ids import Id
+from adapters.ids.seal import Id
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import ListMap, ResourceMap, ValueSource
 from adapters.mapping.narrowing import SORTED, all_hold, is_ordered

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from adapters.base import BackendNonsense
 from adapters.mapped.slots import ONE_DAY, Block, Interval
 from adapters.values.convert import Unreadable
-from adapters.values.wall_clock import length
+from adapters.values.times import length
 
 LONGEST_OPEN = timedelta(days=2)
 MOST_MINUTES = 1_000_000

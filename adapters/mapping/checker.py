@@ -39,7 +39,7 @@ from adapters.mapping.models import (
     is_expression,
 )
 from adapters.mapping.paths import path_problem
-from adapters.values.wall_clock import PATTERN, sorts
+from adapters.values.times import PATTERN, sorts
 
 # What a booking cannot do without: to know whose animal it is, and to know itself again.
 _NEEDED = {"patients": ("clientId",), "appointments": ("vetId", "patientId", "scheduledAt")}

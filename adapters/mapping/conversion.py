@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from adapters.base import FieldShape
-from adapters.ids.keeper import REFERS
+from adapters.ids.tabled import REFERS
 
 Scalar = str | int | float | bool | None
 DRAFT_FIELDS = {

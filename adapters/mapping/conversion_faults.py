@@ -11,9 +11,8 @@ from adapters.documents.document import Place
 from adapters.documents.problems import did_you_mean
 from adapters.mapping.conversion import PARAMETERS, Conversion
 from adapters.mapping.converters import CONVERTERS, conversion_name
-from adapters.values.convert import Unreadable
-from adapters.values.numbers import is_colour
-from adapters.values.wall_clock import PATTERN, ZERO_DATES, wall, written
+from adapters.values.convert import Unreadable, is_colour
+from adapters.values.times import PATTERN, ZERO_DATES, wall, written
 
 _EXAMPLE = datetime(2026, 11, 22, 13, 54)  # noqa: DTZ001 - what a clock on the wall shows
 # What a code may stand for in a field that is no text, and what to write then.

@@ -6,19 +6,23 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from adapters.base import FieldShape, IdTable
-from adapters.ids import HASHED, NATIVE, HashedIds, Id, NativeIds, PublicIds, SealedIds
+from adapters.ids.seal import HASHED, NATIVE, Id, PublicIds, SealedIds
+from adapters.ids.tabled import HashedIds, NativeIds
 from adapters.mapping.conversion import Conversion
 from adapters.values.convert import (
     Boolean,
     Codes,
+    Colour,
     Converter,
     Email,
+    Integer,
     JoinedText,
+    Money,
+    Number,
     PartOfText,
     SplitText,
     Text,
 )
-from adapters.values.numbers import Colour, Integer, Money, Number
 from adapters.values.times import Day, Epoch, Later, LocalTime, TimeConverter, UtcTime, ZonedTime
 
 

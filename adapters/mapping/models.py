@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
-from adapters.ids import HASHED, SEALED
+from adapters.ids.seal import HASHED, SEALED
 from adapters.mapping.conversion import (
     Conversion,
     Listed,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Trouble
-from adapters.ids import Id, PublicIds
+from adapters.ids.seal import Id, PublicIds
 from adapters.mapped.records import OF_IDS, Planned, RowReader, RowValue
 from adapters.mapping.converters import Converters, conversion_name
 from adapters.mapping.models import KeptValue, ListMap, ResourceMap, ValueSource

@@ -3,33 +3,19 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.base import (
-    AdapterOptions,
-    BackendNonsense,
-    Draft,
-    Filter,
-    NotFound,
-    Only,
-    Record,
-)
+from adapters.base import AdapterOptions, BackendNonsense, Draft, Filter, NotFound, Only, Record
 from adapters.documents.problems import Problem, warnings_of
+from adapters.mapped import session
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.booked import draft_values
-from adapters.mapped.session import (
-    BookingProgress,
-    Calendar,
-    DiarySpan,
-    HoursRow,
-    Offer,
-    TimeRow,
-    complete,
-)
+from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursRow, Offer, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
 from adapters.mapping.loading import open_mapping
@@ -53,7 +39,8 @@ class SqlSession:
     def __init__(self, adapter: "SqlAdapter", connection: Connection) -> None:
         self._adapter, self.connection = adapter, connection
         self._appointments = adapter.readers["appointments"]
-        self._vets: dict[str, Sequence[Any]] = {}
+        # a vet's raw key in all its spellings
+        self._vet = cache(adapter.readers["vets"].keys_of)
         self.progress, self._undo = BookingProgress(), Undo()
 
     async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
@@ -65,7 +52,7 @@ class SqlSession:
                 question.close()
 
     def reader(self, resource: str) -> SqlRecords:
-        return self._adapter.readers[resource].at(self.connection)
+        return SqlRecords(self._adapter.readers[resource], self.connection)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
         rows = self._adapter.diary_rows.schedules
@@ -74,12 +61,6 @@ class SqlSession:
     def keys(self, vet: str) -> Sequence[str]:
         return [str(each) for each in self._vet(vet)]
 
-    def _vet(self, vet: str) -> Sequence[Any]:
-        """A vet's raw key in all its spellings."""
-        if vet not in self._vets:
-            self._vets[vet] = self._adapter.readers["vets"].keys_of(vet)
-        return self._vets[vet]
-
     def appointment(self, key: Any) -> str | None:
         with suppress(Unreadable):
             return self._appointments.table.ids.referred(key)
@@ -87,7 +68,7 @@ class SqlSession:
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
         rows = self._adapter.diary_rows.hours[source]
-        return [] if rows is None else [HoursRow(*row) for row in self._found(rows, calendar)]
+        return [HoursRow(*row) for row in self._found(rows, calendar)]
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
         rows = self._adapter.diary_rows.busy[source]
@@ -216,15 +197,17 @@ class SqlAdapter(MappedAdapter):
 
     def _work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
         """The flow as work for the engine."""
-        return lambda connection: complete(flow(SqlSession(self, connection)))
+        return lambda connection: session.complete(flow(SqlSession(self, connection)))
 
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
         """By its statements alone: most calls are such reads."""
         reader = self.readers[resource]
         keys = reader.keys_of(public_id)
-        return await self.engine.read(
-            lambda connection: complete(reader.at(connection, keys).one(public_id, only))
-        )
+
+        def work(connection: Connection) -> Record:
+            return session.complete(SqlRecords(reader, connection, keys).one(public_id, only))
+
+        return await self.engine.read(work)
 
     async def read(self, flow: Callable[[SqlSession], Awaitable[T]], *, reads: int = 1) -> T:
         return await self.engine.read(self._work(flow))

@@ -15,18 +15,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from adapters.documents.document import Document, Place
-from adapters.ids import NATIVE, PublicIds
-from adapters.mapping.models import (
-    NAMED,
-    ListMap,
-    MappingFile,
-    ResourceMap,
-    RowSource,
-    StepMap,
-    ValueSource,
-)
+from adapters.ids.seal import NATIVE, PublicIds
+from adapters.mapping.models import NAMED, MappingFile, ResourceMap, StepMap, ValueSource
 from adapters.sql.booking import following, named_table
-from adapters.sql.columns import Columns, rows_of, sql
+from adapters.sql.columns import Columns, Rows, rows_of, sql
 from adapters.sql.engines.base import ErrorKind, Expression, Speech
 from adapters.values.convert import Unreadable
 
@@ -141,6 +133,7 @@ def _unknown(
 def _wrong_key(connection: sa.Connection, rows: ResourceMap, ids: PublicIds) -> str:
     """Why no id can be made of the first row's key; "" where one can."""
     key = Columns(rows.key.source)
+    key_in = key.getter(0)
     try:
         with connection.begin_nested():
             statement = rows_of(rows, *key.labelled("row_key")).limit(1)
@@ -149,7 +142,7 @@ def _wrong_key(connection: sa.Connection, rows: ResourceMap, ids: PublicIds) -> 
         return ""
     try:
         if first is not None and None not in first:
-            ids.shown(key.take(first, 0))
+            ids.shown(key_in(first))
     except Unreadable:
         if rows.key.ids == NATIVE:
             return "the key of a row here is no UUID, which `as: native id` says it is"
@@ -162,7 +155,7 @@ def checks_of(mapping: MappingFile) -> Iterator[SqlCheck]:
     return (check for checks, _ in _groups(mapping) for check in checks)
 
 
-def _sources(mapping: MappingFile) -> Iterator[tuple[Place, RowSource | ResourceMap | ListMap]]:
+def _sources(mapping: MappingFile) -> Iterator[tuple[Place, Rows]]:
     for name, rows in mapping.resources.items():
         yield ("resources", name), rows
         for inner, each in rows.lists.items():
@@ -186,7 +179,7 @@ def _groups(mapping: MappingFile) -> Iterator[_Group]:
         yield [SqlCheck(("booking", "reference"), appointments, statement)], None
 
 
-def _rows(place: Place, rows: RowSource | ResourceMap | ListMap) -> _Group:
+def _rows(place: Place, rows: Rows) -> _Group:
     values: dict[Place, Any] = {(name,): getattr(rows, name, None) for name in _READ}
     values |= {("fields", name): value for name, value in getattr(rows, "fields", {}).items()}
     pieces: list[tuple[Place, str]] = []

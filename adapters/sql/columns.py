@@ -10,7 +10,9 @@ from sqlalchemy import Select, and_, false, literal_column, or_, select, text
 from adapters.mapped.records import Planned, RowReader, RowValue
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
-from adapters.values.convert import Converter, Text, by_value
+from adapters.values.convert import by_value
+
+Rows = RowSource | ResourceMap | ListMap
 
 
 def sql(expression: str) -> Expression:
@@ -19,35 +21,29 @@ def sql(expression: str) -> Expression:
     return literal_column(f"({expression})")
 
 
-def rows_of(rows: RowSource | ResourceMap | ListMap, *columns: Expression) -> Select[Any]:
+def rows_of(rows: Rows, *columns: Expression) -> Select[Any]:
     """SELECT columns FROM and WHERE as the mapping says."""
     statement = select(*columns).select_from(text((rows.from_ or "").replace(":", r"\:")))
     return statement if rows.where is None else statement.where(sql(rows.where))
 
 
 class Columns:
-    """One value in one or more columns; of several the raw value is a tuple."""
+    """One value in one or more columns; of several the raw value is a tuple.
 
-    def __init__(self, expressions: Sequence[str]) -> None:
-        self.parts = tuple(map(sql, expressions))
+    `converter` reads it where it is a field or a key.
+    """
+
+    def __init__(self, expressions: Sequence[str], converter: Any = None) -> None:
+        self.parts, self.converter = tuple(map(sql, expressions)), converter
         self.width = len(self.parts)
 
     def getter(self, offset: int) -> Callable[[Sequence[Any]], Any]:
         """What takes the raw value of a row in which the columns begin at the offset."""
         return itemgetter(offset if self.width == 1 else slice(offset, offset + self.width))
 
-    def take(self, row: Sequence[Any], offset: int) -> Any:
-        """The raw value, of a row in which the columns begin at the offset."""
-        return self.getter(offset)(row)
-
     def labelled(self, name: str) -> list[Expression]:
         """To be selected, under names that clash with nothing."""
         return [part.label(f"{name}_{number}") for number, part in enumerate(self.parts)]
-
-    @property
-    def blank(self) -> Criterion:
-        """Whether any part has no value."""
-        return or_(*(part.is_(None) for part in self.parts))
 
     @property
     def present(self) -> Criterion:
@@ -95,15 +91,7 @@ class Columns:
 
 
 def _parts(raw: Any) -> tuple[Any, ...]:
-    return raw if isinstance(raw, tuple) else (raw,)
-
-
-class FieldColumn(Columns):
-    """One field: its expressions, and its converter."""
-
-    def __init__(self, name: str, expressions: Sequence[str], converter: Converter) -> None:
-        super().__init__(expressions)
-        self.name, self.converter = name, converter
+    return tuple(raw) if isinstance(raw, tuple | list) else (raw,)
 
 
 class KeyedRows(RowReader):
@@ -117,23 +105,23 @@ class KeyedRows(RowReader):
     def compiled(
         self, mapped: ResourceMap | ListMap, planned: Mapping[str, Planned]
     ) -> dict[str, RowValue]:
-        self.columns = [
-            FieldColumn(name, source.expressions, converter)
+        self.columns = {
+            name: Columns(source.expressions, converter)
             for name, (source, _, converter) in planned.items()
-        ]
+        }
         self.width, found = 0, dict[str, RowValue]()
-        for column in self.columns:
-            raw, converter = column.getter(self.width), column.converter
-            found[column.name] = RowValue(raw, converter.decode, converter)
+        for name, column in self.columns.items():
+            how = column.converter
+            found[name] = RowValue(column.getter(self.width), how.decode, how)
             self.width += column.width
-        own = self.columns.pop(0) if "id" in planned else FieldColumn("id", (), Text())
-        self.key, self.key_in = own, own.getter(0)
+        self.key = self.columns.pop("id", Columns(()))
+        self.key_in = self.key.getter(0)
         return found
 
     def selected(self) -> list[Expression]:
         """The key and the fields, labelled, so that no two names can clash."""
-        labelled = (column.labelled(f"f{number}") for number, column in enumerate(self.columns))
-        return [*self.key.labelled("row_key"), *chain.from_iterable(labelled)]
+        named = (each.labelled(f"f{number}") for number, each in enumerate(self.columns.values()))
+        return [*self.key.labelled("row_key"), *chain.from_iterable(named)]
 
 
 def comparable(raws: Sequence[Any], *, loose_types: bool) -> Sequence[Any]:

@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 from sqlalchemy import and_, false, func, literal_column, not_, or_
 
 from adapters.base import Condition
-from adapters.ids import Id
+from adapters.ids.seal import Id
 from adapters.mapped.slots import ONE_DAY
 from adapters.mapped.spans import is_day
 from adapters.mapping.narrowing import is_ordered, meets
 from adapters.sql.columns import Columns, comparable
 from adapters.sql.engines.base import Criterion, Expression, Speech, given, quoted
-from adapters.values.convert import Boolean, Codes, Email, Text
-from adapters.values.numbers import Integer, Money, Number
-from adapters.values.times import Day, Epoch, LocalTime, UtcTime, ZonedTime, whole_second
-from adapters.values.wall_clock import PATTERN, written
+from adapters.values import times
+from adapters.values.convert import Boolean, Codes, Email, Integer, Money, Number, Text
+from adapters.values.times import Day, Epoch, LocalTime, UtcTime, ZonedTime, whole_second, written
 
 # No number that is shown is larger.
 _LARGEST = Decimal(10) ** 16
@@ -83,7 +82,7 @@ class ColumnComparison:
         if self.speech.bits_are_letters:  # the numbers in a BIT column, as they become texts
             bits = [chr(int(each)) for each in wanted if each.isdecimal() and int(each) < ord(" ")]
         among = self._exactly([*wanted, *bits])
-        return or_(among, self.column.blank) if "" in wanted else among
+        return or_(among, self._kept.is_(None)) if "" in wanted else among
 
     def by_truth(self, boolean: Boolean) -> Criterion:
         truths = [truth for truth in (True, False) if meets(truth, self.condition)]
@@ -129,7 +128,7 @@ class ColumnComparison:
         kept = self._kept
         # whether a text may end before its seconds, or have a T in it; a time without a pattern
         # may be a text too where the database has times of its own
-        is_iso = getattr(converter, "pattern", "") == PATTERN
+        is_iso = getattr(converter, "pattern", "") == times.PATTERN
         if converter.as_text:
             kept = self.speech.trimmed(kept)
             if is_iso:

@@ -4,11 +4,11 @@ Rows are chosen by their times as they are kept, generously; what then really bl
 adapters/mapped/diary.py, on the times that were read.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, false, null, or_
+from sqlalchemy import Connection, and_, null, or_
 
 from adapters.mapped.diary import EARLIEST, BusySource, Diary, SlotsSource, TimesSource
 from adapters.mapped.session import TimeRow
@@ -18,8 +18,7 @@ from adapters.mapping.models import DurationsMap, HoursMap, Owned, ValueSource
 from adapters.sql.columns import Columns, rows_of, sql
 from adapters.sql.comparisons import on_day
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
-from adapters.values.times import ROOM, Epoch, TimeConverter
-from adapters.values.wall_clock import PATTERN, written
+from adapters.values.times import PATTERN, ROOM, Epoch, TimeConverter, written
 
 NO_DAYS = ("____-00%", "_______-00%")
 
@@ -106,20 +105,18 @@ class BusyRows(SpanRows):
         }
         first_start = self._start.parts[0]
         start = speech.trimmed(first_start) if self._from.as_text else first_start
-        ends_after: Criterion = false()
         no_end: Criterion = null().is_(None)
-        before_start: Criterion = false()
+        senseless, reaching = [no_end], list[Criterion]()
         if source.rows.end is not None:
             end = self._end.parts[0]
             end = speech.trimmed(end) if self._until.as_text else end
-            ends_after = end > given("since")
-            no_end = or_(end.is_(None), end < given("earliest_end"), *self._marks(end))
-            before_start = end < start
+            marks = self._marks(end) if self._endless else ()
+            no_end = or_(end.is_(None), end < given("earliest_end"), *marks)
+            senseless, reaching = [no_end, end < start], [end > given("since")]
             self._bounds["since"] = (self._until, lambda window: window.start - ROOM)
             self._bounds["earliest_end"] = (self._until, lambda _: EARLIEST)
         recent = no_end if self._endless else start > given("early")
-        open_end = and_(or_(no_end, before_start), recent)
-        near = and_(start < given("until"), or_(ends_after, open_end))
+        near = and_(start < given("until"), or_(*reaching, and_(or_(*senseless), recent)))
         odd = self._odd(start, speech)
         if source.longest is None:
             self._statements = [self._rows.where(or_(near, odd))]
@@ -132,29 +129,23 @@ class BusyRows(SpanRows):
         if self._endless:
             self._statements.append(self._rows.where(near, no_end))
 
-    def _marks(self, end: Expression) -> Iterator[Criterion]:
+    def _marks(self, end: Expression) -> list[Criterion]:
         """Ends that mean none, and are no old dates: they matter where that is for good."""
         if isinstance(self._until, Epoch):
-            marks = self._until.none if self._endless else ()
-            yield from (end == given(None, int(mark)) for mark in marks)
-            return
-        for zero in self._until.zero if self._endless else ():
-            if zero <= written(EARLIEST, PATTERN):
-                continue
-            elif self._until.as_text or is_day(zero):
-                yield on_day(end, zero, as_text=self._until.as_text)
+            return [end == given(None, int(mark)) for mark in self._until.none]
+        as_text = self._until.as_text
+        marks = [zero for zero in self._until.zero if zero > written(EARLIEST, PATTERN)]
+        return [on_day(end, mark, as_text=as_text) for mark in marks if as_text or is_day(mark)]
 
     def _odd(self, start: Expression, speech: Speech) -> Criterion:
         """Rows whose start is none that anybody means: they are looked at whatever the day."""
-        odd = or_(self._start.parts[0].is_(None), start < given("earliest"))
-        if not self._from.as_text or not self._from.compares:
-            return odd
+        kept, how = self._start.parts[0], self._from
+        odd = or_(kept.is_(None), start < given("earliest"))
         # texts that begin with YYYY-MM-DD can be told from others
-        shown = _first(self._from, "2026-03-01T12:00:00Z")
-        if not isinstance(shown, str) or not shown.startswith("2026-03-0"):
+        shown = _first(how, "2026-03-01T12:00:00Z") if how.as_text and how.compares else ""
+        if not shown.startswith("2026-03-0"):
             return odd
-        nowhere = or_(*(start.like(no_day) for no_day in NO_DAYS))
-        return or_(odd, speech.undated(self._start.parts[0]), nowhere)
+        return or_(odd, speech.undated(kept), *(start.like(no_day) for no_day in NO_DAYS))
 
 
 def _or_null(source: ValueSource | None) -> Columns:
@@ -172,12 +163,12 @@ class DiaryRows:
 
     def __init__(self, diary: Diary, speech: Speech) -> None:
         said = diary.map
-        self.hours = [_hours_rows(hours) if hours.is_rows else None for hours in said.hours]
+        self.hours = [_hours_rows(hours) for hours in said.hours]
         self.busy = [BusyRows(source, speech) for source in diary.busy]
         self.slots = [SlotRows(source) for source in diary.free]
         self.durations = [DurationRows(durations) for durations in said.durations]
         self.schedules = None
-        if said.schedules is not None and said.schedules.vet is not None:
+        if said.schedules is not None:
             key = sql(said.schedules.key.text)
             self.schedules = CalendarRows(said.schedules, key, order=key)
 

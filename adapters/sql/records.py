@@ -14,18 +14,10 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, false, func, not_, or_, select
 from sqlalchemy.exc import DBAPIError
 
-from adapters.base import (
-    LONGEST_AFTER,
-    AdapterOptions,
-    BackendNonsense,
-    Condition,
-    Filter,
-    Only,
-    Page,
-    Record,
-    Trouble,
-)
-from adapters.ids import Id, NativeIds
+from adapters import base
+from adapters.base import BackendNonsense, Condition, Filter, Only, Page, Record, Trouble
+from adapters.ids.seal import Id
+from adapters.ids.tabled import NativeIds
 from adapters.mapped.records import Batch, ResourceReader
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import ListMap, ResourceMap
@@ -43,13 +35,13 @@ MOST_ROWS, AT_LEAST = 10_000, 500
 
 
 class SqlReader:
-    """The statements of one resource; `at` reads by them."""
+    """The statements of one resource, by which SqlRecords reads."""
 
     def __init__(
         self,
         name: str,
         rows: ResourceMap,
-        options: AdapterOptions,
+        options: base.AdapterOptions,
         converters: Converters,
         speech: Speech,
     ) -> None:
@@ -57,10 +49,10 @@ class SqlReader:
         self.table = self.rows = KeyedRows(
             name, rows, options.shapes[name], converters, options.report
         )
-        self._places = {each.name: each for each in (self.table.key, *self.table.columns)}
+        self._places = {"id": self.table.key, **self.table.columns}
         self.filterable = frozenset(
-            column.name
-            for column in self.table.columns
+            name
+            for name, column in self.table.columns.items()
             # a text that cannot be compared may be searched all the same
             if column.converter.compares or isinstance(column.converter, JoinedText | PartOfText)
         )
@@ -72,7 +64,7 @@ class SqlReader:
         columns = self.table.selected()
         self.every_row = rows_of(rows, *columns).where(key.present)
         """All rows that have a key: the key, then the fields."""
-        self.keyless = rows_of(rows, *columns).where(key.blank)
+        self.keyless = rows_of(rows, *columns).where(not_(key.present))
         """The rows without a key."""
         self.is_native = isinstance(self.table.ids, NativeIds)
         # as it may be spelt, not by a function of the column, so that its index serves
@@ -81,10 +73,6 @@ class SqlReader:
             named = key.parts[0].in_(given("keys", expanding=True))
         self.by_key = self.every_row.where(named).limit(1)
         self.key_alone = rows_of(rows, *key.parts).where(named).limit(1)
-
-    def at(self, connection: Connection, keys: Sequence[Any] = ()) -> "SqlRecords":
-        """Reads on a connection; `keys` are those of the one record, where it is one."""
-        return SqlRecords(self, connection, keys)
 
     def keys_of(self, public_id: str) -> Sequence[Any]:
         """The row's raw key, and of a UUID all the spellings in which the row may have it.
@@ -133,9 +121,9 @@ class SqlReader:
         if wanted.match == "search":
             return self._search(columns, wanted.value)
         column = columns[0]
-        converter: Any = column.converter
+        converter = column.converter
         if not converter.compares:
-            raise BackendNonsense(f"{self.name} cannot be compared by {column.name}")
+            raise BackendNonsense(f"{self.name} cannot be compared by {wanted.fields[0]}")
         if wanted.match == "since":
             return column.beyond(converter.since(wanted.value), at_least=True)
         if wanted.match == "written since":
@@ -169,11 +157,14 @@ class SqlReader:
 
 
 class SqlRecords(ResourceReader):
-    """Reads one resource by statements on a connection."""
+    """Reads one resource by statements on a connection.
+
+    `keys` are those of the one record, where it is one.
+    """
 
     most = MOST_ROWS
 
-    def __init__(self, reader: SqlReader, connection: Connection, keys: Sequence[Any]) -> None:
+    def __init__(self, reader: SqlReader, connection: Connection, keys: Sequence[Any] = ()) -> None:
         super().__init__(reader.name, reader.table)
         self._reader, self._connection, self._asked = reader, connection, keys
         self._keys: dict[str, Any] = {}
@@ -264,9 +255,7 @@ class SqlRecords(ResourceReader):
             if after is None:
                 statement = statement.add_columns(self._blank_count(conditions))
             else:
-                begin = json.loads(after)
-                behind = tuple(begin) if isinstance(begin, list) else begin
-                statement = statement.where(key.beyond(behind))
+                statement = statement.where(key.beyond(json.loads(after)))
             statement = statement.order_by(*key.parts).limit(asked + 1)
             rows = self._connection.execute(statement).all()
             if after is None:
@@ -353,6 +342,6 @@ def _place_of(key: Any) -> str:
     if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
         raise BackendNonsense("a page ends with a key that is no number and no text")
     place = json.dumps(_bare(key), default=str)
-    if len(place) > LONGEST_AFTER:
+    if len(place) > base.LONGEST_AFTER:
         raise BackendNonsense("a page ends with a key that is too long")
     return place

@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from adapters.base import Adapter, Trouble
 from adapters.conformance import Place, Practice
-from adapters.ids import SealedIds
+from adapters.ids.seal import SealedIds
 from gateway.backend import shapes
 from tests.adapters.ailing import Ailing, AilingFile
 from tests.adapters.clinic import NOW, SECRET, connect, copy_to, run

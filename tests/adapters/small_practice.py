@@ -8,7 +8,7 @@ from time import monotonic
 
 from adapters.base import Adapter, AdapterOptions
 from adapters.conformance import Place
-from adapters.ids import SealedIds
+from adapters.ids.seal import SealedIds
 from adapters.sql.adapter import SqlAdapter
 from adapters.wrappers.cached import Cached
 from adapters.wrappers.guarded import Guarded, Limits

@@ -21,7 +21,7 @@ import asyncpg
 import pytest
 
 from adapters.base import Query
-from adapters.ids import SealedIds
+from adapters.ids.seal import SealedIds
 from examples.dropping import drop
 from examples.launch import Example, prepare, with_database
 from examples.loading import address

@@ -61,10 +61,9 @@ def plans(case: SqlCase) -> Iterator[Look]:
     yield from _of_diary(case)
     reference = case.adapter.mapping.booking.reference
     if reference and not case.is_lost("booking") and not case.is_lost("resources", "appointments"):
-        reader, mark = case.adapter.readers["appointments"], sql(reference)
 
         async def marked(session: SqlSession) -> None:
-            reader.at(session.connection).marked(mark, "0" * 16, 1)
+            session.reader("appointments").marked(sql(reference), "0" * 16, 1)
 
         yield _look(case, "a look for a reference", "booking", marked, ("booking", "reference"))
 

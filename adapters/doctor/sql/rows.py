@@ -72,13 +72,14 @@ class SqlCase(DoctorCase):
         if not isinstance(mapped, ListMap):
             statement = statement.where(table.key.present)
         most, count = self.examination.rows, 0
+        key_of = parent.getter(table.width)
 
         def taken(row: Any) -> RowTaken:
             owner = None
             if parent.width:
                 owner = NO_PARENT
                 with suppress(Unreadable):  # it may be spelt otherwise than the key
-                    owner = of.ids.referred(parent.take(row, table.width)) or NO_PARENT
+                    owner = of.ids.referred(key_of(row)) or NO_PARENT
             return RowTaken(row, table.id_of(row), Columns.spelling(table.key_in(row)), owner)
 
         for found in pages(self.session.connection, statement, table, most=most):
@@ -136,10 +137,10 @@ def pages(
         if len(found) < limit:
             yield found
             return
-        key = table.key.take(found[-1], 0)
+        key = table.key_in(found[-1])
         last = Columns.spelling(key)
         # the rows of one key stay together: the last key's come again with the next page
-        whole = [row for row in found if Columns.spelling(table.key.take(row, 0)) != last]
+        whole = [row for row in found if Columns.spelling(table.key_in(row)) != last]
         limit = PAGE if whole else 2 * limit
         if whole:
             yield whole
@@ -153,5 +154,5 @@ def _of_both_ends(
         return first
     backwards = statement.order_by(*(part.desc() for part in table.key.parts))
     last = list(connection.execute(backwards.limit(most // 2)))
-    known = {table.key.take(row, 0) for row in first[: most // 2]}
-    return first[: most // 2] + [r for r in reversed(last) if table.key.take(r, 0) not in known]
+    known = {table.key_in(row) for row in first[: most // 2]}
+    return first[: most // 2] + [r for r in reversed(last) if table.key_in(r) not in known]

@@ -23,7 +23,6 @@ BLANKS = " \t\n\v\f\r"
 PLAIN_NUMBER = "^[-+]?[0-9]{1,15}([.,][0-9]{0,15})?$"
 # The beginning of a text with a date.
 DATED = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_NOTHING = object()
 _WHOLE = re.compile("-?[0-9]{1,18}").fullmatch
 # In a connection's `info`: the time.monotonic() by which the work is to end.
 UNTIL = "clinic_until"
@@ -186,16 +185,12 @@ def columns_beside(*schemas: str) -> sa.TextClause:
     ).bindparams(sa.bindparam("theirs", schemas, expanding=True))
 
 
-def given(
-    name: str | None, value: Any = _NOTHING, *, expanding: bool = False
-) -> sa.BindParameter[Any]:
+def given(name: str | None, *value: Any, expanding: bool = False) -> sa.BindParameter[Any]:
     """A parameter whose type is the database's to find, from what it is compared with.
 
-    So one name can be compared with one type only.
+    So one name can be compared with one type only. Its value is perhaps given with the statement.
     """
-    if value is _NOTHING:
-        return sa.bindparam(name, type_=NullType(), expanding=expanding)
-    return sa.bindparam(name, value, type_=NullType(), expanding=expanding)
+    return sa.bindparam(name, *value, type_=NullType(), expanding=expanding)  # type: ignore[misc]
 
 
 def quoted(value: str, prefix: str = "") -> Expression:

@@ -21,15 +21,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from adapters.base import (
-    AdapterError,
-    BackendNonsense,
-    BackendTimeout,
-    BackendUnavailable,
-    OutcomeUnknown,
-)
+from adapters import base
 from adapters.sql.engines.base import HALF, UNTIL, ErrorKind, Speech, T, Work
-from adapters.wrappers.admission import CallLimiter
+from adapters.wrappers.admission import BUSY, CallLimiter
 from adapters.wrappers.unreachable import reason
 
 READERS = 4
@@ -177,19 +171,19 @@ class Attempt:
             return ErrorKind.TIMEOUT
         return ErrorKind.DOWN if isinstance(error, OSError) else ErrorKind.OTHER
 
-    def _failure(self, kind: ErrorKind, error: Exception, *, half: bool) -> AdapterError:
+    def _failure(self, kind: ErrorKind, error: Exception, *, half: bool) -> base.AdapterError:
         number = error.errno if isinstance(error, OSError) else None
         code = errno.errorcode.get(number or 0, type(error).__name__)
         if isinstance(error, DBAPIError):
             code = self.driver.speech.code(error)
         if half:
-            return OutcomeUnknown(f"a booking could not be taken back whole ({code})")
+            return base.OutcomeUnknown(f"a booking could not be taken back whole ({code})")
         said = self.driver.explained(kind, code, error)
         if self.committing and kind not in self.driver.never_committed:
-            return OutcomeUnknown(f"the booking's end is not known: {said}")
+            return base.OutcomeUnknown(f"the booking's end is not known: {said}")
         if kind is ErrorKind.TIMEOUT and not self.booking:
-            return BackendTimeout(said)
-        return BackendUnavailable(said) if kind in _UNDONE else BackendNonsense(said)
+            return base.BackendTimeout(said)
+        return base.BackendUnavailable(said) if kind in _UNDONE else base.BackendNonsense(said)
 
 
 class Lane(ABC):
@@ -261,13 +255,12 @@ class PoolLane(Lane):
             self._room.leave()
 
     async def _transaction(self, attempt: Attempt, work: Work[T]) -> T:
-        connection, keep = None, False
+        connection, keep = None, True
         try:
             async with asyncio.timeout(attempt.left + GRACE):
                 connection = await self._engine.connect()
                 attempt.connected = True
-                result = await connection.run_sync(attempt.run, work)
-            keep = True
+                return await connection.run_sync(attempt.run, work)
         except BaseException as error:
             keep = attempt.leaves_whole(error)
             raise
@@ -279,7 +272,6 @@ class PoolLane(Lane):
                 except asyncio.CancelledError:
                     await asyncio.wait([task])  # to its end all the same
                     raise
-        return result
 
     async def _give_back(
         self, connection: AsyncConnection, attempt: Attempt, *, keep: bool
@@ -305,7 +297,11 @@ class PoolDriver(Driver, Protocol):
         """A `connection_pool` of so many connections at the most."""
 
     async def stop(self, info: dict[Any, Any]) -> None:
-        """See that nothing of a connection that is given up runs on; `info` is its own."""
+        """See that nothing of a connection that is given up runs on; `info` is its own.
+
+        Nothing is to be done where the driver itself asks the server to stop what is cancelled.
+        """
+        return
 
 
 def connection_pool(address: Any, size: int, **arguments: Any) -> AsyncEngine:
@@ -343,7 +339,7 @@ class ThreadLane(Lane):
 
         def begin() -> T:
             if given_up or not attempt.left:
-                raise BackendUnavailable("the practice system was busy with other calls")
+                raise base.BackendUnavailable(BUSY)
             while True:
                 try:
                     return self._transaction(attempt, work)
@@ -357,7 +353,9 @@ class ThreadLane(Lane):
         except RuntimeError as error:  # it waits in the pool all the same, for another thread
             given_up = True
             self._room.leave()
-            raise BackendUnavailable("no thread can be had to ask the practice system") from error
+            raise base.BackendUnavailable(
+                "no thread can be had to ask the practice system"
+            ) from error
         try:
             return await asyncio.wrap_future(running)
         finally:

@@ -25,15 +25,7 @@ from sqlalchemy.pool import NullPool
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import (
-    Criterion,
-    ErrorKind,
-    Expression,
-    Speech,
-    TableAccess,
-    columns_beside,
-    quoted,
-)
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
 from adapters.sql.engines.lanes import ThreadDriver
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -91,7 +83,7 @@ class MssqlSpeech(Speech):
     kinds = {}  # noqa: RUF012 - the driver has no codes
     binary, now = "Latin1_General_BIN2", _CLOCK
     first_day = "1753-01-01"  # of its older kind of times
-    columns = columns_beside("INFORMATION_SCHEMA", "sys")
+    columns = base.columns_beside("INFORMATION_SCHEMA", "sys")
     unknown_table = "Invalid object name '([^']+)'"
     unknown_column = "Invalid column name '([^']+)'"
     limits_by_top = True

@@ -29,15 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import (
-    Criterion,
-    ErrorKind,
-    Expression,
-    Speech,
-    TableAccess,
-    columns_beside,
-    quoted,
-)
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
 from adapters.sql.engines.lanes import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -103,7 +95,7 @@ class MysqlSpeech(Speech):
 
     kinds, binary, now = KINDS, "utf8mb4_bin", _CLOCK
     bits_are_letters = True
-    columns = columns_beside("information_schema", "mysql", "sys", "performance_schema")
+    columns = base.columns_beside("information_schema", "mysql", "sys", "performance_schema")
     unknown_table = "Table '([^']+)' doesn't exist"
     unknown_column = "Unknown column '([^']+)'"
 

@@ -25,15 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import (
-    Criterion,
-    ErrorKind,
-    Expression,
-    Speech,
-    TableAccess,
-    columns_beside,
-    quoted,
-)
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
 from adapters.sql.engines.lanes import PoolDriver, connection_pool
 from adapters.values.convert import LONGEST_FOLDED, fold
 
@@ -131,7 +123,7 @@ class PostgresSpeech(Speech):
 
     kinds, binary, now = KINDS, "C", _CLOCK
     misfits = frozenset({"22P02", "22003"})
-    columns = columns_beside("information_schema", "pg_catalog")
+    columns = base.columns_beside("information_schema", "pg_catalog")
     unknown_table = r"relation \"([^\"]+)\" does not exist"
     unknown_column = r"column \"?([\w.]+)\"? (?:of relation \"\w+\" )?does not exist"
     folds_names = True
@@ -251,9 +243,6 @@ class PostgresDriver(PoolDriver):
             " set_config('lock_timeout', $1, false)",
             (f"{tenths}00",),
         )
-
-    async def stop(self, info: dict[Any, Any]) -> None:
-        """Nothing: asyncpg asks the server to stop what is cancelled."""
 
 
 def _prepare(connection: Any, record: Any) -> None:

@@ -21,8 +21,7 @@ from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
 from adapters.sql.engines.lanes import ThreadDriver
-from adapters.values.convert import Unreadable, fold
-from adapters.values.numbers import decimal
+from adapters.values.convert import fold, number_or_none
 
 OPCODES_BETWEEN_LOOKS = 5_000
 # It works in this very process, where more threads would not do more, but hold up the event loop.
@@ -197,9 +196,5 @@ class SqliteDriver(ThreadDriver):
 
 
 def _number(raw: bytes | None) -> float | None:
-    """The number that a text is; None where it is none."""
-    try:
-        found = decimal(raw)
-    except Unreadable:
-        return None
+    found = number_or_none(raw)
     return None if found is None else float(found)

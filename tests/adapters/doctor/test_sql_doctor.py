@@ -560,7 +560,7 @@ async def test_rows_of_one_key_are_never_parted_between_pages(
 ) -> None:
     monkeypatch.setattr(rows, "PAGE", 3)
     engine = create_engine(f"sqlite:///{tmp_path}/keys.db")
-    key = SimpleNamespace(key=Columns(["k"]))
+    key = SimpleNamespace(key=Columns(["k"]), key_in=lambda row: row[0])
     with engine.connect() as connection:
         connection.execute(text("CREATE TABLE keyed (k INT)"))
         for each in (1, 2, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5, 6):

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from adapters.base import BackendUnavailable, Query
-from adapters.ids import HashedIds, IdKeeper, NativeIds, SealedIds
-from adapters.ids.tabled import AT_ONCE
+from adapters.ids.seal import SealedIds
+from adapters.ids.tabled import AT_ONCE, HashedIds, IdKeeper, NativeIds
 from adapters.values.convert import Unreadable, by_value
 from tests.adapters.shelf import Shelf
 

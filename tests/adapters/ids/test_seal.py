@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.ids import SealedIds
+from adapters.ids.seal import SealedIds
 
 CLIENTS = SealedIds(b"k" * 32, "clients")
 PATIENTS = SealedIds(b"k" * 32, "patients")

@@ -9,7 +9,7 @@ from yarl import URL
 
 from adapters.base import Adapter, Trouble
 from adapters.conformance import Place, Practice
-from adapters.ids import SealedIds
+from adapters.ids.seal import SealedIds
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import WEEK, ZONE, naive
 from gateway.backend import shapes

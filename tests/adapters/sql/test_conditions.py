@@ -19,7 +19,7 @@ from sqlalchemy import event
 
 from adapters.base import Condition, Filter, NotFound, Only, Record, Trouble
 from adapters.conformance.pages import MEMBERS, ORDERED, conditions, let_be
-from adapters.ids import SealedIds
+from adapters.ids.seal import SealedIds
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from gateway.backend import shapes

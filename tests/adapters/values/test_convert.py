@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.ids import Id, SealedIds
-from adapters.values import convert, numbers, times
+from adapters.ids.seal import Id, SealedIds
+from adapters.values import convert, times
 from adapters.values.convert import Boolean, Codes, UnknownCode, Unreadable
 from adapters.values.times import LocalTime
 
@@ -35,24 +35,24 @@ READ: list[tuple[convert.Converter, Any, Any]] = [
     (Boolean(("O",), ("N",)), None, None),
     (Boolean((-1, 1), (0,)), -1, True),
     (Boolean(), b"\x00", False),
-    (numbers.Number(), "4,2", 4.2),
-    (numbers.Number(), "10", 10),
-    (numbers.Number(), 0.1, 0.1),
-    (numbers.Integer(), 30.0, 30),
-    (numbers.Money(), "1 234,50", "1234.50"),
-    (numbers.Money(), "1.234,50", "1234.50"),
-    (numbers.Money(), "-12", "-12.00"),
-    (numbers.Money(), "", None),
-    (numbers.Money(), "1,234.50", "1234.50"),
-    (numbers.Money(), "1,234,567.5", "1234567.50"),
-    (numbers.Money(), "1.234.567", "1234567.00"),
-    (numbers.Money(), "-0", "0.00"),
-    (numbers.Money(), "-0,001", "0.00"),
-    (numbers.Money(cents=True), 6726, "67.26"),
-    (numbers.Colour(), 0x2E86AB, "#2E86AB"),
-    (numbers.Colour(), "#2e86ab", "#2e86ab"),
-    (numbers.Colour(), "3049131", "#2E86AB"),
-    (numbers.Colour("bgr"), 0xAB862E, "#2E86AB"),
+    (convert.Number(), "4,2", 4.2),
+    (convert.Number(), "10", 10),
+    (convert.Number(), 0.1, 0.1),
+    (convert.Integer(), 30.0, 30),
+    (convert.Money(), "1 234,50", "1234.50"),
+    (convert.Money(), "1.234,50", "1234.50"),
+    (convert.Money(), "-12", "-12.00"),
+    (convert.Money(), "", None),
+    (convert.Money(), "1,234.50", "1234.50"),
+    (convert.Money(), "1,234,567.5", "1234567.50"),
+    (convert.Money(), "1.234.567", "1234567.00"),
+    (convert.Money(), "-0", "0.00"),
+    (convert.Money(), "-0,001", "0.00"),
+    (convert.Money(cents=True), 6726, "67.26"),
+    (convert.Colour(), 0x2E86AB, "#2E86AB"),
+    (convert.Colour(), "#2e86ab", "#2e86ab"),
+    (convert.Colour(), "3049131", "#2E86AB"),
+    (convert.Colour("bgr"), 0xAB862E, "#2E86AB"),
     (convert.Text("cp1252"), b"Zo\xe9 \x80", "Zoé €"),
     (convert.JoinedText(" "), (" 1, rue X ", None, "", "Lyon"), "1, rue X Lyon"),
     (convert.JoinedText(), (None, " "), None),
@@ -104,15 +104,15 @@ READ: list[tuple[convert.Converter, Any, Any]] = [
 UNREADABLE: list[tuple[convert.Converter, Any]] = [
     (convert.Text(), b"\xff\xfe"),
     (convert.Email(), "none"),
-    (numbers.Number(), "about 3"),
-    (numbers.Number(), "NaN"),
-    (numbers.Number(), "1_000"),
-    (numbers.Number(), "1,2.3,4"),
+    (convert.Number(), "about 3"),
+    (convert.Number(), "NaN"),
+    (convert.Number(), "1_000"),
+    (convert.Number(), "1,2.3,4"),
     (convert.Text(), "x" * 100_001),
-    (numbers.Number(), "1e99"),
-    (numbers.Integer(), "3,5"),
-    (numbers.Colour(), 1 << 24),
-    (numbers.Colour(), "red"),
+    (convert.Number(), "1e99"),
+    (convert.Integer(), "3,5"),
+    (convert.Colour(), 1 << 24),
+    (convert.Colour(), "red"),
     (PARIS, "2026-02-30 10:00:00"),
     (PARIS, "tomorrow"),
     (times.Day(), "2026-W01-1"),
@@ -243,16 +243,16 @@ def test_a_time_in_an_hour_that_comes_twice_may_be_either() -> None:
 
 @pytest.mark.parametrize("text", ["0", "-0", "0.00", "-0.00", "-0,00"])
 def test_zero_has_no_sign(text: str) -> None:
-    assert str(numbers.decimal(text)) == "0"
+    assert str(convert.decimal(text)) == "0"
 
 
 def test_a_number_is_the_same_however_plainly_it_is_spelt() -> None:
     for plain in ("7", "-7", "007", "12.50", "-12.5", "9" * 15, "9" * 16, "1." + "3" * 20):
         spelt = [plain, f" {plain} ", f"{plain[0]} {plain[1:]}", plain.replace(".", ",")]
-        assert {numbers.decimal(each) for each in spelt} == {Decimal(plain)}
+        assert {convert.decimal(each) for each in spelt} == {Decimal(plain)}
     for raw in ("9" * 17, int("9" * 17), f"{'9' * 17}.5"):
         with pytest.raises(Unreadable):
-            numbers.decimal(raw)
+            convert.decimal(raw)
 
 
 def test_a_moment_is_told_in_whole_seconds_of_utc() -> None:
