@@ -25,11 +25,11 @@ from gateway.background import Periodic, ended
 from gateway.booking.base import LedgerRow
 from gateway.booking.rows import LedgerRows
 from gateway.events import Events
+from gateway.inquiries.audit import VerifyProgress
 from gateway.inquiries.deeds import Deeds
 from gateway.inquiries.keys import KeyBook, key_hours
 from gateway.inquiries.practice import first
 from gateway.inquiries.traffic import Samples, gauge
-from gateway.inquiries.verification import VerifyProgress
 from gateway.keys.store import KeyStore
 from gateway.limits.base import Used
 from gateway.observe.metrics import Snapshot

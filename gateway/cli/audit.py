@@ -24,8 +24,7 @@ from gateway.cli.output import counted, fail, plain, reason_of, say
 from gateway.cli.values import FLAG, ONE_LINE, RESOURCE, TextValue
 from gateway.contract.fields import Resource
 from gateway.identity import identity_of
-from gateway.inquiries.audit import RecordReader, can_be, readers_of
-from gateway.inquiries.verification import AuditReport, verify_audit
+from gateway.inquiries.audit import AuditReport, RecordReader, can_be, readers_of, verify_audit
 from gateway.keys.store import KeyStore
 from gateway.settings import Settings, StartRefused
 from gateway.state import opened_if_begun

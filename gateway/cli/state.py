@@ -17,7 +17,7 @@ from gateway.cli.command import CommandGroup, Run, now, option, recording
 from gateway.cli.output import counted, fail, plain, reason_of, say
 from gateway.cli.values import FLAG, FOLDER
 from gateway.contract.fields import write_instant
-from gateway.inquiries.verification import verify_audit
+from gateway.inquiries.audit import verify_audit
 from gateway.keys.store import KeyStore, OddTime
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import sealing_secret

@@ -1,4 +1,4 @@
-"""What this machine's audit tells: entries that are looked for, and who has seen a record."""
+"""What this machine's audit tells: entries, who has seen a record, and whether it is unchanged."""
 
 import asyncio
 import time
@@ -11,17 +11,19 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from adapters.documents.problems import DocumentErrors
-from gateway.audit.chains import DayFile, day_files
-from gateway.audit.entries import AuditLine
+from gateway.audit import chains
+from gateway.audit.entries import AuditLine, key_file, read_secrets
 from gateway.audit.index import CallView, Index, IndexProgress, uuid_key
 from gateway.audit.questions import Days, Occurrences, days_with, first_loss, known_days, readers
 from gateway.audit.search import EntryFilter, SearchCursor, end_of, search
+from gateway.audit.verification import REST, ChainVerdict, elsewhere, is_foreign, verify
 from gateway.contract.access import AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
 from gateway.policy.policy import HIDDEN
-from gateway.policy.running.text import read_version
+from gateway.policy.reading.document import read_version
 from gateway.policy.running.versions import Versions
+from gateway.settings import Settings
 from gateway.store import Store
 
 # Seconds that are spent on reading for one page.
@@ -45,7 +47,7 @@ class EntryPage:
 
 
 # A file, and the first day whose calls it may tell of: where those before it end.
-_Spanned = tuple[DayFile, date]
+_Spanned = tuple[chains.DayFile, date]
 
 
 async def find_entries(
@@ -85,8 +87,8 @@ async def find_entries(
 def _spanned(folder: Path, wanted: EntryFilter, place: SearchCursor | None) -> list[_Spanned]:
     """Returns the files that may tell of what is wanted, the newest first."""
     found = []
-    before: DayFile | None = None
-    for file in sorted(day_files(folder), key=lambda each: (each.chain, each.day)):
+    before: chains.DayFile | None = None
+    for file in sorted(chains.day_files(folder), key=lambda each: (each.chain, each.day)):
         # a call that came before midnight may end after it
         is_same = before is not None and before.chain == file.chain
         first = before.day if before and is_same else file.day - timedelta(days=1)
@@ -121,7 +123,7 @@ async def _worth(
     first, last = min(since for _, since in files), max(file.day for file, _ in files)
     found = sorted(await days_with(store, wanted, [day for day in days if first <= day <= last]))
 
-    def is_worth(file: DayFile, since: date) -> bool:
+    def is_worth(file: chains.DayFile, since: date) -> bool:
         at = progress.get(file.chain)
         if bisect_left(found, since) < bisect_right(found, file.day) or at is None:
             return True
@@ -192,3 +194,72 @@ async def _fields_seen(store: Store, resource: Resource, policy: str, level: str
 
 # to read the text of a policy takes some hundredths of a second
 _rules = lru_cache(64)(read_version)
+
+
+class Stopped(Exception):
+    """Nobody waits for the outcome any more."""
+
+
+class VerifyProgress:
+    """How many lines were looked at, of how many; read by others while a thread goes on.
+
+    It leaves the thread some rest, so that calls beside it are answered.
+    """
+
+    def __init__(self) -> None:
+        self.lines = self.all = self.before = 0
+        self.stops = False
+
+    def __call__(self, lines: int) -> None:
+        """Counts the lines of one chain so far; raises Stopped."""
+        if self.stops:
+            raise Stopped
+        self.lines = self.before + lines
+        time.sleep(REST)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What is to be said of each chain; `others` are those of other folders, verified there."""
+
+    verdicts: Sequence[ChainVerdict]
+    others: Sequence[chains.Known]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every line is as it was written, and none is missing."""
+        return not any(each.broken for each in self.verdicts)
+
+
+async def verify_audit(
+    settings: Settings, store: Store, progress: VerifyProgress | None = None
+) -> AuditReport:
+    """Compares every chain of the folder with the store, gently with a `progress`.
+
+    Raises StartRefused where the audit's key cannot be read; StoreError, OSError.
+    """
+    folder, kept = chains.audit_folder(settings), chains.Chains(store)
+    before = await asyncio.to_thread(chains.files_by_chain, folder)
+    known, place, shared = await kept.known(), chains.place_of(folder), kept.shared
+    others = elsewhere(known, place, shared=shared)
+    mine = [chain for chain in known if chain not in others]
+    secrets = read_secrets(key_file(settings)) if mine else ()
+    told = progress or VerifyProgress()
+    told.all = sum(max(0, chain.head.seq - chain.base.seq) for chain in mine)
+
+    def verdicts() -> list[ChainVerdict]:
+        found = []
+        for verdict in verify(folder, before, mine, secrets, progress):
+            found.append(verdict)
+            told.lines = told.before = told.before + verdict.lines
+        return found
+
+    try:
+        found = await asyncio.to_thread(verdicts)
+    except asyncio.CancelledError:
+        told.stops = True
+        raise
+    if is_foreign(known, place, shared=shared):
+        text = f"{folder / chains.PLACE}: the store knows no folder of that name"
+        found.append(ChainVerdict(chain="", broken=text))
+    return AuditReport(found, others)

@@ -12,10 +12,9 @@ from gateway.contract.operations import OPERATIONS
 from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.policy.policy import Policy, Rules, compile_policy, narrowed, no_wider
-from gateway.policy.reading.document import load_policy
+from gateway.policy.reading.document import load_policy, read_version
 from gateway.policy.running.file import find
 from gateway.policy.running.keeper import APPROVAL
-from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Event, Process, Versions
 from gateway.policy.telling.wording import PolicyChange, changes
 from gateway.settings import StartRefused

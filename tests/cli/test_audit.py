@@ -21,7 +21,7 @@ import pytest
 from gateway.audit.chains import Known
 from gateway.audit.entries import ChainHead, read_secrets
 from gateway.cli.audit import lines_of
-from gateway.inquiries.verification import AuditReport
+from gateway.inquiries.audit import AuditReport
 from tests.command import clinic_gateway
 from tests.conftest import RunningGateway, Template
 from tests.partner import Partner

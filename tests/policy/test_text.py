@@ -18,9 +18,8 @@ from gateway.policy.policy import (
     narrowed,
     no_wider,
 )
-from gateway.policy.reading.document import parse_policy
+from gateway.policy.reading.document import parse_policy, read_version, write_rules
 from gateway.policy.rows import ValueTest
-from gateway.policy.running.text import read_version, write_rules
 from tests.policies import TEXT, moved, never, part
 from tests.policy.rules import any_rules
 

@@ -29,15 +29,17 @@ from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED
 from gateway.identity import reason_of
 from gateway.inquiries.audit import (
+    AuditReport,
     EntryPage,
     Fields,
     RecordReader,
+    VerifyProgress,
     can_be,
     find_entries,
     readers_of,
+    verify_audit,
 )
 from gateway.inquiries.keys import Which
-from gateway.inquiries.verification import AuditReport, VerifyProgress, verify_audit
 from gateway.keys.secret import PREFIX, hint
 from gateway.policy.masks import Mask, read_mask
 from gateway.policy.telling.sheets import plain

@@ -15,8 +15,7 @@ from adapters.documents.problems import DocumentErrors, Problem
 from gateway.policy.cases.file import LARGEST as LARGEST_CASES
 from gateway.policy.cases.run import UNREADABLE, cases_beside, verify
 from gateway.policy.policy import Policy, Version, compile_policy, narrowed
-from gateway.policy.reading.document import parse_policy
-from gateway.policy.running.text import read_version, write_rules
+from gateway.policy.reading.document import parse_policy, read_version, write_rules
 from gateway.settings import StartRefused
 
 

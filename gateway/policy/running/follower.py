@@ -19,8 +19,8 @@ from adapters.base import Report
 from gateway.background import Attempts, Periodic
 from gateway.events import Events
 from gateway.policy.policy import Policy, Version, compile_policy
+from gateway.policy.reading.document import read_version
 from gateway.policy.running.keeper import Keeper, PolicyStatus
-from gateway.policy.running.text import read_version
 from gateway.policy.running.versions import Presence, Versions
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
