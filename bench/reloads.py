@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gateway.policy.cases.run import cases_beside
-from gateway.policy.running.file import Examiner, find
-from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.keeper import Examiner, Keeper, find
 from gateway.settings import shipped_policy
 
 RELOADS = 30

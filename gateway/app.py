@@ -25,9 +25,8 @@ from gateway.limits import open_shared
 from gateway.limits.shared import Counters
 from gateway.observe.metrics import Snapshot, exposition
 from gateway.observe.process import watch_process
-from gateway.policy.running.file import find
 from gateway.policy.running.follower import Taker, take
-from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.keeper import Keeper, find
 from gateway.policy.running.versions import Presence, Versions
 from gateway.processes.reports import Report, Reporter, Workers
 from gateway.serving import Gateway, Operations, Worker

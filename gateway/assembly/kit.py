@@ -26,9 +26,8 @@ from gateway.observe.event_log import EventLog
 from gateway.observe.metrics import Metrics
 from gateway.observe.traces import Traces, open_traces
 from gateway.policy.policy import Policy
-from gateway.policy.running.file import Examined, Examiner, Snapshot
 from gateway.policy.running.follower import Follower, take
-from gateway.policy.running.keeper import CURRENT, Keeper
+from gateway.policy.running.keeper import CURRENT, Examined, Examiner, Keeper, Snapshot
 from gateway.policy.running.versions import RAN, Presence, Versions
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError

@@ -13,8 +13,7 @@ from gateway.keys.key import Key
 from gateway.keys.store import KeyStore
 from gateway.policy.policy import Policy, Rules, compile_policy, narrowed, no_wider
 from gateway.policy.reading.document import load_policy, read_version
-from gateway.policy.running.file import find
-from gateway.policy.running.keeper import APPROVAL
+from gateway.policy.running.keeper import APPROVAL, find
 from gateway.policy.running.versions import Event, Process, Versions
 from gateway.policy.telling.wording import PolicyChange, changes
 from gateway.settings import StartRefused
@@ -164,7 +163,6 @@ class Reload:
 
     @property
     def late(self) -> list[Process]:
-        """Those that have not looked so far."""
         return [each for each in self.running if each.revision < self.revision]
 
 

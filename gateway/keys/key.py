@@ -89,7 +89,6 @@ class Key:
         object.__setattr__(self, "within", within)
 
     def level_for(self, resource: str) -> AccessLevel:
-        """The level that applies to a resource."""
         return self.scopes.get(resource, self.level)
 
     def active(self, now: datetime) -> bool:

@@ -325,7 +325,6 @@ async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now
 
 
 def row_of(key: Key) -> dict[str, Any]:
-    """What is written of a key."""
     return {
         "name": key.name,
         "contact": key.contact,

@@ -98,7 +98,6 @@ class MemoryLimiter(Limiter):
         return Quota(limit, limit - int(window[1]), reset, admitted=True)
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
-        """What is used of the hours that run."""
         now = self._clock()
         held = ((key_id, self._windows.get(key_id)) for key_id in key_ids)
         return {
@@ -134,7 +133,6 @@ class Degrading(Limiter):
             self._failed(str(error))
 
     async def hit(self, key_id: str, limit: int) -> Quota:
-        """Count one call, there or here."""
         if not self.degraded:
             try:
                 quota = await self._inner.hit(key_id, limit)
@@ -159,7 +157,6 @@ class Degrading(Limiter):
         return await self._inner.peek(key_ids)
 
     async def aclose(self) -> None:
-        """Close the inner one too."""
         await ended(self._trying)
         await self._inner.aclose()
 

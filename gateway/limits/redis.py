@@ -92,7 +92,6 @@ class RedisLimiter(base.Limiter):
         return used
 
     async def aclose(self) -> None:
-        """End what is still asked, and close the connections."""
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.wait((self._asking,))

@@ -102,7 +102,6 @@ class Counters(base.Limiter):
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, bucket)
 
     def lock(self, bucket: int) -> bool:
-        """Whether this process has the bucket now."""
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, bucket)
         except BlockingIOError:

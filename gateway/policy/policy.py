@@ -56,16 +56,13 @@ class ResourceRules:
         object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
 
     def sight(self, path: str, level: AccessLevel) -> Sight:
-        """How much the level sees of the field."""
         return self.fields[path][LEVELS.index(level)]
 
     def sights(self, level: AccessLevel) -> Mapping[str, Sight]:
-        """What the level sees of each field."""
         number = LEVELS.index(level)
         return {path: sights[number] for path, sights in self.fields.items()}
 
     def rows_of(self, level: AccessLevel) -> RowFilter:
-        """Which records exist for the level."""
         return self.rows.get(level, EVERY)
 
     def opened_at(self, path: str) -> AccessLevel | None:

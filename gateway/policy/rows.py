@@ -23,7 +23,6 @@ _ORDERED = {*_NUMERIC, formats.DAY.name, formats.INSTANT.name}
 
 
 def is_ordered(field: Field) -> bool:
-    """Whether the values of the field have an order."""
     return field.format.name in _ORDERED
 
 
@@ -80,7 +79,6 @@ class ValueTest:
     high: Bound | None = None
 
     def admits(self, value: Value) -> bool:
-        """Whether a value is admitted."""
         if self.allowed is not None and value not in self.allowed:
             return False
         if self.low is not None and (value, 0) < self.low:
@@ -196,17 +194,10 @@ class RowFilter:
 EVERY = RowFilter({})
 
 
-def closed(field: Field) -> frozenset[Value] | None:
-    """Returns all values that a field may have, where they are few."""
-    if field.format is formats.BOOLEAN:
-        return frozenset({True, False})
-    return frozenset(field.values) or None
-
-
 def in_closed(field: Field, test: ValueTest) -> ValueTest:
     """Returns the test by its allowed values alone, where the field's values are a closed list."""
-    values = closed(field)
-    return test if values is None else ValueTest(allowed=frozenset(filter(test.admits, values)))
+    values = (True, False) if field.format is formats.BOOLEAN else field.values
+    return ValueTest(allowed=frozenset(filter(test.admits, values))) if values else test
 
 
 def path_in_list(path: str) -> str:

@@ -1,5 +1,7 @@
 """Policies as the language can say them, made at random: whole, masked and hidden fields, rows."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from gateway.contract.access import LEVELS
@@ -7,7 +9,7 @@ from gateway.contract.fields import Field, Resource
 from gateway.contract.resources import GOVERNED
 from gateway.policy.masks import Mask, fitting
 from gateway.policy.policy import WHOLE, ResourceRules, Rules, Sights
-from gateway.policy.rows import RowFilter, ValueTest, closed, in_closed
+from gateway.policy.rows import RowFilter, ValueTest, in_closed
 from tests.policy.sights import opening
 
 OPEN = {
@@ -39,6 +41,11 @@ def sights(draw: st.DrawFn, field: Field) -> Sights:
     return opening(opens, masked, draw(masks(field)))
 
 
+def values_of(field: Field) -> frozenset[Any]:
+    """All values that a field may have, where they are few."""
+    return in_closed(field, ValueTest()).allowed or frozenset()
+
+
 @st.composite
 def resource_rules(draw: st.DrawFn, resource: Resource) -> ResourceRules:
     """One resource; conditions on fields with a closed list of values, widening by level."""
@@ -46,12 +53,12 @@ def resource_rules(draw: st.DrawFn, resource: Resource) -> ResourceRules:
     usable = [
         path
         for path in resource.paths
-        if "[]" not in path and closed(resource.at(path)) and fields[path][0] is WHOLE
+        if "[]" not in path and values_of(resource.at(path)) and fields[path][0] is WHOLE
     ]
     rows = {}
     if usable and draw(st.booleans()):
         name = draw(st.sampled_from(usable))
-        values = sorted(closed(resource.at(name)) or ())
+        values = sorted(values_of(resource.at(name)))
         shown = draw(st.sets(st.sampled_from(values), min_size=1))
         wanted = in_closed(resource.at(name), ValueTest(allowed=frozenset(shown)))
         levels = LEVELS[: draw(st.integers(1, 3))]

@@ -11,8 +11,7 @@ from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.policy.cases.run import UNREADABLE, cases_beside
 from gateway.policy.policy import Version
-from gateway.policy.running.file import Examiner, find
-from gateway.policy.running.keeper import MOST, Keeper
+from gateway.policy.running.keeper import MOST, Examiner, Keeper, find
 from gateway.settings import StartRefused
 from tests.heard import Heard
 from tests.policies import TEXT, cases, moved

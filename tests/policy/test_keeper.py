@@ -14,8 +14,7 @@ from adapters.documents.problems import Problem
 from gateway.contract.access import LEVELS
 from gateway.policy.policy import Policy, Version
 from gateway.policy.running import keeper
-from gateway.policy.running.file import Examiner, find
-from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.keeper import Examiner, Keeper, find
 from gateway.policy.running.versions import Event
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError

@@ -26,8 +26,7 @@ from gateway.policy.cases.run import FAILED, cases_beside
 from gateway.policy.policy import Policy, Rules, no_more
 from gateway.policy.reading.document import write_rules
 from gateway.policy.rows import closed
-from gateway.policy.running.file import Examiner, find
-from gateway.policy.running.keeper import Keeper
+from gateway.policy.running.keeper import Examiner, Keeper, find
 from gateway.policy.values import at
 from tests.heard import Heard
 from tests.policy.decisions import OPEN, resource_rules

@@ -15,8 +15,7 @@ from gateway.inquiries.keys import Which
 from gateway.inquiries.policies import DAYS, Touched, lines_of, looked, touched, waiting
 from gateway.policy.policy import Rules, Version, compile_policy
 from gateway.policy.reading.document import read_version
-from gateway.policy.running.file import find
-from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus
+from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus, find
 from gateway.policy.running.versions import APPROVED, DECLINED, Event, Versions
 from gateway.policy.telling.sheets import as_csv, as_page
 from gateway.policy.telling.wording import changes

@@ -70,7 +70,6 @@ def summary(problems: Sequence[Problem]) -> str:
 
 
 def run(policy: Policy, cases: Iterable[PolicyCase]) -> Sequence[Outcome]:
-    """Each case with what differs."""
     return [Outcome(case, tuple(differences(policy, case))) for case in cases]
 
 

@@ -162,11 +162,9 @@ class Taker(Periodic):
 
     @property
     def status(self) -> dict[str, Any]:
-        """The status of the policy in this process."""
         return {**self._handed.status, "hash": self._policy.short_hash}
 
     def policy(self) -> Policy:
-        """Returns the policy that runs; a request asks once."""
         return self._policy
 
     async def begin(self) -> None:

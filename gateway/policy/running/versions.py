@@ -153,7 +153,6 @@ def _newest(*conditions: ColumnElement[bool]) -> Any:
 
 
 def _told(event: Any) -> dict[str, Any]:
-    """What an event and its row have in common."""
     return {name: getattr(event, name) for name in ("at", "event", "hash", "who", "reason")}
 
 
