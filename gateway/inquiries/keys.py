@@ -64,9 +64,7 @@ class KeyBook:
     def __init__(self, store: KeyStore) -> None:
         self._store = store
         self._revision = -1
-        self._listed: dict[str, KeyAndSecrets] = {}
-        self._searched: dict[str, str] = {}
-        self._odd: set[str] = set()
+        self._held: dict[str, KeyAndSecrets | None] = {}
         self._reading = asyncio.Lock()
 
     async def find(self, text: str, which: Which, now: datetime) -> Selection:
@@ -75,12 +73,16 @@ class KeyBook:
         at = await self._store.key_time(now)
         unused = await self._store.unused_since(now - UNUSED)
         found, counts, words = [], Counter[Which](), text.casefold().split()
-        for key_id, listed in self._listed.items():
-            states = states_of(listed.key, key_id in unused, at)
+        sound = [held for held in self._held.values() if held is not None]
+        for held in sound:
+            key, hints = held.key, (secret.hint for secret in held.secrets)
+            states = states_of(key, key.id in unused, at)
             counts.update(states)
-            if which in states and all(word in self._searched[key_id] for word in words):
-                found.append(listed)
-        return Selection(at, found, {state: counts[state] for state in Which}, len(self._odd))
+            if which in states:
+                texts = "\n".join((key.name, key.contact or "", key.id, *hints)).casefold()
+                found += [held] if all(word in texts for word in words) else []
+        odd = len(self._held) - len(sound)
+        return Selection(at, found, {state: counts[state] for state in Which}, odd)
 
     async def named(self, name: str, now: datetime) -> Sequence[Key]:
         """Returns the active keys of that name, however its letters are written."""
@@ -91,7 +93,7 @@ class KeyBook:
     async def keys(self) -> Mapping[str, Key]:
         """Returns key id -> key, of all that make sense."""
         await self._follow()
-        return {key_id: listed.key for key_id, listed in self._listed.items()}
+        return {key_id: held.key for key_id, held in self._held.items() if held is not None}
 
     async def names(self) -> Mapping[str, str]:
         return {key_id: key.name for key_id, key in (await self.keys()).items()}
@@ -100,19 +102,9 @@ class KeyBook:
         async with self._reading:
             revision, changed = await self._store.changes(self._revision)
             if revision < self._revision:  # the store was put back
-                self._listed.clear()
-                self._odd.clear()
+                self._held.clear()
                 revision, changed = await self._store.changes(-1)
-            for key_id, held in changed.items():
-                self._odd.discard(key_id)
-                self._listed.pop(key_id, None)
-                if held is None:
-                    self._odd.add(key_id)
-                    continue
-                key, hints = held.key, (secret.hint for secret in held.secrets)
-                texts = (key.name, key.contact or "", key.id, *hints)
-                self._searched[key_id] = "\n".join(texts).casefold()
-                self._listed[key_id] = held
+            self._held.update(changed)
             self._revision = revision
 
 
