@@ -7,11 +7,10 @@ any other place; it prints on A4 and reads in light and in dark.
 import csv
 import io
 import re
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path, PurePath
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from gateway.contract.access import LEVELS
 from gateway.contract.operations import OPERATIONS
@@ -44,48 +43,35 @@ def plain(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
+def escaped(text: object) -> str:
+    """The text as Markdown shows it, in one line."""
+    return _in_markdown(r"\\\1", " ".join(wording.printable(str(text)).split()))
+
+
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    autoescape=select_autoescape(["html"]),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_templates.filters["escaped"] = escaped
+
+
 def as_markdown(policy: Policy) -> str:
     """A table for each resource, with the row conditions below it."""
-    return "\n".join(_markdown(policy)) + "\n"
-
-
-def _markdown(policy: Policy) -> Iterator[str]:
-    file = escaped(PurePath(policy.file).name)
-    yield from ("# What partners see", "", f"Policy {file}, hash {policy.hash}")
-    for sentence in wording.ABOUT_LEVELS:
-        yield from ("", escaped(sentence))
-    for resource in GOVERNED:
-        rules = policy.rules[resource.name]
-        yield from ("", f"## {resource.name}", "", escaped(resource.summary), "")
-        yield f"| Field | {' | '.join(LEVELS)} |"
-        yield f"|---|{'---|' * len(LEVELS)}"
-        for path, sights in rules.fields.items():
-            yield f"| `{path}` | {' | '.join(escaped(str(sight)) for sight in sights)} |"
-        sentences = wording.row_sentences(resource, rules)
-        yield from [""] if sentences else []
-        yield from (f"- {level} sees {escaped(sentence)}." for level, sentence in sentences)
-    masks = wording.masks_of(policy.rules.values())
-    yield from ["", "## Masks", ""] if masks else []
-    yield from (f"- {escaped(str(mask))}: {escaped(mask.says)}" for mask in masks)
-
-
-def escaped(text: str) -> str:
-    """The text as Markdown shows it, in one line."""
-    return _in_markdown(r"\\\1", " ".join(wording.printable(text).split()))
+    return _written("page.md", policy)
 
 
 def as_page(policy: Policy, today: date) -> str:
     """The page as HTML; `today` is the day that it names."""
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    template = environment.from_string(Path(__file__).with_name("page.html").read_text("utf-8"))
+    return _written("page.html", policy, today)
+
+
+def _written(template: str, policy: Policy, today: date | None = None) -> str:
     operations = {operation.returns.name for operation in OPERATIONS}
-    return template.render(
+    return _templates.get_template(template).render(
         policy=policy,
         file=wording.printable(PurePath(policy.file).name),
         today=today,
