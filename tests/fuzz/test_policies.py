@@ -26,8 +26,8 @@ from gateway.keys.key import Key
 from gateway.policy.masks import Mask, fitting, read_mask
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import parse_policy
-from gateway.policy.rows import closed
 from gateway.policy.values import value_type
+from tests.policy.decisions import closed
 from tests.policy.records import records
 
 CASES = int(os.environ.get("FUZZ_CASES", "100"))
@@ -123,7 +123,7 @@ def conditions(draw: st.DrawFn, resource: Resource, whole: list[Any]) -> Data:
     if not usable or draw(st.integers(0, 3)) == 0:
         return {}
     name = draw(st.sampled_from(sorted(usable)))
-    values = sorted(closed(resource.at(name)) or ())
+    values = sorted(closed(resource.at(name)))
     basic = draw(st.lists(st.sampled_from(values), min_size=1, unique=True))
     more = draw(st.lists(st.sampled_from(values), unique=True))
     standard = list(dict.fromkeys([*basic, *more]))

@@ -41,7 +41,7 @@ def sights(draw: st.DrawFn, field: Field) -> Sights:
     return opening(opens, masked, draw(masks(field)))
 
 
-def values_of(field: Field) -> frozenset[Any]:
+def closed(field: Field) -> frozenset[Any]:
     """All values that a field may have, where they are few."""
     return in_closed(field, ValueTest()).allowed or frozenset()
 
@@ -53,12 +53,12 @@ def resource_rules(draw: st.DrawFn, resource: Resource) -> ResourceRules:
     usable = [
         path
         for path in resource.paths
-        if "[]" not in path and values_of(resource.at(path)) and fields[path][0] is WHOLE
+        if "[]" not in path and closed(resource.at(path)) and fields[path][0] is WHOLE
     ]
     rows = {}
     if usable and draw(st.booleans()):
         name = draw(st.sampled_from(usable))
-        values = sorted(values_of(resource.at(name)))
+        values = sorted(closed(resource.at(name)))
         shown = draw(st.sets(st.sampled_from(values), min_size=1))
         wanted = in_closed(resource.at(name), ValueTest(allowed=frozenset(shown)))
         levels = LEVELS[: draw(st.integers(1, 3))]

@@ -25,11 +25,10 @@ from gateway.contract.resources import GOVERNED
 from gateway.policy.cases.run import FAILED, cases_beside
 from gateway.policy.policy import Policy, Rules, no_more
 from gateway.policy.reading.document import write_rules
-from gateway.policy.rows import closed
 from gateway.policy.running.keeper import Examiner, Keeper, find
 from gateway.policy.values import at
 from tests.heard import Heard
-from tests.policy.decisions import OPEN, resource_rules
+from tests.policy.decisions import OPEN, closed, resource_rules
 from tests.policy.test_failing_cases import AT
 from tests.world import record_of
 
@@ -146,5 +145,5 @@ def records(resource: Resource) -> Iterator[Record]:
     yield record_of(resource)
     for each in resource.fields:
         if not each.fields and not each.many:
-            for value in closed(each) or ():
+            for value in closed(each):
                 yield {**record_of(resource), each.name: value}

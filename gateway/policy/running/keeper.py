@@ -14,7 +14,7 @@ from datetime import datetime
 from errno import EINVAL
 from hashlib import sha256
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.base import Report
 from adapters.documents.document import LARGEST as LARGEST_FILE
@@ -85,12 +85,11 @@ def _read(path: Path, largest: int) -> bytes:
         return stream.read(largest + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(NamedTuple):
     """A sound policy, and the cases beside its file that fail."""
 
     policy: Policy
-    failing: tuple[Problem, ...] = ()
+    failing: Problems = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +118,7 @@ class Examiner:
             raise DocumentErrors([found.problem])
         return parse_policy(found.content, str(self.path), self.report, like)
 
-    def failing(self, policy: Policy) -> tuple[Problem, ...]:
+    def failing(self, policy: Policy) -> Problems:
         """Returns the cases that fail, or the reason why they cannot be tried."""
         try:
             return tuple(self.verify(policy, self.path))
@@ -156,9 +155,8 @@ class Examiner:
 class PolicyStatus:
     """Which policy runs and since when, and what is wrong with the file.
 
-    `waiting` is the file's policy where it shows more than may
-    run; `problems` what is wrong with the file; `failing` the cases beside the file that fail, or
-    what is wrong with theirs.
+    `waiting` is the file's policy where it shows more than may run; `problems` what is wrong with
+    the file; `failing` the cases beside the file that fail, or what is wrong with theirs.
     """
 
     policy: Policy
@@ -215,6 +213,7 @@ class Keeper:
 
     With `approve` what a file shows more waits until the policy with its hash is `approved`.
     `steady` and `patience` are seconds; `unwritten` are the events that the store does not have.
+    `status` is what runs, once something has begun to run, and the state of the file.
     """
 
     examiner: Examiner
@@ -226,20 +225,13 @@ class Keeper:
     steady: float = STEADY
     patience: float = PATIENCE
     unwritten: list[Event] = field(default_factory=list)
+    status: PolicyStatus = field(init=False)
     _seen: Snapshot = field(default=Snapshot(b"", ""), init=False)  # what was examined last
     _unasked: bool = field(default=False, init=False)
-    _status: PolicyStatus | None = field(default=None, init=False)
-
-    @property
-    def status(self) -> PolicyStatus:
-        """What runs now, and the state of the file."""
-        if self._status is None:
-            raise RuntimeError("the policy has not begun to run")
-        return self._status
 
     def policy(self) -> Policy:
         """Returns the policy that runs; a request asks once."""
-        return (self._status or self.status).policy
+        return self.status.policy
 
     def written(self, events: Sequence[Event]) -> None:
         self.unwritten[:] = [event for event in self.unwritten if event not in events]
@@ -250,20 +242,18 @@ class Keeper:
         Raises DocumentErrors where its cases fail and nothing ran before, StartRefused where the
         last policy is needed and cannot be read.
         """
-        self._seen = found
-        policy, failing = examined.policy, examined.failing
+        self._seen, (policy, failing) = found, examined
         if last is None and failing:
             raise DocumentErrors(failing)
         is_new = last is None or last.hash != policy.hash
         if last is not None and is_new and (self.approve or failing):
             await self.go_on(last, self.now())
-            await self._take(examined)
+            await self._take(policy, failing)
             return
         if is_new:
-            self._note(RAN, policy.version, failing)
-        self._run(policy, self.now(), failing)
-        if last is not None and is_new:
-            self.events.report("policy_loaded", old=last.hash[:12], new=policy.short_hash)
+            self._change(policy, failing, old=last.hash if last else "")
+        else:
+            self._run(policy, self.now(), failing)
         if failing:
             self._tell_cases(failing)
 
@@ -281,11 +271,11 @@ class Keeper:
         outcome = await self._changed(again=asked and wrong)
         waiting = self.status.waiting
         if isinstance(outcome, Examined):
-            await self._take(outcome)
+            await self._take(*outcome)
         elif outcome is not None:
             self._refuse(outcome)
         elif waiting and self.status.waits_for == APPROVAL and (asked or self._unasked):
-            await self._take(Examined(waiting))
+            await self._take(waiting)
         elif asked and self.status.state == CURRENT:
             self.events.report("policy_unchanged", running=self.policy().short_hash)
 
@@ -326,25 +316,23 @@ class Keeper:
             text = f"it cannot be checked ({type(error).__name__})"
             return DocumentErrors([Problem(str(self.examiner.path), 0, 0, text)])
 
-    async def _take(self, examined: Examined) -> None:
+    async def _take(self, policy: Policy, failing: Problems = ()) -> None:
         """Runs a sound policy, or as much of it as may run."""
-        policy, failing = examined.policy, examined.failing
         before, running = self.status, self.policy()
         if policy.hash == running.hash:
             is_same = running.version.made_of is None  # else what both showed is now the file
             self._run(running if is_same else policy, before.loaded_at, failing)
             self.events.report("policy_unchanged", running=self.policy().short_hash)
-        elif await self._may_run(examined):
-            self._change(policy, failing)
+        elif await self._may_run(policy, waits=bool(failing)):
+            self._change(policy, failing, old=running.hash)
         else:
             if common := await asyncio.to_thread(self.examiner.common, running, policy):
-                self._change(common)
-            self._hold(examined)
+                self._change(common, old=running.hash)
+            self._hold(policy, failing)
         if failing != before.failing:
             self._tell_cases(failing)
 
-    async def _may_run(self, examined: Examined) -> bool:
-        policy, waits = examined.policy, bool(examined.failing)
+    async def _may_run(self, policy: Policy, *, waits: bool) -> bool:
         if not self.approve and not waits:
             return True
         if await asyncio.to_thread(no_wider, policy.rules, self.policy().rules):
@@ -359,26 +347,24 @@ class Keeper:
         self._unasked = False
         return approved
 
-    def _change(self, policy: Policy, failing: Problems = ()) -> None:
-        """Runs another policy, notes it for the store and tells of it."""
-        old = self.policy().short_hash
+    def _change(self, policy: Policy, failing: Problems = (), *, old: str) -> None:
+        """Runs another policy and notes it for the store; tells of it where an `old` one ran."""
         self._note(RAN, policy.version, failing)
         self._run(policy, self.now(), failing)
-        self.events.report("policy_loaded", old=old, new=policy.short_hash)
+        if old:
+            self.events.report("policy_loaded", old=old[:12], new=policy.short_hash)
 
     def _run(self, policy: Policy, since: datetime, failing: Problems = ()) -> None:
         _, file_hash = policy.version.made_of or ("", policy.hash)
-        self._status = PolicyStatus(
+        self.status = PolicyStatus(
             policy=policy, loaded_at=since, file_hash=file_hash, failing=failing
         )
 
-    def _hold(self, examined: Examined) -> None:
+    def _hold(self, waiting: Policy, failing: Problems) -> None:
         """The running policy goes on and this one waits, which is told once."""
-        before, waiting, failing = self.status, examined.policy, examined.failing
-        digest = waiting.hash
-        self._status = now = replace(
-            before, file_hash=digest, waiting=waiting, problems=(), failing=failing
-        )
+        before, digest = self.status, waiting.hash
+        now = replace(before, file_hash=digest, waiting=waiting, problems=(), failing=failing)
+        self.status = now
         known = before.waiting.hash if before.waiting else None
         if (known, before.waits_for) == (digest, now.waits_for):
             return
@@ -396,7 +382,7 @@ class Keeper:
         if problems == before.problems and digest == before.file_hash:
             return
         wrong = replace(before, file_hash=digest, waiting=None, failing=())
-        self._status = replace(wrong, problems=problems, refused_at=self.now())
+        self.status = replace(wrong, problems=problems, refused_at=self.now())
         self._note(REFUSED, digest, problems)
         self.events.report(
             "policy_refused",
