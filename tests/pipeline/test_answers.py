@@ -42,7 +42,8 @@ async def ask(partner: Partner, operation: Operation, **headers: str) -> Answer:
 
 
 def test_every_error_of_an_adapter_is_translated() -> None:
-    assert set(AdapterError.__subclasses__()) == set(TRANSLATED)
+    kinds = AdapterError.__subclasses__()
+    assert {kind for kind in kinds if kind.__module__.startswith("adapters.")} == set(TRANSLATED)
 
     class OfAClinic(base.BackendTimeout):
         pass
