@@ -17,9 +17,8 @@ from multidict import MultiMapping
 
 from adapters.base import Adapter
 from adapters.examination import Finding
-from gateway.administrators.administrator import AdministratorStore
+from gateway.administrators.administrator import AdministratorStore, SessionStore
 from gateway.administrators.passwords import AttemptLimiter, Passwords
-from gateway.administrators.sessions import SessionStore
 from gateway.audit.buffer import Buffer
 from gateway.background import Periodic, ended
 from gateway.booking.base import LedgerRow

@@ -1,25 +1,46 @@
-"""Who may use the panel: a name, a role, the rights that it gives; and all of them in the store."""
+"""Who may use the panel, who is signed in, and which browsers have signed in before; in the store.
 
+Sessions are kept there too, so that they outlast a restart and can be ended anywhere.
+
+A known browser (a device) holds a token that lets nobody in. Wrong passwords from it are counted
+apart from those of strangers, so that strangers who guess at a name do not keep its owner out
+(OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). What is kept of the password signs
+the token: a token of somebody else, or of an earlier password, is none, and the store needs none.
+"""
+
+import hmac
+import json
 import re
+import secrets
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
 from msgspec import convert
-from sqlalchemy import Delete, Update, delete, func, insert, select, update
+from sqlalchemy import Delete, Row, Update, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store import Store
-from gateway.store.tables import admin_sessions, members
+from gateway.store.tables import admin_sessions as sessions
 from gateway.store.tables import administrators as table
+from gateway.store.tables import members
 
 LONGEST_NAME = 60
 _name = re.compile(r"[\w.@' +-]+").fullmatch
+# A session ends so long after it began, and so long after it was last used.
+LASTS = timedelta(hours=12)
+IDLE = timedelta(minutes=30)
+# Use within this time is not written anew.
+NOTED_EVERY = timedelta(minutes=1)
+# A device's token that was not renewed by signing in for so long is none.
+DEVICE_LASTS = timedelta(days=180)
+_LONGEST_AGENT = 200
 
 
 class Role(StrEnum):
@@ -109,12 +130,7 @@ class AdministratorStore:
 
     async def list(self) -> Sequence[Administrator]:
         everybody = select(table).order_by(table.c.name_key)
-        return [read(row) for row in await self._store.rows(everybody)]
-
-    async def count(self) -> int:
-        async with self._store.glance() as connection:
-            found = await connection.execute(select(func.count()).select_from(table))
-            return int(found.scalar_one())
+        return [_read(row) for row in await self._store.rows(everybody)]
 
     async def find(self, name: str) -> Credential | None:
         """Returns whoever has that name, however it is spelt."""
@@ -125,7 +141,7 @@ class AdministratorStore:
 
     async def _one(self, condition: Any) -> Credential | None:
         rows = await self._store.rows(select(table).where(condition))
-        return Credential(read(rows[0]), rows[0].password) if rows else None
+        return Credential(_read(rows[0]), rows[0].password) if rows else None
 
     async def add(
         self, name: str, role: Role, password: str, now: datetime, *, one_time: bool
@@ -161,7 +177,7 @@ class AdministratorStore:
 
         async def change(connection: AsyncConnection) -> None:
             if instead_of is not None:
-                await prove(connection, administrator_id, instead_of)
+                await _prove(connection, administrator_id, instead_of)
             await _alter(connection, administrator_id, changed, takes_role=role is not None)
             await _sign_out(connection, administrator_id)
 
@@ -189,7 +205,7 @@ class AdministratorStore:
         await self._store.run(remove)
 
 
-async def prove(connection: AsyncConnection, administrator_id: str, kept: str) -> None:
+async def _prove(connection: AsyncConnection, administrator_id: str, kept: str) -> None:
     """Holds a password to the end of the transaction; raises PasswordChanged where it is gone."""
     held = await connection.execute(_same(administrator_id, kept).values(password=kept))
     if held.rowcount != 1:
@@ -215,9 +231,144 @@ async def _alter(
 
 
 async def _sign_out(connection: AsyncConnection, administrator_id: str) -> None:
-    theirs = admin_sessions.c.administrator_id == administrator_id
-    await connection.execute(delete(admin_sessions).where(theirs))
+    theirs = sessions.c.administrator_id == administrator_id
+    await connection.execute(delete(sessions).where(theirs))
 
 
-def read(row: Any) -> Administrator:
+def _read(row: Any) -> Administrator:
     return convert(members(row), Administrator, strict=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """A session of an administrator; `id` names it, but opens nothing."""
+
+    id: str
+    administrator: Administrator
+    data: Mapping[str, Any]
+    created_at: datetime
+    seen_at: datetime
+    address: str
+    agent: str
+
+
+class SessionStore:
+    """Begins, finds and ends sessions; every verb may raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def begin(
+        self,
+        administrator_id: str,
+        password: str,
+        data: Mapping[str, Any],
+        now: datetime,
+        address: str,
+        agent: str,
+    ) -> str:
+        """Returns the token of a new session, which is kept nowhere; deletes those that are over.
+
+        Raises PasswordChanged where `password` is no longer what is kept of theirs.
+        """
+        token = secrets.token_urlsafe(32)
+        row = {
+            "digest": _digest(token),
+            "id": str(uuid4()),
+            "administrator_id": administrator_id,
+            "data": json.dumps(data),
+            "created_at": now,
+            "seen_at": now,
+            "address": address,
+            "agent": agent[:_LONGEST_AGENT],
+        }
+        over = (sessions.c.created_at <= now - LASTS) | (sessions.c.seen_at <= now - IDLE)
+        theirs = table.c.id == administrator_id
+
+        async def begin(connection: AsyncConnection) -> None:
+            await _prove(connection, administrator_id, password)
+            await connection.execute(update(table).where(theirs).values(signed_in_at=now))
+            await connection.execute(delete(sessions).where(over))
+            await connection.execute(insert(sessions).values(row))
+
+        await self._store.run(begin)
+        return token
+
+    async def find(self, token: str, now: datetime, *, is_use: bool = True) -> SignedIn | None:
+        """Returns the session, unless it is over; notes where it `is_use` that it is used now."""
+        same = sessions.c.digest == _digest(token)
+        async with self._store.begin() as connection:
+            row = (await connection.execute(_lasting(now).where(same))).one_or_none()
+            if row is None:
+                return None
+            if is_use and now - row.seen_at >= NOTED_EVERY:
+                await connection.execute(update(sessions).where(same).values(seen_at=now))
+        return _session(row)
+
+    async def save(self, token: str, data: Mapping[str, Any]) -> None:
+        """Keeps other data; of a session that is over, nothing."""
+        same = update(sessions).where(sessions.c.digest == _digest(token))
+        await self._store.change(same.values(data=json.dumps(data)))
+
+    async def end(self, token: str) -> None:
+        await self._store.change(delete(sessions).where(sessions.c.digest == _digest(token)))
+
+    async def end_one(self, session_id: str, *, of: str | None = None) -> None:
+        """Ends the one with that id, if it is of that administrator."""
+        theirs = () if of is None else (sessions.c.administrator_id == of,)
+        await self._store.change(delete(sessions).where(sessions.c.id == session_id, *theirs))
+
+    async def end_all(self) -> int:
+        """Returns how many there were."""
+        return await self._store.change(delete(sessions))
+
+    async def list(self, now: datetime, *, of: str | None = None) -> Sequence[SignedIn]:
+        """Returns those that are not over, the newest first; of one administrator or of all."""
+        wanted = _lasting(now).order_by(sessions.c.created_at.desc())
+        if of is not None:
+            wanted = wanted.where(sessions.c.administrator_id == of)
+        return [_session(row) for row in await self._store.rows(wanted)]
+
+
+def device_token(administrator_id: str, password: str, now: datetime) -> str:
+    """Returns a new token for whoever has just signed in; `password` is what is kept of theirs."""
+    device, made_at = secrets.token_urlsafe(16), str(int(now.timestamp()))
+    return f"{device}.{made_at}.{_seal(administrator_id, password, device, made_at)}"
+
+
+def device_of(token: str, kept: Credential | None, now: datetime) -> str | None:
+    """Returns what names the device; None where the token is not one of this administrator."""
+    device, _, rest = token.partition(".")
+    made_at, _, seal = rest.partition(".")
+    if kept is None or not kept.password or not token.isascii() or not made_at.isdigit():
+        return None
+    known = _seal(kept.administrator.id, kept.password, device, made_at)
+    if not hmac.compare_digest(seal, known):
+        return None
+    return device if now - datetime.fromtimestamp(int(made_at), UTC) < DEVICE_LASTS else None
+
+
+def _seal(administrator_id: str, password: str, device: str, made_at: str) -> str:
+    if not password:
+        raise ValueError("nothing seals a device of somebody whom no password lets in")
+    text = f"device {administrator_id} {device} {made_at}"
+    return hmac.new(password.encode(), text.encode(), "sha256").hexdigest()
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode()).digest()
+
+
+def _lasting(now: datetime) -> Any:
+    return (
+        select(table, sessions)
+        .join(table, table.c.id == sessions.c.administrator_id)
+        .where(sessions.c.created_at > now - LASTS, sessions.c.seen_at > now - IDLE)
+    )
+
+
+def _session(row: Row[Any]) -> SignedIn:
+    # what both tables have, a row has twice
+    owner = members(row)
+    own = {"id": row.id_1, "created_at": row.created_at_1, "data": json.loads(row.data)}
+    return convert(owner | own | {"administrator": owner}, SignedIn, strict=False)

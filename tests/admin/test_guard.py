@@ -10,10 +10,17 @@ import pytest
 from gateway.admin.guard import POLICY
 from gateway.admin.panel import static
 from gateway.admin.views import PAGES
-from gateway.administrators.administrator import RIGHTS, AdministratorStore, Right, Role
+from gateway.administrators.administrator import (
+    IDLE,
+    LASTS,
+    RIGHTS,
+    AdministratorStore,
+    Right,
+    Role,
+    SessionStore,
+)
 from gateway.administrators.log import DeedLog
 from gateway.administrators.passwords import LONGEST_PAUSE, pause_after
-from gateway.administrators.sessions import IDLE, LASTS, SessionStore
 from gateway.assembly.listeners import check_panel
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
@@ -181,7 +188,7 @@ async def test_behind_tls_the_cookie_is_bound_to_this_very_host(
     assert "Secure" in page.headers["Set-Cookie"]
     store = AdministratorStore(running.gateway.store)
     await manager_of(running, session)
-    assert await store.count() == 1
+    assert len(await store.list()) == 1
     form = {
         "asked": page.field("asked"),
         "name": "Claire",

@@ -20,8 +20,13 @@ from gateway.admin.visit import (
     post,
 )
 from gateway.administrators import passwords
-from gateway.administrators.administrator import Credential, Right
-from gateway.administrators.sessions import DEVICE_LASTS, device_of, device_token
+from gateway.administrators.administrator import (
+    DEVICE_LASTS,
+    Credential,
+    Right,
+    device_of,
+    device_token,
+)
 
 FIRST = "/keys"
 # A form that was not fetched from here by the same browser does not count.
@@ -173,7 +178,7 @@ async def _page(
         wanted=visit.text("next") if wanted is None else wanted,
         name=name,
         wait=wait,
-        is_empty=not await visit.panel.administrators.count(),
+        is_empty=not await visit.panel.administrators.list(),
     )
     visit.panel.set_cookie(response, _ASKED, asked)
     return response
