@@ -13,7 +13,7 @@ from gateway.audit import buffer, journal, upkeep
 from gateway.observe import metrics, process, traces
 from gateway.pipeline import shedder
 from gateway.usage import Usage
-from gateway.web import connection, front, observers, reader
+from gateway.web import connection, front, observers
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -69,7 +69,7 @@ def _without_gate() -> None:
 
 def _without_edge() -> None:
     """How large heads are, who calls through a proxy, and what readers leave unread."""
-    del reader.BoundedReader.data_received
+    del connection.Connection.data_received
     connection.Connection.unsent_bytes = lambda self: 0  # type: ignore[method-assign]
 
 

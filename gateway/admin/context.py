@@ -9,22 +9,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
 from aiohttp import web
 from multidict import MultiMapping
 
 from adapters.base import Adapter
-from adapters.examination import Finding
 from gateway.administrators.administrator import AdministratorStore, SessionStore
 from gateway.administrators.passwords import AttemptLimiter, Passwords
 from gateway.audit.buffer import Buffer
 from gateway.background import Periodic, ended
-from gateway.booking.base import LedgerRow
 from gateway.booking.rows import LedgerRows
 from gateway.events import Events
-from gateway.inquiries.audit import VerifyProgress
 from gateway.inquiries.deeds import Deeds
 from gateway.inquiries.keys import KeyBook, key_hours
 from gateway.inquiries.practice import first
@@ -53,24 +50,23 @@ NotedDeed = AbstractAsyncContextManager[Noted]
 Work = Callable[[Noted], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class UnderWay(Generic[T]):
+class UnderWay(NamedTuple):
     """A run: whose, since when, and how far it is."""
 
     who: str
     since: datetime
-    progress: T
+    progress: Any
 
 
-class Chore(Generic[T]):
+class Chore:
     """One kind of work, one run at a time; `under_way` is None where nobody has it done."""
 
     def __init__(self, events: Events) -> None:
-        self.under_way: UnderWay[T] | None = None
+        self.under_way: UnderWay | None = None
         self._events = events
         self._task: asyncio.Task[None] | None = None
 
-    async def begin(self, run: UnderWay[T], deed: NotedDeed, work: Work) -> bool:
+    async def begin(self, run: UnderWay, deed: NotedDeed, work: Work) -> bool:
         """Returns whether it begins now, once the audit knows of it; False where one goes on.
 
         Raises what kept the deed from being begun.
@@ -145,18 +141,6 @@ class Question(Generic[T]):
             self._task = None
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerBookings:
-    """Those of which nobody knows, and how those ended lately of which nobody knew.
-
-    `states` says how many there are in each state.
-    """
-
-    states: Mapping[str, int]
-    unknown: Sequence[LedgerRow]
-    resolved: Sequence[Any]
-
-
 class Sampler(Periodic):
     """Begins with the panel; `clock` is steady, in seconds.
 
@@ -194,7 +178,7 @@ class Sampler(Periodic):
             self.bookings.fresh(FRESH),
         )
         bookings = self.bookings.value
-        if bookings is not None and (bookings.unknown or bookings.resolved):
+        if bookings is not None and (bookings["unknown"] or bookings["resolved"]):
             await self.vets.fresh(VETS_FRESH)
 
     def steady(self, moment: datetime) -> float:
@@ -217,11 +201,15 @@ class Sampler(Periodic):
             self._taken = at
         return now, snapshot
 
-    async def _bookings(self) -> LedgerBookings:
+    async def _bookings(self) -> Mapping[str, Any]:
+        """Returns those of which nobody knows, and how those ended lately of which nobody knew.
+
+        `states` says how many there are in each state.
+        """
         rows, since = LedgerRows(self._panel.store), self._panel.now() - LATELY
         states, _ = await rows.states()
-        ended = await rows.latest_resolved(since, MOST)
-        return LedgerBookings(states, await rows.oldest_unknown(MOST), ended)
+        resolved = await rows.latest_resolved(since, MOST)
+        return {"states": states, "unknown": await rows.oldest_unknown(MOST), "resolved": resolved}
 
     async def _vets(self) -> Mapping[str, Any]:
         """Returns public id -> name."""
@@ -274,8 +262,8 @@ class Panel:
         self.book = KeyBook(self.keys)
         self.sampler = Sampler(self)
         # the audit, and the practice system, are looked through for one administrator at a time
-        self.verifying = Chore[VerifyProgress](self.events)
-        self.examining = Chore[list[Finding]](self.events)
+        self.verifying = Chore(self.events)
+        self.examining = Chore(self.events)
 
     def address_of(self, request: web.Request) -> str:
         """Returns who asks, whether or not through a proxy."""

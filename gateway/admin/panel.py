@@ -16,12 +16,13 @@ from gateway.admin.guard import always, answer
 from gateway.admin.views import PAGES
 from gateway.admin.visit import PANEL, StoreStorage
 from gateway.administrators.administrator import Right, Role
-from gateway.assets import StaticFile, accepts_gzip, static_files
+from gateway.assets import accepts_gzip, static_files
 from gateway.contract.access import LEVELS, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.policy.telling.preview import ABSENT
 
 STATIC = "/static/"
+_FILES = static_files(Path(__file__).with_name("static"))
 # Bytes of a form: the longest holds a note of some lines.
 LARGEST_FORM = 64 * 1024
 # aiohttp-session names what it keeps of a request by a text, as was the custom
@@ -69,19 +70,14 @@ def _templates() -> jinja2.Environment:
     return made
 
 
-@cache
-def _files() -> dict[str, StaticFile]:
-    return static_files(Path(__file__).with_name("static"))
-
-
 def static(name: str) -> str:
     """Returns the address of a file, which changes with what is in it."""
-    return f"{STATIC}{name}?{_files()[name].query}"
+    return f"{STATIC}{name}?{_FILES[name].query}"
 
 
 async def _serve(request: web.Request) -> web.Response:
     # nosemgrep: nothing-is-taken-from-the-host-header - the path's, and only known names count
-    file = _files().get(request.match_info["name"])
+    file = _FILES.get(request.match_info["name"])
     if file is None:
         raise web.HTTPNotFound
     headers = {

@@ -18,14 +18,7 @@ from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.policy.masks import KINDS, Mask
 from gateway.policy.policy import HIDDEN, WHOLE, ResourceRules, Rules, Sight
 from gateway.policy.rows import RowFilter
-from gateway.policy.telling.wording import (
-    ENGLISH,
-    Phrases,
-    PolicyChange,
-    conditions,
-    kind_of,
-    listed,
-)
+from gateway.policy.telling import wording
 
 LANGUAGES = ("en", "fr")
 _before_mark = re.compile(" (?=[:;?!])").sub
@@ -64,7 +57,7 @@ class Words:
     """The texts in one language; called with a text's name and what stands in its braces."""
 
     # `whole`, `masked` or `hidden`, as style sheets and texts name it
-    kind = staticmethod(kind_of)
+    kind = staticmethod(wording.kind_of)
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -76,7 +69,7 @@ class Words:
                 forms = [_before_mark("\u00a0", form) for form in _forms(text)]
                 text = forms[0] if isinstance(text, str) else forms
             self.texts[name] = text
-        self.phrases: Phrases = {name: str(self.texts[f"conditions.{name}"]) for name in ENGLISH}
+        self.phrases = {name: str(self.texts[f"conditions.{name}"]) for name in wording.ENGLISH}
 
     def __call__(self, name: str, n: int | None = None, /, **values: Any) -> str:
         """KeyError for a name that no text has; `n` chooses between one and several."""
@@ -103,10 +96,10 @@ class Words:
 
     def listed(self, names: Sequence[str], phrase: str) -> str:
         """Returns `one, two and three`; `phrase` names how the last two are joined: and, or."""
-        return listed(names, self.phrases[phrase])
+        return wording.listed(names, self.phrases[phrase])
 
     def mark(self, sight: Sight) -> str:
-        return self(f"policy.mark_{kind_of(sight)}")
+        return self(f"policy.mark_{wording.kind_of(sight)}")
 
     def mask(self, mask: Mask) -> str:
         return self(f"masks.{mask.kind.name}", number=mask.argument)
@@ -117,9 +110,9 @@ class Words:
         return self("policy.only_records", condition=self.condition(resource, rows))
 
     def condition(self, resource: Resource, rows: RowFilter) -> str:
-        return conditions(resource, rows, self.phrases)
+        return wording.conditions(resource, rows, self.phrases)
 
-    def change(self, change: PolicyChange, old: Rules, new: Rules) -> str:
+    def change(self, change: wording.PolicyChange, old: Rules, new: Rules) -> str:
         names = [level.value for level in change.levels]
         at = self("policy.at", len(names), levels=self.listed(names, "and"))
         if not change.path:
@@ -136,7 +129,7 @@ class Words:
         )
         masked = self("policy.in_part", mask=self.mask(before)) if isinstance(before, Mask) else ""
         return self(
-            f"policy.becomes_{kind_of(after)}",
+            f"policy.becomes_{wording.kind_of(after)}",
             field=f"{change.resource}.{change.path}",
             at=at,
             before=masked or self.mark(before),
@@ -201,7 +194,7 @@ def needed() -> list[str]:
         *(f"rights.{right}_about" for right in (*Permission, *LEVELS)),
         *(f"roles.{role}{about}" for role in Role for about in ("", "_about")),
         *(f"masks.{kind}" for kind in KINDS),
-        *(f"conditions.{phrase}" for phrase in ENGLISH),
+        *(f"conditions.{phrase}" for phrase in wording.ENGLISH),
     ]
 
 

@@ -95,11 +95,6 @@ class Content(NamedTuple):
     cache: str = "private, no-store"
 
 
-def _addresses() -> Mapping[str, str]:
-    """The address of each of FILES, as the guide at DOCS has it."""
-    return {name: f"docs/{name}?{file.query}" for name, (file, _) in FILES.items()}
-
-
 @dataclass(kw_only=True, eq=False)
 class Documents:
     """Makes each view once and keeps some of them."""
@@ -128,7 +123,11 @@ class Documents:
             packed = await asyncio.to_thread(lambda: file.packed)
             cache = FOR_GOOD if query == file.query else ASK_AGAIN
             return Content(file.body, kind, packed=packed, cache=cache)
-        assets = await asyncio.to_thread(_addresses) if path == DOCS else {}
+        assets = {}
+        if path == DOCS:
+            assets = await asyncio.to_thread(
+                lambda: {name: f"docs/{name}?{file.query}" for name, (file, _) in FILES.items()}
+            )
         policy = self.policy()
         seen: tuple[object, ...] = ()
         if key is not None:

@@ -21,11 +21,10 @@ from yarl import URL
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
 from gateway.web.addresses import Proxies
-from gateway.web.connection import KEEP_ALIVE, Connection, Refuse, WriteBufferLimit
+from gateway.web.connection import KEEP_ALIVE, Connection, MoreBlanks, Refuse, WriteBufferLimit
 from gateway.web.front import Front
 from gateway.web.limiter import ConnectionLimiter, Overflow
 from gateway.web.observers import Observers
-from gateway.web.reader import MoreBlanks
 from gateway.web.replies import RawResponse, Replies
 
 BACKLOG = 1024
@@ -176,21 +175,19 @@ def bind(host: str, port: int, setting: str) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, TypeError) as error:
+        # what the operating system or the resolver says, whose numbers are below zero
+        if isinstance(error, TypeError):  # a name that cannot even be asked for
+            reason = "that is no host's name"
+        elif error.errno and error.errno > 0:
+            reason = os.strerror(error.errno).lower()
+        else:
+            reason = str(error.strerror or error).partition(" (while ")[0].lower()
         taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         raise StartRefused(
-            f"{setting}: cannot listen on {host} port {port}: {_reason(error)};"
+            f"{setting}: cannot listen on {host} port {port}: {reason};"
             f" {'free it or ' if taken else ''}choose another address",
             setting,
         ) from error
-
-
-def _reason(error: OSError | TypeError) -> str:
-    """What the operating system or the resolver says, whose numbers are below zero."""
-    if isinstance(error, TypeError):  # a name that cannot even be asked for
-        return "that is no host's name"
-    if error.errno and error.errno > 0:
-        return os.strerror(error.errno).lower()
-    return str(error.strerror or error).partition(" (while ")[0].lower()
 
 
 class Acceptor(web.BaseSite):

@@ -93,20 +93,16 @@ def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
             "tls_key",
         ) from error
     except ssl.SSLError as error:
-        raise _refusal(certificate, key, error) from error
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise StartRefused(
+                f"tls_key: {key} is not the key of the first certificate in {certificate}: give the"
+                " pair that was issued together, the gateway's own certificate before its issuers'",
+                "tls_key",
+            ) from error
+        raise StartRefused(
+            f"tls_certificate: {certificate} and {key} cannot be read as a certificate and its key"
+            f" in PEM form ({(error.reason or 'no PEM').lower().replace('_', ' ')}): give files"
+            " that begin with -----BEGIN",
+            "tls_certificate",
+        ) from error
     return context
-
-
-def _refusal(certificate: Path, key: Path, error: ssl.SSLError) -> StartRefused:
-    if error.reason == "KEY_VALUES_MISMATCH":
-        return StartRefused(
-            f"tls_key: {key} is not the key of the first certificate in {certificate}: give the"
-            " pair that was issued together, the gateway's own certificate before its issuers'",
-            "tls_key",
-        )
-    return StartRefused(
-        f"tls_certificate: {certificate} and {key} cannot be read as a certificate and its key in"
-        f" PEM form ({(error.reason or 'no PEM').lower().replace('_', ' ')}): give files that begin"
-        " with -----BEGIN",
-        "tls_certificate",
-    )

@@ -24,7 +24,7 @@ async def nothing(noted: Noted) -> None:
 
 
 async def test_who_is_cut_off_before_a_run_begins_leaves_it_to_others() -> None:
-    chore = Chore[None](Heard())
+    chore = Chore(Heard())
     beginning = asyncio.create_task(chore.begin(RUN, never_begun(), nothing))
     await asyncio.sleep(0)
     assert chore.under_way is RUN

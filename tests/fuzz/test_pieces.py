@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from gateway.web.reader import LARGEST_HEAD
+from gateway.web.connection import LARGEST_HEAD
 from tests.conftest import Begin
 from tests.partner import Partner
 from tests.web.wire import Heard, head

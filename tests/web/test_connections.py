@@ -15,8 +15,7 @@ import pytest
 from gateway.pipeline import shedder
 from gateway.web import connection as connections
 from gateway.web import limiter, server
-from gateway.web.connection import WriteBufferLimit
-from gateway.web.reader import LARGEST_HEAD
+from gateway.web.connection import LARGEST_HEAD, WriteBufferLimit
 from gateway.web.server import ListenerOptions
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from aiohttp.http_exceptions import LineTooLong
 
-from gateway.web.connection import TAKEN_AT_ONCE
-from gateway.web.reader import LARGEST_HEAD, READ_AHEAD, HeadScanner, MoreBlanks
+from gateway.web.connection import LARGEST_HEAD, READ_AHEAD, TAKEN_AT_ONCE, HeadScanner, MoreBlanks
 from tests.conftest import RunningGateway
 from tests.partner import Partner
 from tests.waiting import until

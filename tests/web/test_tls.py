@@ -14,8 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from gateway.settings import StartRefused
 from gateway.web import server
-from gateway.web.connection import TAKEN_AT_ONCE
-from gateway.web.reader import LARGEST_HEAD
+from gateway.web.connection import LARGEST_HEAD, TAKEN_AT_ONCE
 from gateway.web.tls import Certificate, context_of
 from tests.conftest import Start
 from tests.heard import Heard

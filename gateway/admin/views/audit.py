@@ -22,23 +22,12 @@ from gateway.administrators.log import DONE
 from gateway.audit.chains import audit_folder, place_of
 from gateway.audit.entries import ANSWERED, BEGUN, FAILED, REFUSED, UNKNOWN, AuditLine
 from gateway.audit.index import record_id, uuid_key
-from gateway.audit.questions import Days, IndexState, brought_up
+from gateway.audit.questions import Days, brought_up
 from gateway.audit.search import EntryFilter, SearchCursor, read_cursor
-from gateway.contract.fields import Resource
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED
 from gateway.identity import reason_of
-from gateway.inquiries.audit import (
-    AuditReport,
-    EntryPage,
-    Fields,
-    RecordReader,
-    VerifyProgress,
-    can_be,
-    find_entries,
-    readers_of,
-    verify_audit,
-)
+from gateway.inquiries import audit as inquiries
 from gateway.inquiries.keys import Which
 from gateway.keys.secret import PREFIX, hint
 from gateway.policy.masks import Mask, read_mask
@@ -167,16 +156,17 @@ async def last_entries(
 
     `rest` is where to go on, and `in_time` whether there was time for all, as in EntryPage.
     """
-    found, unread = EntryPage(entries=[], rest=None, in_time=True), ""
+    told: dict[str, Any] = {"rows": [], "rest": None, "in_time": True, "unread": ""}
+    if wanted is None:
+        return told
     folder = audit_folder(visit.panel.settings)
-    if wanted is not None:
-        try:
-            found = await find_entries(visit.store, folder, wanted, most, place)
-        except OSError as error:
-            unread = _unreadable(folder, error)
+    try:
+        found = await inquiries.find_entries(visit.store, folder, wanted, most, place)
+    except OSError as error:
+        return told | {"unread": _unreadable(folder, error)}
     rows = [(datetime.fromisoformat(entry.time), entry) for entry in found.entries]
     rows.sort(key=lambda row: row[0], reverse=True)
-    return {"rows": rows, "rest": found.rest, "in_time": found.in_time, "unread": unread}
+    return told | {"rows": rows, "rest": found.rest, "in_time": found.in_time}
 
 
 def _unreadable(folder: Path, error: OSError) -> str:
@@ -218,7 +208,7 @@ async def _send(visit: Visit, wanted: EntryFilter, response: web.StreamResponse)
     folder, place, lines = audit_folder(visit.panel.settings), None, 0
     while True:
         most = min(PIECE, MOST - lines)
-        found = await find_entries(visit.store, folder, wanted, most, place, BUDGET)
+        found = await inquiries.find_entries(visit.store, folder, wanted, most, place, BUDGET)
         names = await visit.panel.book.names()
         rows = [_cells(visit, entry, names) for entry in found.entries]
         if not response.prepared:
@@ -300,31 +290,27 @@ async def _record_readers(visit: Visit) -> web.Response:
         except OSError as error:
             known["unread"] = _unreadable(folder, error)
         else:
-            known |= await _readers(visit, state, _GOVERNED[name], record)
+            resource, readers, is_known = _GOVERNED[name], list[inquiries.RecordReader](), True
+            looks = await visit.panel.deeds.log.looks(name, record)
+            if state.lost is None:
+                names = await visit.panel.book.names()
+                readers = await inquiries.readers_of(visit.store, resource, record, Days(), names)
+                is_known = bool(readers or looks) or await inquiries.can_be(
+                    visit.store, resource, record
+                )
+            known |= {
+                "state": state,
+                "readers": readers[:MOST_READERS],
+                "all": len(readers),
+                "looks": looks,
+                "gaps": [(gap, datetime.fromisoformat(gap.until)) for gap in state.gaps],
+                "is_known": is_known,
+                "fields": len(resource.paths),
+            }
     return visit.page("audit/who.html", most=MOST_READERS, masks=_masks, **known)
 
 
-async def _readers(
-    visit: Visit, state: IndexState, resource: Resource, record: str
-) -> dict[str, Any]:
-    readers, is_known = list[RecordReader](), True
-    looks = await visit.panel.deeds.log.looks(resource.name, record)
-    if state.lost is None:
-        names = await visit.panel.book.names()
-        readers = await readers_of(visit.store, resource, record, Days(), names)
-        is_known = bool(readers or looks) or await can_be(visit.store, resource, record)
-    return {
-        "state": state,
-        "readers": readers[:MOST_READERS],
-        "all": len(readers),
-        "looks": looks,
-        "gaps": [(gap, datetime.fromisoformat(gap.until)) for gap in state.gaps],
-        "is_known": is_known,
-        "fields": len(resource.paths),
-    }
-
-
-def _masks(fields: Fields) -> dict[str, Mask]:
+def _masks(fields: inquiries.Fields) -> dict[str, Mask]:
     masks = {path: read_mask(sight) for path, sight in fields.items()}
     return {path: mask for path, mask in masks.items() if isinstance(mask, Mask)}
 
@@ -355,10 +341,10 @@ async def _status(visit: Visit) -> web.Response:
 
 @post("/audit/verify", Right.CHECK)
 async def _verify(visit: Visit) -> web.Response:
-    panel, progress = visit.panel, VerifyProgress()
+    panel, progress = visit.panel, inquiries.VerifyProgress()
 
     async def look(noted: Noted) -> None:
-        noted.update(told(await verify_audit(panel.settings, panel.store, progress)))
+        noted.update(told(await inquiries.verify_audit(panel.settings, panel.store, progress)))
 
     run = UnderWay(visit.who.name, visit.now, progress)
     deed = visit.deed(VERIFIED, place_of(audit_folder(panel.settings)) or "")
@@ -366,7 +352,7 @@ async def _verify(visit: Visit) -> web.Response:
     return visit.go("/audit", "verification.begun" if begun else "verification.runs_already")
 
 
-def told(found: AuditReport) -> Mapping[str, Any]:
+def told(found: inquiries.AuditReport) -> Mapping[str, Any]:
     """Returns what is kept: the sums, and the first of what is to be said."""
     broken = [verdict.broken for verdict in found.verdicts if verdict.broken]
     notes = [note for verdict in found.verdicts for note in verdict.notes]

@@ -23,15 +23,8 @@ from gateway.audit.search import EntryFilter
 from gateway.contract.access import LEVELS, AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES
-from gateway.inquiries.keys import (
-    UNUSED,
-    Which,
-    changes_told,
-    lacking,
-    settings_told,
-    sights,
-    states_of,
-)
+from gateway.inquiries import keys as inquiries
+from gateway.inquiries.keys import Which
 from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, read_network
 from gateway.keys.store import ChangedKey, KeyAndSecrets, KeyExists, KnownSecret, row_of
 from gateway.usage.store import CallSums, by_day
@@ -65,7 +58,15 @@ async def _list(visit: Visit) -> web.Response:
     state = Which(which) if which in set(Which) else Which.ACTIVE
     order = order if order in ORDERS else ORDERS[0]
     found = await visit.panel.book.find(wanted, state, visit.now)
-    listed = await _sorted(visit, found.keys, order)
+    listed = sorted(found.keys, key=lambda each: (each.key.name.casefold(), each.key.id))
+    if order == "newest":
+        listed.sort(key=lambda each: each.key.created_at, reverse=True)
+    elif order == "used":
+        used = await visit.panel.keys.last_used([each.key.id for each in listed])
+        listed.sort(key=lambda each: used.get(each.key.id) or _LONG_AGO, reverse=True)
+    elif order == "share":
+        shares = await _shares(visit, listed)
+        listed.sort(key=lambda each: shares.get(each.key.id, (0.0, 0))[0], reverse=True)
     pages = max(1, -(-len(listed) // AT_ONCE))
     number = min(max(1, number_of(visit.asked("page")) or 1), pages)
     shown = listed[(number - 1) * AT_ONCE : number * AT_ONCE]
@@ -85,19 +86,6 @@ async def _list(visit: Visit) -> web.Response:
         pages=pages,
         now=found.at,
     )
-
-
-async def _sorted(visit: Visit, found: Sequence[KeyAndSecrets], order: str) -> list[KeyAndSecrets]:
-    keys = sorted(found, key=lambda each: (each.key.name.casefold(), each.key.id))
-    if order == "newest":
-        keys.sort(key=lambda each: each.key.created_at, reverse=True)
-    if order == "used":
-        used = await visit.panel.keys.last_used([each.key.id for each in keys])
-        keys.sort(key=lambda each: used.get(each.key.id) or _LONG_AGO, reverse=True)
-    if order == "share":
-        shares = await _shares(visit, keys)
-        keys.sort(key=lambda each: shares.get(each.key.id, (0.0, 0))[0], reverse=True)
-    return keys
 
 
 async def _shares(visit: Visit, keys: Sequence[KeyAndSecrets]) -> Mapping[str, tuple[float, int]]:
@@ -123,7 +111,13 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
     """One key: what it may, what it sees, how it was used, what was done; `errors` of its forms."""
     held = await _found_key(visit)
     key, now = held.key, await visit.panel.keys.key_time(visit.now)
-    days, total = await _days(visit, key.id), CallSums()
+    # the sums of each of the last days, in UTC as they are kept
+    begin = datetime.combine(visit.now.date() - timedelta(days=DAYS - 1), time(), UTC)
+    days = {begin.date() + timedelta(days=number): CallSums() for number in range(DAYS)}
+    total = CallSums()
+    for (moment, _), sums in (await by_day(visit.store, key.id, begin)).items():
+        if moment.date() in days:
+            days[moment.date()].add(sums)
     for sums in days.values():
         total.add(sums)
     series = {
@@ -134,13 +128,13 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
     drawn = [{"label": visit.words(text), "values": values} for text, values in series.items()]
     noon = [datetime.combine(day, time(12), visit.panel.zone) for day in days]
     used = await visit.panel.used([key.id])
-    since = now - UNUSED
+    since = now - inquiries.UNUSED
     is_unused = key.created_at < since and (key.last_used_at is None or key.last_used_at < since)
     return visit.page(
         "keys/card.html",
         errors=errors,
         hint=held.hint,
-        states=states_of(key, is_unused, now),
+        states=inquiries.states_of(key, is_unused, now),
         used=None if used is None else used[key.id].calls if key.id in used else 0,
         total=total,
         days=days,
@@ -157,21 +151,11 @@ def _seen_by(visit: Visit, key: Key, title: str) -> dict[str, Any]:
     """Returns what keys/sees.html is made of."""
     return {
         "title": title,
-        "sights": sights(visit.panel.standing().policy, key, visit.words.phrases),
-        "closed": [resource.name for resource in RESOURCES if lacking(resource, key)],
+        "sights": inquiries.sights(visit.panel.standing().policy, key, visit.words.phrases),
+        "closed": [resource.name for resource in RESOURCES if inquiries.lacking(resource, key)],
         "can_book": Permission.APPOINTMENT_CREATE in key.permissions,
         "key": key,
     }
-
-
-async def _days(visit: Visit, key_id: str) -> Mapping[date, CallSums]:
-    """Returns the sums of each of the last days, in UTC as they are kept."""
-    since = datetime.combine(visit.now.date() - timedelta(days=DAYS - 1), time(), UTC)
-    days = {since.date() + timedelta(days=number): CallSums() for number in range(DAYS)}
-    for (moment, _), sums in (await by_day(visit.store, key_id, since)).items():
-        if moment.date() in days:
-            days[moment.date()].add(sums)
-    return days
 
 
 @post("/keys/{id}/rotate", Right.KEYS)
@@ -379,7 +363,7 @@ async def _make(visit: Visit) -> web.Response:
         return _page(visit, form, key_id=key_id)
     key = Key(id=key_id, created_at=visit.now, **settings)
     try:
-        async with visit.deed("key made", key.id, **settings_told(key)):
+        async with visit.deed("key made", key.id, **inquiries.settings_told(key)):
             secret = await visit.panel.keys.add(key)
     except KeyExists:
         return visit.page("keys/already.html", 409, key_id=key_id, reason="already_made")
@@ -397,8 +381,9 @@ async def _edit(visit: Visit) -> web.Response:
         settings = await _settings(visit, form, key)
     if not settings:
         return _page(visit, form, key=key)
+    changed = inquiries.changes_told(key, replace(key, **settings))
     try:
-        async with visit.deed("key changed", key.id, **changes_told(key, replace(key, **settings))):
+        async with visit.deed("key changed", key.id, **changed):
             await visit.panel.keys.update(key.id, key, **settings)
     except ChangedKey:
         return visit.page("keys/already.html", 409, key_id=key.id, reason="already_changed")

@@ -10,15 +10,7 @@ from aiohttp import web
 from aiohttp_session import new_session
 
 from gateway.admin.guard import CHOOSE, SIGN_IN, Refusal, is_same
-from gateway.admin.visit import (
-    ADMINISTRATOR,
-    CSRF,
-    PROVED,
-    SIGNED_IN,
-    Visit,
-    get,
-    post,
-)
+from gateway.admin.visit import ADMINISTRATOR, CSRF, PROVED, SIGNED_IN, Visit, get, post
 from gateway.administrators import passwords
 from gateway.administrators.administrator import (
     DEVICE_LASTS,
@@ -163,12 +155,7 @@ def _next(wanted: str, otherwise: str = FIRST) -> str:
 
 
 async def _page(
-    visit: Visit,
-    status: int = 200,
-    *,
-    wanted: str | None = None,
-    name: str = "",
-    wait: int = 0,
+    visit: Visit, status: int = 200, *, wanted: str | None = None, name: str = "", wait: int = 0
 ) -> web.Response:
     asked = _asked(visit) or secrets.token_urlsafe(24)
     response = visit.page(

@@ -10,16 +10,7 @@ from aiohttp import web
 from gateway.admin.context import Sampler
 from gateway.admin.visit import Visit, get
 from gateway.admin.words import Words
-from gateway.inquiries.traffic import (
-    KINDS,
-    MINUTE,
-    Buckets,
-    Latency,
-    Totals,
-    latency,
-    slowest_first,
-    total,
-)
+from gateway.inquiries import traffic
 
 MINUTES, LAST_MINUTES = 60, 300.0
 SHARES = (0.5, 0.95, 0.99)
@@ -34,7 +25,7 @@ _IN_VAIN = {
 ORDER = ("backend", "store", "keys", "audit", "limiter", "policy", "loop", "workers")
 # The breaker's states as the figure tells them, with a mark for each.
 _BREAKERS = (("closed", "whole"), ("half_open", "masked"), ("open", "bad"))
-_NOTHING = Totals(0.0, {}, {}, {}, {})
+_NOTHING = traffic.Totals(0.0, {}, {}, {}, {})
 Part = Mapping[str, Any]
 
 
@@ -53,29 +44,30 @@ async def _page(visit: Visit) -> web.Response:
         sampler=sampler,
         bookings=bookings,
         vets=sampler.vets.value or {},
-        ledger={} if bookings is None else bookings.states,
+        ledger={} if bookings is None else bookings["states"],
         parts=part_states(parts),
         is_up=parts.get("backend", {}).get("ready", False),
         breaker=_BREAKERS[sampler.gauge("backend_breaker")],
         hours=sampler.keys.value,
-        span=lambda seconds: _in_words(visit.words, Latency(seconds)),
+        span=lambda seconds: _in_words(visit.words, traffic.Latency(seconds)),
     )
 
 
 def _figures(visit: Visit, sampler: Sampler) -> dict[str, Any]:
     words, samples = visit.words, sampler.samples
-    recent, newest = samples.last(LAST_MINUTES) or _NOTHING, samples.last(MINUTE) or _NOTHING
+    recent = samples.last(LAST_MINUTES) or _NOTHING
+    newest = samples.last(traffic.MINUTE) or _NOTHING
     this = visit.now.replace(second=0, microsecond=0)
     starts = [this - timedelta(minutes=back) for back in reversed(range(MINUTES))]
     counted = [samples.minute(sampler.steady(start)) for start in starts]
-    kinds = [kind for kind in KINDS if any(minute[kind] for minute in counted if minute)]
+    kinds = [kind for kind in traffic.KINDS if any(minute[kind] for minute in counted if minute)]
     series = [
         {
             "label": words(f"traffic.kind_{kind}"),
             "values": [None if minute is None else minute[kind] for minute in counted],
-            "look": KINDS.index(kind),
+            "look": traffic.KINDS.index(kind),
         }
-        for kind in kinds or [KINDS[0]]
+        for kind in kinds or [traffic.KINDS[0]]
     ]
     ended, operations, backend = recent.kinds, recent.operations, recent.backend
     failures = {text: round(recent.outcomes.get(name, 0)) for name, text in _IN_VAIN.items()}
@@ -87,27 +79,28 @@ def _figures(visit: Visit, sampler: Sampler) -> dict[str, Any]:
         "last_minute": round(sum(newest.kinds.values())),
         "last_calls": round(sum(ended.values())),
         "last_failed": round(ended.get("failed", 0)),
-        "last_refused": round(sum(ended.get(kind, 0) for kind in KINDS[1:-1])),
-        "all_times": _times(words, "", total(operations.values())),
+        "last_refused": round(sum(ended.get(kind, 0) for kind in traffic.KINDS[1:-1])),
+        "all_times": _times(words, "", traffic.total(operations.values())),
         "operations": [
-            _times(words, name, operations[name]) for name in slowest_first(operations, SHARES[1])
+            _times(words, name, operations[name])
+            for name in traffic.slowest_first(operations, SHARES[1])
         ],
         "asked": [
             _times(words, " ".join(labels), backend[labels])
-            for labels in slowest_first(backend, SHARES[1])
+            for labels in traffic.slowest_first(backend, SHARES[1])
         ],
         "in_vain": {text: times for text, times in failures.items() if times},
     }
 
 
-def _times(words: Words, name: str, buckets: Buckets) -> dict[str, Any]:
+def _times(words: Words, name: str, buckets: traffic.Buckets) -> dict[str, Any]:
     """Returns a row of how long calls took: the times of SHARES, in words."""
-    found = (latency(buckets, share) for share in SHARES)
+    found = (traffic.latency(buckets, share) for share in SHARES)
     spans = [_in_words(words, time) for time in found if time is not None]
     return {"name": name, "calls": sum(buckets), "spans": spans}
 
 
-def _in_words(words: Words, found: Latency) -> str:
+def _in_words(words: Words, found: traffic.Latency) -> str:
     """Returns a time as people read it: 2.5 ms, 1.2 s, below 1 ms."""
     unit, amount = "seconds", found.seconds
     if amount < 0.9995:
