@@ -69,7 +69,16 @@ class DiaryPromises:
                 starts = every.starts(_span(probe, day, EARLY))
                 assert await probe.starts(vet, day) == starts
                 assert await probe.starts(vet, day + DAY) == []
-                await _books_as_offered(probe, vet, starts)
+                # the second of two equal hours, or one that is as late; and the first of all
+                zone = probe.practice.zone
+                again = [each for each in starts if each.astimezone(zone).fold]
+                for start in ((again or starts[len(starts) // 2 :])[0], starts[0]):
+                    draft = await probe.draft(vet_id=vet, scheduled_at=start)
+                    made = await probe.adapter.create_appointment(draft)
+                    assert moment(made["scheduledAt"]) == start
+                    assert await probe.one("appointments", made["id"]) == made
+                    assert await probe.found(draft) == [made]
+                    assert start not in await probe.offered(draft)
 
     @needs("set_hours", "add_appointment")
     async def test_a_night_shift_belongs_to_two_days(self, probe: Probe) -> None:
@@ -121,19 +130,6 @@ def _quiet(probe: Probe) -> date:
     """A day some time ahead, whose clocks and whose next day's clocks are not changed."""
     days = pairwise(probe.days_ahead())
     return next(day for day, after in days if not any(map(probe.is_changing, (day, after))))
-
-
-async def _books_as_offered(probe: Probe, vet: str, starts: list[datetime]) -> None:
-    """The last before the second of two equal hours, or of any that are as late; and another."""
-    zone = probe.practice.zone
-    again = [each for each in starts if each.astimezone(zone).fold] or starts[len(starts) // 2 :]
-    for start in (again[0], starts[0]):
-        draft = await probe.draft(vet_id=vet, scheduled_at=start)
-        made = await probe.adapter.create_appointment(draft)
-        assert moment(made["scheduledAt"]) == start
-        assert await probe.one("appointments", made["id"]) == made
-        assert await probe.found(draft) == [made]
-        assert start not in await probe.offered(draft)
 
 
 def _span(probe: Probe, day: date, hours: tuple[time, time]) -> Span:
@@ -245,11 +241,8 @@ class BookingPromises:
         ]
         ends = await asyncio.gather(*tries, return_exceptions=True)
         assert all(isinstance(each, dict | SlotTaken) for each in ends), ends
-        made = sorted(
-            (moment(each["scheduledAt"]), moment(each["endTime"]))
-            for each in ends
-            if isinstance(each, dict)
-        )
+        records = [each for each in ends if isinstance(each, dict)]
+        made = sorted((moment(each["scheduledAt"]), moment(each["endTime"])) for each in records)
         assert made
         for earlier, later in pairwise(made):
             assert earlier[1] <= later[0]

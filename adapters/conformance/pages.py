@@ -162,8 +162,7 @@ class NarrowingPromises:
         draft = await probe.draft()
         made: Record | None = None
         for resource, public_id in (("clients", draft.client_id), ("patients", draft.patient_id)):
-            records = await probe.everything(resource)
-            for only, _, hidden in _narrowed(probe, resource, records):
+            for only, _, hidden in _narrowed(probe, resource, await probe.everything(resource)):
                 narrow = replace(draft, only={resource: only})
                 if public_id in {each["id"] for each in hidden}:
                     with pytest.raises(NotFound):

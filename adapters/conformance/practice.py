@@ -131,8 +131,7 @@ def needs(*verbs: str) -> Callable[[F], F]:
 
 def needs_of(test: object) -> frozenset[str]:
     """What was said of it."""
-    found: object = getattr(test, "needs", None)
-    return found if isinstance(found, frozenset) else frozenset()
+    return frozenset(getattr(test, "needs", ()))
 
 
 def _lacks(verb: str) -> NotImplementedError:
@@ -152,19 +151,18 @@ class Probe:
     def __init__(self, practice: Practice, adapter: Adapter) -> None:
         self.practice, self.adapter = practice, adapter
 
-    def _query(self, resource: str, **more: Any) -> base.Query:
-        return base.Query(resource=resource, **{"now": self.practice.now, **more})
-
     @property
     def resources(self) -> list[str]:
         """Those whose records have an id."""
         return [name for name, shapes in self.practice.shapes.items() if "id" in shapes]
 
     async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
-        return await self.adapter.read_one(self._query(resource, id=public_id, only=only))
+        asked = base.Query(resource=resource, now=self.practice.now, id=public_id, only=only)
+        return await self.adapter.read_one(asked)
 
     async def page(self, resource: str, **asked: Any) -> Page:
-        return await self.adapter.read_many(self._query(resource, **asked))
+        query = base.Query(resource=resource, **{"now": self.practice.now, **asked})
+        return await self.adapter.read_many(query)
 
     async def some(self, resource: str, *filters: Filter, limit: int = 100) -> list[Record]:
         return (await self.page(resource, limit=limit, filters=filters)).records
@@ -225,14 +223,18 @@ class Probe:
 
     async def draft(self, **more: Any) -> Draft:
         """One that fits: an animal of a present client, a vet's first free time from tomorrow."""
-        patients = await self.patients(deceased=False)
+        patients, vets = await self.patients(deceased=False), await self.some("vets")
         assert patients, "none of the first clients has an animal among the first patients"
-        vet, start = await self._free()
+        for ahead, vet in product(range(1, FORTNIGHT + 1), vets):
+            if starts := await self.starts(vet["id"], self.day(self.practice.now) + ahead * DAY):
+                break
+        else:
+            raise LookupError("no vet has a free time in the next fortnight")
         made = Draft(
             client_id=patients[0]["clientId"],
             patient_id=patients[0]["id"],
-            vet_id=vet,
-            scheduled_at=start,
+            vet_id=vet["id"],
+            scheduled_at=starts[0],
             appointment_type_id=None,
             reason="Limps since yesterday: 50% %s ; '--\nÀ gauche",
             is_urgent=True,
@@ -249,13 +251,6 @@ class Probe:
             for each in await self.some("patients", limit=LARGEST_PAGE)
             if each["clientId"] in clients and (each.get("status") == DECEASED) is deceased
         ]
-
-    async def _free(self) -> tuple[str, datetime]:
-        today, vets = self.day(self.practice.now), await self.some("vets")
-        for ahead, vet in product(range(1, FORTNIGHT + 1), vets):
-            if starts := await self.starts(vet["id"], today + ahead * DAY):
-                return vet["id"], starts[0]
-        raise LookupError("no vet has a free time in the next fortnight")
 
     async def working(self, day: date, start: time, end: time) -> str:
         """A vet, whose only hours are now those on that weekday, and who is free on that day."""

@@ -13,7 +13,6 @@ from adapters.doctor.words import counted, short
 from adapters.documents.document import Document, Place, comments_in
 from adapters.examination import Examination, Finding, Verdict
 from adapters.mapped.adapter import MappedAdapter
-from adapters.mapped.records import RowReader
 from adapters.mapped.session import Session
 from adapters.mapping.models import ListMap, ResourceMap
 
@@ -159,10 +158,6 @@ class DoctorCase(ABC):
         """The resources that can be looked at."""
 
     @abstractmethod
-    def rows(self, name: str) -> RowReader:
-        """What reads a resource's rows, or those of a list inside it as invoices.lines."""
-
-    @abstractmethod
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """The rows of a resource, or of a list inside it, as far as they are looked at."""
 
@@ -177,6 +172,12 @@ class DoctorCase(ABC):
     @abstractmethod
     def misfits(self, look: Look, name: str) -> None:
         """Says what there is besides that is no row, or has no key."""
+
+    def rows(self, name: str) -> Any:
+        """What reads a resource's rows, or those of a list inside it as invoices.lines."""
+        resource, _, inner = name.partition(".")
+        rows = self.adapter.readers[resource].rows
+        return rows.lists.get(inner, rows)
 
     def mapped(self, name: str) -> ResourceMap | ListMap:
         """What the mapping says of a resource, or of a list inside it."""

@@ -33,7 +33,6 @@ from adapters.rest.backend import Answer, Ask, Params
 from adapters.rest.checks import written_paths
 from adapters.rest.client import Client, Received, Request
 from adapters.rest.paging import NoArray, Pager, may_be_empty
-from adapters.rest.records import JsonRows
 from adapters.rest.resource import NothingFits, ResourceCalls, fits
 from adapters.values.convert import Unreadable
 
@@ -124,11 +123,6 @@ class RestCase(DoctorCase):
         for name, raws in self.raws.items():
             if raws and (call := self.adapter.mapping.resources[name].list_):
                 yield self.adapter.readers[name], call
-
-    def rows(self, name: str) -> JsonRows:
-        resource, _, inner = name.partition(".")
-        rows = self.adapter.readers[resource].rows
-        return rows.lists.get(inner, rows)
 
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """A row of a list is told by its record's public id."""

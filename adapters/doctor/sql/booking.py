@@ -62,18 +62,19 @@ async def _too_much(case: SqlCase, look: Look) -> None:
 
 
 async def _may_write(write: StepMap, case: SqlCase, look: Look) -> None:
-    for what, grant in _denied(write, case, case.session.connection):
+    for what, grant in _denied(write, case):
         look.failed(f"the account may not {what}", remedy=f"GRANT {grant}")
         return
     what = "insert into" if write.insert else "update" if write.table else "use"
     look.ok(f"the account may {what} it", place=look.place)
 
 
-def _denied(write: StepMap, case: SqlCase, connection: Connection) -> Iterator[tuple[str, str]]:
+def _denied(write: StepMap, case: SqlCase) -> Iterator[tuple[str, str]]:
     """What the account may not do, and the grant for it.
 
     The whole statement is explained: some rights are only looked at for all its columns.
     """
+    connection = case.session.connection
     if (name := write.sequence) is not None:
         if not case.speech.may_use(connection, quoted(connection, name)):
             yield f"use the sequence {name}", f"USAGE ON SEQUENCE {name}"
@@ -81,14 +82,13 @@ def _denied(write: StepMap, case: SqlCase, connection: Connection) -> Iterator[t
     columns = list(write.values) or [write.column or ""]
     rows = named_table(write.table, columns)
     nothing: dict[str, ColumnElement[Any]] = {column: null() for column in columns}
-    statement = insert(rows).values(nothing) if write.insert else update(rows).values(nothing)
+    make, what = (insert, "insert into") if write.insert else (update, "update")
     try:
-        case.speech.explain(connection, statement, {})
+        case.speech.explain(connection, make(rows).values(nothing), {})
     except DBAPIError as error:
         if case.speech.kind(error) is not ErrorKind.DENIED:
             raise
-        what, right = ("insert into", "INSERT") if write.insert else ("update", "UPDATE")
-        yield f"{what} {write.table}", f"{right} ON {write.table}"
+        yield f"{what} {write.table}", f"{what.split()[0].upper()} ON {write.table}"
     # there may be a right of its own to what numbers a new row
     unset = [column for column in write.keys if column not in write.values] if write.insert else ()
     for column in unset:
@@ -125,8 +125,7 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
         look.warning("no booking was tried, as the database lacks what the mapping names")
         return
     tables = [step.table for step in case.adapter.mapping.booking.steps if step.table]
-    unsafe = await case.engine.read(lambda c: list(case.speech.transactional(c, tables)))
-    if unsafe:
+    if unsafe := await case.engine.read(lambda c: list(case.speech.transactional(c, tables))):
         text = f"no booking was tried: {', '.join(unsafe)} has no transactions to undo it with"
         look.warning(text, "booking", "steps")
         return
@@ -217,13 +216,9 @@ def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str
     if done.place != (*_FIELDS, "status") or key is None:
         return ""
     reader = case.adapter.readers["appointments"]
-    table = reader.table
-    row = connection.execute(reader.every_row.where(table.key.among([key]))).first()
-    if row is None:
-        return ""
-    column = table.by_name["status"]
-    code = code_of(column, row)
-    if len(code) > LONGEST_CODE:
+    row = connection.execute(reader.every_row.where(reader.table.key.among([key]))).first()
+    column = reader.table.by_name["status"]
+    if row is None or len(code := code_of(column, row)) > LONGEST_CODE:
         return ""
     try:
         return f": {code or repr(code)}, which is {column.read(row)}"

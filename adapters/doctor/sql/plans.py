@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable, Select, event, func, literal_column, select
 from sqlalchemy.exc import DBAPIError
 
-from adapters.base import Filter, Record
+from adapters.base import Filter
 from adapters.doctor.case import Look
 from adapters.doctor.sql.booking import quoted
 from adapters.doctor.sql.rows import SqlCase
@@ -35,8 +35,6 @@ _TABLES = re.compile(
     re.IGNORECASE,
 ).findall
 _QUOTES = '"`[]'
-
-
 Call = Callable[[SqlSession], Awaitable[Any]]
 
 
@@ -45,9 +43,8 @@ def plans(case: SqlCase) -> Iterator[Look]:
         reader = case.adapter.readers[name]
         # of more than a million hashed ids some have been forgotten again
         ids = (record["id"] for record in case.samples.get(name, ()) if record.get("id"))
-        known = [shown for shown in ids if reader.table.ids.keys(shown)]
-        if known:
-            one = partial(_one, name, known[len(known) // 2])
+        if known := [shown for shown in ids if reader.table.ids.keys(shown)]:
+            one = _one(name, known[len(known) // 2])
             nested = [("resources", name, "lists", children.name) for children in reader.children]
             places: list[Place] = [("resources", name), *nested]
             yield _look(case, "a single read", name, one, *places)
@@ -81,12 +78,12 @@ def _of_diary(case: SqlCase) -> Iterator[Look]:
             yield case.look("plans", "busy", partial(_unbounded, busy), *place)
 
 
+def _one(name: str, public_id: str) -> Call:
+    return lambda session: session.reader(name).one(public_id)
+
+
 def _page(name: str, *filters: Filter) -> Call:
     return lambda session: session.reader(name).page(filters, 50, None)
-
-
-async def _one(name: str, public_id: str, session: SqlSession) -> Record:
-    return await session.reader(name).one(public_id)
 
 
 def _look(
@@ -96,8 +93,7 @@ def _look(
 
     Of one that is not `strict` what goes along an index may go through the whole table.
     """
-    run = partial(_plan, what, call, places, strict)
-    return case.look("plans", subject, run, *places[0])
+    return case.look("plans", subject, partial(_plan, what, call, places, strict), *places[0])
 
 
 async def _plan(
@@ -159,10 +155,9 @@ def _count(connection: Connection, table: str) -> int:
 async def _unbounded(busy: BusyMap, case: SqlCase, look: Look) -> None:
     count = _count(case.session.connection, (busy.from_ or "").split(maxsplit=1)[0])
     if count > BIG:
-        rows = counted(min(count, HUGE), "row")
-        text = f"it holds {rows} or more, and says nowhere how long one can last"
+        text = f"it holds {counted(min(count, HUGE), 'row')} or more,"
         remedy = "write `longest` (days), so that an index on start serves"
-        look.warning(text, remedy=remedy)
+        look.warning(f"{text} and says nowhere how long one can last", remedy=remedy)
 
 
 def _blamed(

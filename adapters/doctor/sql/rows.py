@@ -59,18 +59,14 @@ class SqlCase(DoctorCase):
     def readable(self) -> Iterator[str]:
         return (name for name in self.adapter.readers if not self.is_lost("resources", name))
 
-    def rows(self, name: str) -> KeyedRows:
-        resource, _, inner = name.partition(".")
-        reader = self.adapter.readers[resource]
-        return next((own.table for own in reader.children if own.name == inner), reader.table)
-
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """Behind the fields of a list's row stands the key of its parent."""
-        mapped, table, of = self.mapped(name), self.rows(name), self.rows(name.partition(".")[0])
-        parent = Columns(mapped.parent or () if isinstance(mapped, ListMap) else ())
-        statement = rows_of(mapped, *table.selected(), *parent.labelled("parent_key"))
-        if not isinstance(mapped, ListMap):
-            statement = statement.where(table.key.present)
+        table: KeyedRows = self.rows(name)
+        reader, mapped = self.adapter.readers[table.resource], self.mapped(name)
+        parent, statement = Columns(()), reader.every_row
+        if isinstance(mapped, ListMap):
+            parent = Columns(mapped.parent or ())
+            statement = rows_of(mapped, *table.selected(), *parent.labelled("parent_key"))
         most, count = self.examination.rows, 0
         key_of = parent.getter(table.width)
 
@@ -79,21 +75,19 @@ class SqlCase(DoctorCase):
             if parent.width:
                 owner = NO_PARENT
                 with suppress(Unreadable):  # it may be spelt otherwise than the key
-                    owner = of.ids.referred(key_of(row)) or NO_PARENT
+                    owner = reader.table.ids.referred(key_of(row)) or NO_PARENT
             return RowTaken(row, table.id_of(row), Columns.spelling(table.key_in(row)), owner)
 
-        for found in pages(self.session.connection, statement, table, most=most):
+        for found in pages(self.session.connection, statement, table.key, most=most):
             count += len(found)
             yield list(map(taken, found))
         if most is None or count < most:
             self.whole.add(name)
 
     def misfits(self, look: Look, name: str) -> None:
-        resource, _, inner = name.partition(".")
-        if not inner:
-            keyless = self.adapter.readers[resource].keyless.limit(MOST_BLANK).subquery()
-            blank = self.session.connection.scalar(select(func.count()).select_from(keyless))
-            if blank:
+        if "." not in name:
+            keyless = self.adapter.readers[name].keyless.limit(MOST_BLANK).subquery()
+            if blank := self.session.connection.scalar(select(func.count()).select_from(keyless)):
                 text = f"{counted(int(blank), 'row')} without a key: they are never shown"
                 look.warning(text, "key", check="rows")
 
@@ -121,38 +115,28 @@ class SqlCase(DoctorCase):
 
 
 def pages(
-    connection: Connection, statement: Select[Any], table: KeyedRows, *, most: int | None
+    connection: Connection, statement: Select[Any], key: Columns, *, most: int | None
 ) -> Iterator[list[Any]]:
     """The rows in the order of their keys, each once: those of both ends, or of the whole table."""
+    ordered, key_in = statement.order_by(*key.parts), key.getter(0)
     if most is not None:
-        yield _of_both_ends(connection, statement, table, most)
+        first, half = list(connection.execute(ordered.limit(most))), most // 2
+        if len(first) == most:
+            backwards = statement.order_by(*(part.desc() for part in key.parts)).limit(half)
+            last, known = list(connection.execute(backwards)), set(map(key_in, first[:half]))
+            first[half:] = [row for row in reversed(last) if key_in(row) not in known]
+        yield first
         return
     # what has no key has no place among the others: it comes by itself, as far as a page goes
-    yield list(connection.execute(statement.where(not_(table.key.present)).limit(PAGE)))
-    ordered = statement.where(table.key.present).order_by(*table.key.parts)
-    limit, key = PAGE, None
-    while True:
-        asked = ordered if key is None else ordered.where(table.key.beyond(key, at_least=True))
-        found = list(connection.execute(asked.limit(limit)))
-        if len(found) < limit:
-            yield found
-            return
-        key = table.key_in(found[-1])
-        last = Columns.spelling(key)
+    yield list(connection.execute(statement.where(not_(key.present)).limit(PAGE)))
+    asked = ordered = ordered.where(key.present)
+    limit = PAGE
+    while len(found := list(connection.execute(asked.limit(limit)))) == limit:
+        raw = key_in(found[-1])
+        asked, last_key = ordered.where(key.beyond(raw, at_least=True)), Columns.spelling(raw)
         # the rows of one key stay together: the last key's come again with the next page
-        whole = [row for row in found if Columns.spelling(table.key_in(row)) != last]
+        whole = [row for row in found if Columns.spelling(key_in(row)) != last_key]
         limit = PAGE if whole else 2 * limit
         if whole:
             yield whole
-
-
-def _of_both_ends(
-    connection: Connection, statement: Select[Any], table: KeyedRows, most: int
-) -> list[Any]:
-    first = list(connection.execute(statement.order_by(*table.key.parts).limit(most)))
-    if len(first) < most:
-        return first
-    backwards = statement.order_by(*(part.desc() for part in table.key.parts))
-    last = list(connection.execute(backwards.limit(most // 2)))
-    known = {table.key_in(row) for row in first[: most // 2]}
-    return first[: most // 2] + [r for r in reversed(last) if table.key_in(r) not in known]
+    yield found

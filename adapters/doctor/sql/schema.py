@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any
@@ -41,13 +42,10 @@ KnownColumns = dict[str, list[str]]
 
 async def names(case: SqlCase, look: Look) -> None:
     """Whether the database has every table and column, and which names are near."""
-    mapping, document, ids = (
-        case.adapter.mapping,
-        case.adapter.document,
-        case.adapter.converters.ids,
-    )
-    faults = list(mismatches_in(case.session.connection, mapping, document, case.speech, ids))
-    known = _columns(case.session.connection, case.speech) if faults else {}
+    adapter, connection = case.adapter, case.session.connection
+    asked = adapter.mapping, adapter.document, case.speech, adapter.converters.ids
+    faults = list(mismatches_in(connection, *asked))
+    known = _columns(connection, case.speech) if faults else {}
     for fault in faults:
         # what of the mapping cannot be read without it
         rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
@@ -62,7 +60,7 @@ async def names(case: SqlCase, look: Look) -> None:
             remedy=_remedy(case, fault, known, rows),
         )
     if not faults:
-        count = len(list(checks_of(mapping)))
+        count = len(list(checks_of(adapter.mapping)))
         look.ok(f"the database knows all {count} names and expressions")
 
 
@@ -81,11 +79,9 @@ def _said_at(case: SqlCase, place: Place) -> Any:
 def _columns(connection: Connection, speech: Speech) -> KnownColumns:
     """The tables and their columns; nothing where the database does not say."""
     found: KnownColumns = {}
-    try:
-        for table, column in connection.execute(speech.columns):
+    with suppress(DBAPIError):
+        for table, column in connection.execute(speech.columns).all():
             found.setdefault(str(table).strip(), []).append(str(column).strip())
-    except DBAPIError:
-        return {}
     return found
 
 
@@ -123,9 +119,8 @@ async def clock(case: SqlCase, look: Look) -> None:
     shown, here = case.speech.clock(case.session.connection), datetime.now(UTC)
     utc, local = datetime.fromisoformat(shown.utc[:19]), datetime.fromisoformat(shown.local[:19])
     clinic = here.astimezone(case.adapter.diary.zone).replace(tzinfo=None)
-    text = "; the database uses this machine's zone"
-    if shown.zone:
-        text = f"; the server's zone is {shown.zone}"
+    own = "; the database uses this machine's zone"
+    text = f"; the server's zone is {shown.zone}" if shown.zone else own
     found = (_now(said) for _, said in texts_in(case.adapter.document.data))
     spelt = next(filter(None, found), None)
     if spelt and abs(local - clinic) > timedelta(minutes=15):

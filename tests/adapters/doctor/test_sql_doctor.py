@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import create_engine, literal_column, select, text
@@ -560,7 +559,6 @@ async def test_rows_of_one_key_are_never_parted_between_pages(
 ) -> None:
     monkeypatch.setattr(rows, "PAGE", 3)
     engine = create_engine(f"sqlite:///{tmp_path}/keys.db")
-    key = SimpleNamespace(key=Columns(["k"]), key_in=lambda row: row[0])
     with engine.connect() as connection:
         connection.execute(text("CREATE TABLE keyed (k INT)"))
         for each in (1, 2, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5, 6):
@@ -568,7 +566,7 @@ async def test_rows_of_one_key_are_never_parted_between_pages(
         statement = select(literal_column("k")).select_from(text("keyed"))
         found = [
             [row[0] for row in page]
-            for page in rows.pages(connection, statement, key, most=None)  # type: ignore[arg-type]
+            for page in rows.pages(connection, statement, Columns(["k"]), most=None)
         ]
     assert [*chain.from_iterable(found)] == [1, 2, 3, 3, *[4] * 7, 5, 6]
     assert all(not set(one) & set(next_) for one, next_ in pairwise(found))

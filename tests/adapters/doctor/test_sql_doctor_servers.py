@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -484,11 +483,10 @@ async def test_rows_without_a_key_come_once_wherever_the_server_sorts_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rows, "PAGE", 3)
-    keyed = SimpleNamespace(key=Columns(["k"]))
     statement = select(literal_column("k")).select_from(text("keyed"))
 
     def all_pages(connection: Connection) -> list[Any]:
-        found = rows.pages(connection, statement, keyed, most=None)  # type: ignore[arg-type]
+        found = rows.pages(connection, statement, Columns(["k"]), most=None)
         return [row[0] for page in islice(found, 20) for row in page]
 
     keys = "INSERT INTO keyed VALUES (1), (2), (2), (3), (4), (5), (NULL), (NULL)"
