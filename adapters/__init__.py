@@ -30,23 +30,18 @@ def open_adapter(name: str, options: AdapterOptions) -> Adapter:
         raise ValueError(
             f"there is no adapter {name!r}: use one of {known}, or module:Class of your own"
         )
-    return _maker(_module(module_name), class_name)(options)
-
-
-def _module(name: str) -> ModuleType:
     try:
-        return import_module(name)
+        module = import_module(module_name)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
-            raise ValueError(
-                f"the adapter's module {name} cannot be found: install it where the gateway is"
-                " installed, or name its folder in PYTHONPATH"
-            ) from error
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(
-            f"the adapter's module {name} cannot be imported: {said}; mend what"
-            f" `python -c 'import {name}'` says"
-        ) from error
+        why = f"imported: {said}; mend what `python -c 'import {module_name}'` says"
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{module_name}.".startswith(f"{missing}."):
+            why = (
+                "found: install it where the gateway is installed, or name its folder in PYTHONPATH"
+            )
+        raise ValueError(f"the adapter's module {module_name} cannot be {why}") from error
+    return _maker(module, class_name)(options)
 
 
 def _maker(module: ModuleType, name: str) -> Callable[[AdapterOptions], Adapter]:

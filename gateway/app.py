@@ -29,7 +29,7 @@ from gateway.policy.running.follower import Taker, take
 from gateway.policy.running.keeper import Keeper, find
 from gateway.policy.running.versions import Presence, Versions
 from gateway.processes.reports import Report, Reporter, Workers
-from gateway.serving import Gateway, Operations, Worker
+from gateway.serving import Faults, Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.store import Store
 from gateway.web.limiter import reserve_files
@@ -91,6 +91,7 @@ async def build_worker(
 
 
 async def _built(make: Callable[[Kit], Awaitable[Built]], kit: Kit) -> Built:
+    asyncio.get_running_loop().set_exception_handler(Faults(kit.events))
     async with kit.closers as closers:
         process = await make(kit)
         process.closers = closers.pop_all()

@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import field as member
 from hashlib import sha256
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -275,6 +277,7 @@ def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
             yield ("resources", name, *fields), text
 
 
+@dataclass(slots=True, eq=False)
 class BackendProbe:
     """Whether the practice system answers, and still has all that the mapping names.
 
@@ -285,25 +288,21 @@ class BackendProbe:
     its place and its text.
     """
 
-    def __init__(
-        self,
-        adapter: Adapter,
-        clock: Callable[[], float] = time.monotonic,
-        warn: Callable[..., None] = lambda place, said: None,
-    ) -> None:
-        self._adapter = adapter
-        self._clock = clock
-        self._warn = warn
-        self.warnings: tuple[Problem, ...] = ()
-        self._sound_at: float | None = None
-        self._look: asyncio.Task[None] | None = None
-        self._wrong: Exception | None = base.BackendTimeout("its tables are still being looked at")
+    adapter: Adapter
+    clock: Callable[[], float] = time.monotonic
+    warn: Callable[..., None] = lambda place, said: None
+    warnings: tuple[Problem, ...] = ()
+    _sound_at: float | None = None
+    _look: asyncio.Task[None] | None = None
+    _wrong: Exception | None = member(
+        default_factory=lambda: base.BackendTimeout("its tables are still being looked at")
+    )
 
     async def __call__(self, patience: float | None = LOOK_PATIENCE) -> None:
         """DocumentErrors with what it lacks; AdapterErrors. None waits for as long as it takes."""
-        await self._adapter.ping()
+        await self.adapter.ping()
         sound = self._sound_at
-        if self._look is None and (sound is None or self._clock() - sound >= CHECK_EVERY):
+        if self._look is None and (sound is None or self.clock() - sound >= CHECK_EVERY):
             self._look = asyncio.create_task(self._check())
         if self._look is not None:
             await asyncio.wait([self._look], timeout=patience)
@@ -312,14 +311,14 @@ class BackendProbe:
 
     async def _check(self) -> None:
         try:
-            warnings = tuple(await self._adapter.check() or ())
+            warnings = tuple(await self.adapter.check() or ())
             for new in sorted({*warnings}.difference(self.warnings)):
-                self._warn(place=f"{new.file}:{new.line}:{new.column}", said=new.text)
+                self.warn(place=f"{new.file}:{new.line}:{new.column}", said=new.text)
             self.warnings = warnings
         except Exception as error:  # noqa: BLE001 - whatever it is, who asks is told
             self._wrong, self._sound_at = error, None
         else:
-            self._wrong, self._sound_at = None, self._clock()
+            self._wrong, self._sound_at = None, self.clock()
         finally:
             self._look = None
 

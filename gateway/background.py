@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +35,7 @@ async def ended(*tasks: asyncio.Task[Any] | None) -> None:
             task.result()
 
 
+@dataclass(slots=True)
 class Attempts:
     """Attempts at one thing, each in a `with`; an error of that `kind` goes no further.
 
@@ -41,29 +43,22 @@ class Attempts:
     without a name is not reported.
     """
 
-    def __init__(
-        self,
-        events: Events | None = None,
-        failed: str = "",
-        back: str = "",
-        kind: type[Exception] = Exception,
-    ) -> None:
-        self.failing = False
-        self._kind = kind
-        self._events = events
-        self._failed = failed
-        self._back = back
+    events: Events | None = None
+    failed: str = ""
+    back: str = ""
+    kind: type[Exception] = Exception
+    failing: bool = False
 
     def __enter__(self) -> None:
         """Nothing is told of a beginning."""
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if error is not None and not isinstance(error, self._kind):
+        if error is not None and not isinstance(error, self.kind):
             return False
         is_news, self.failing = self.failing != (error is not None), error is not None
-        event = self._failed if self.failing else self._back
-        if is_news and event and self._events is not None:
-            self._events.report(event, error)
+        event = self.failed if self.failing else self.back
+        if is_news and event and self.events is not None:
+            self.events.report(event, error)
         return True
 
 

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from uuid import uuid4
 
 # What the store calls it.
 META = "state identity"
@@ -18,11 +17,6 @@ UNDER_WAY = ".under-way"
 
 Account = tuple[int, int]
 _state_line = re.compile(r"# state ([0-9a-f-]{36})").fullmatch
-
-
-def new_identity() -> str:
-    """The identity of a state that begins."""
-    return str(uuid4())
 
 
 def reason_of(error: OSError | UnicodeDecodeError) -> str:

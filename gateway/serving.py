@@ -23,7 +23,6 @@ from gateway.contract.operations import BASE_PATH
 from gateway.events import Events
 from gateway.keys.ring import KeyRing
 from gateway.keys.store import KeyStore
-from gateway.policy.policy import Policy
 from gateway.policy.running.follower import Follower, Taker
 from gateway.policy.running.keeper import Keeper
 from gateway.processes.reports import Reporter
@@ -148,10 +147,6 @@ class ServingProcess:
         """Lets go of everything, last made first."""
         await self.closers.aclose()
 
-    def watch_faults(self) -> None:
-        """Has the event loop say what goes wrong outside a call."""
-        asyncio.get_running_loop().set_exception_handler(Faults(self.events))
-
 
 @dataclass(slots=True, kw_only=True)
 class Gateway(ServingProcess):
@@ -184,13 +179,8 @@ class Gateway(ServingProcess):
         """The address that this machine can call, with /api/v1."""
         return f"{self.public.url}{BASE_PATH}"
 
-    def policy(self) -> Policy:
-        """What runs now."""
-        return self.keeper.policy()
-
     async def start(self) -> None:
         """Answers on all listeners."""
-        self.watch_faults()
         await self.public.open()
         await self.system.open()
         ports = {"port": self.port, "operations_port": self.operations_port}
@@ -217,7 +207,6 @@ class Worker(ServingProcess):
 
     async def start(self) -> None:
         """Answers partners."""
-        self.watch_faults()
         self.taker.start()
         self.reporter.start()
         await self.public.open()
@@ -242,7 +231,6 @@ class Operations(ServingProcess):
 
     async def start(self) -> None:
         """Hands over the policy, and answers the operator."""
-        self.watch_faults()
         await self.follower.start()
         await self.system.open()
         if self.panel is not None:

@@ -258,7 +258,7 @@ async def test_where_the_redaction_itself_fails_nothing_of_the_record_goes_out(
     partner = await partner_of(
         World(one=lambda query: owner, many=lambda query: Page(records=[owner]))
     )
-    redactor = partner.gateway.gateway.policy().redactor("clients", level)
+    redactor = partner.gateway.gateway.keeper.policy().redactor("clients", level)
     redactor._encode = fails
     answer = await (await partner.with_key(level=level)).get(path)
     assert (answer.status, answer.data) == (500, {"message": "Internal server error"})

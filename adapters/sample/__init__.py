@@ -9,18 +9,10 @@ from contextlib import closing
 from datetime import date
 from pathlib import Path
 
+from adapters.sample import people
 from adapters.sample import vocabulary as words
 from adapters.sample.accounts import make_accounts, make_consults, make_sales
 from adapters.sample.diary import LAST_NUMBER_BEFORE, Desk, make_journal, make_roster
-from adapters.sample.people import (
-    lingering,
-    make_animals,
-    make_contacts,
-    make_extras,
-    make_herd,
-    make_people,
-    of_kind,
-)
 from adapters.sample.rows import SCHEMA, Chance, Row, numbered
 from adapters.sample.stock import make_stock
 
@@ -63,23 +55,23 @@ def make_tables(today: date, seed: int) -> Mapping[str, Sequence[Row]]:
     def stream(name: str) -> Chance:
         return Chance(f"{seed}/{name}", today)
 
-    persons = make_people(stream("people"))
-    clients = of_kind(persons, "C", active=True)
-    animals = make_animals(stream("animals"), persons)
-    herd = make_herd(stream("owners"), animals, clients)
+    persons = people.make_people(stream("people"))
+    clients = people.of_kind(persons, "C", active=True)
+    animals = people.make_animals(stream("animals"), persons)
+    herd = people.make_herd(stream("owners"), animals, clients)
     roster = make_roster(stream("hours"), persons)
-    bookings = Desk(stream("diary"), herd, lingering(persons)).bookings(roster)
+    bookings = Desk(stream("diary"), herd, people.lingering(persons)).bookings(roster)
     consults = make_consults(stream("consults"), bookings, roster, herd)
-    suppliers = of_kind(persons, "F", active=True)
+    suppliers = people.of_kind(persons, "F", active=True)
     articles, lots, thresholds, wares = make_stock(stream("stock"), suppliers)
     sales = make_sales(stream("sales"), clients, wares, herd, bookings, consults)
     return {
         "PERSONNES": persons,
-        "COORDONNEES": make_contacts(stream("contacts"), persons),
+        "COORDONNEES": people.make_contacts(stream("contacts"), persons),
         "ESPECES": words.SPECIES,
         "ANIMAUX": herd.animals,
         "PROPRIETAIRES": herd.ownerships,
-        "CHAMPS_SUPPL": numbered(make_extras(stream("extras"), herd.animals) + thresholds),
+        "CHAMPS_SUPPL": numbered(people.make_extras(stream("extras"), herd.animals) + thresholds),
         "TYPES_RDV": words.KINDS,
         "RDV": bookings,
         "COMPTEURS": [("RDV", LAST_NUMBER_BEFORE + len(bookings))],

@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 from gateway.booking.takeover import RUN
 from gateway.contract.fields import write_instant
-from gateway.identity import META, new_identity, reason_of, write_identity
+from gateway.identity import META, reason_of, write_identity
 from gateway.keys.store import KeyStore
 from gateway.sealing import is_own_secret, make_file
 from gateway.settings import Settings, StartRefused
@@ -133,7 +134,7 @@ async def begin_state(settings: Settings, store: Store) -> None:
     StartRefused where its parts do not belong together, or one is gone; StoreError.
     """
     parts = await _migrated(settings, store, make=True)
-    identity = await store.set_meta_once(META, parts.identity or new_identity())
+    identity = await store.set_meta_once(META, parts.identity or str(uuid4()))
     for part in parts.files:
         # one of before states had identities gets that of its state
         if not part.is_kept or part.identity:

@@ -81,7 +81,7 @@ async def test_each_call_is_shown_and_found_by_all_that_it_is(
     assert NASTY in page.plain
     assert NASTY not in page.text
     assert f'href="/keys/{partner._key_id}"' in page.text
-    policy = running_gateway.gateway.policy().short_hash
+    policy = running_gateway.gateway.keeper.policy().short_hash
     assert f'href="/policy/versions/{policy}"' in page.text
     assert f"/audit/who?resource=clients&amp;id={ids['clients']}" in page.text
     [entry] = [each for each in running_gateway.entries() if each["outcome"] == "refused"]

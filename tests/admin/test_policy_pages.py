@@ -50,7 +50,7 @@ class Held:
     @property
     def hash(self) -> str:
         """What runs."""
-        return self.running.gateway.policy().hash
+        return self.running.gateway.keeper.policy().hash
 
     async def save(self, text: str, state: str = "held back") -> str:
         """Another file; the hash of what waits then, once the store tells of it too."""
@@ -222,7 +222,7 @@ async def test_the_matrix_says_whole_in_part_or_hidden_and_which_records_exist(
     running = await start_gateway(policy=file)
     manager = await manager_of(running, session, role=Role.AUDITOR)
     page = await manager.get("/policy")
-    rules, words = running.gateway.policy().rules, {"masked": "in part", "whole": "whole"}
+    rules, words = running.gateway.keeper.policy().rules, {"masked": "in part", "whole": "whole"}
     for resource in GOVERNED:
         table = page.text.split(f'id="of-{resource.name}"')[1].split("</table>")[0]
         rows = re.findall(r"<code>([^<]*)</code></small></th>(.*?)</tr>", table, re.DOTALL)
@@ -239,10 +239,10 @@ async def test_the_matrix_says_whole_in_part_or_hidden_and_which_records_exist(
     sheet = await manager.get("/policy/table")
     assert sheet.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert "attachment" in sheet.headers["Content-Disposition"]
-    assert sheet.text == as_csv(running.gateway.policy())
+    assert sheet.text == as_csv(running.gateway.keeper.policy())
     printed = await manager.get("/policy/page")
     assert printed.heading == "What partners see"
-    assert running.gateway.policy().hash in printed.text
+    assert running.gateway.keeper.policy().hash in printed.text
 
 
 async def test_a_version_is_kept_with_its_text_and_said_to_be_damaged_where_it_is(

@@ -110,7 +110,7 @@ async def test_each_field_stands_beside_the_whole_one_with_the_line_that_decides
     running.gateway.settings.policy.write_text("version: 2\n")
     await until(lambda: bool(running.gateway.keeper.status.problems))
     stale = await manager.get("/preview?level=BASIC&resource=clients")
-    runs = running.gateway.policy().short_hash
+    runs = running.gateway.keeper.policy().short_hash
     assert row_of(stale, "lastName")[2] == f"BASIC opens it {runs}:{line}"
 
 

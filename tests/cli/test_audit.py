@@ -54,7 +54,7 @@ async def test_an_owner_is_told_which_keys_saw_which_fields(partner: Partner) ->
     [full], [basic] = calls[partner._key_id], calls[poor._key_id]
     assert (full["operation"], full["level"], full["times"]) == ("get_client", "FULL", 2)
     assert (basic["level"], basic["times"]) == ("BASIC", 1)
-    assert basic["policy"] == gateway.gateway.policy().hash[:12]
+    assert basic["policy"] == gateway.gateway.keeper.policy().hash[:12]
     assert set(basic["fields"]) == set((await poor.get(path)).data)
     assert full["fields"]["phone"] == "whole"
     await flushed(gateway)

@@ -90,7 +90,7 @@ async def test_what_the_policy_withheld_is_counted_by_resource_and_level(
     partner_of: Begin,
 ) -> None:
     partner = await partner_of(World())
-    policy = partner.gateway.gateway.policy()
+    policy = partner.gateway.gateway.keeper.policy()
     metrics = partner.gateway.gateway.public.runner.server.request_handler.observers.metrics
     basic = await partner.with_key(level="BASIC")
     for caller in (basic, basic, partner):

@@ -150,7 +150,11 @@ async def _shown(
     different = {name: _other(value) for name, value in plain.items()}
     shown: list[tuple[str, Any]] = []
     gateway = partner.gateway.gateway
-    visible = gateway.policy().redactor(resource.name, level).visible if resource.governed else None
+    visible = (
+        gateway.keeper.policy().redactor(resource.name, level).visible
+        if resource.governed
+        else None
+    )
     for source in (plain, different):
         record = plain if visible is None else _with_hidden(plain, source, visible)
         world.one = world.create = lambda _, record=record: record

@@ -113,7 +113,7 @@ async def test_the_command_line_approves_once_the_cases_pass(
     code, shown, _ = await command(gateway, "status")
     assert (code, f"policy approve {waiting.hash}" in shown) == (1, True)
     assert (await command(gateway, *words))[0] == 0
-    assert gateway.gateway.policy().hash == waiting.hash
+    assert gateway.gateway.keeper.policy().hash == waiting.hash
 
 
 @pytest.mark.parametrize("widening", ["apply", "approve"])
@@ -156,7 +156,7 @@ async def test_the_check_says_what_takes_effect_at_once_and_what_waits(
     start_gateway: Start, file: Path
 ) -> None:
     gateway = await start_gateway(policy=file)
-    settings, runs = gateway.gateway.settings, gateway.gateway.policy().short_hash
+    settings, runs = gateway.gateway.settings, gateway.gateway.keeper.policy().short_hash
     await gateway.gateway.aclose()
     write(file, MIXED)
     head = f"{file}: in order, but 2 of its cases fail; `clinic-gateway policy test` lists them\n"
@@ -209,4 +209,4 @@ async def test_the_panel_names_the_cases_and_what_waits_for_them(
     form = {"hash": standing.waiting.hash, "running": standing.policy.hash, "reason": "x"}
     forged = await manager.send("/policy/approve", {"csrf": page.csrf, **form})
     assert forged.status == 422
-    assert "address" not in gateway.gateway.policy().redactor("clients", STANDARD).visible
+    assert "address" not in gateway.gateway.keeper.policy().redactor("clients", STANDARD).visible

@@ -40,7 +40,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def hash_of(gateway: RunningGateway) -> str:
-    return gateway.gateway.policy().hash
+    return gateway.gateway.keeper.policy().hash
 
 
 def test_a_change_is_taken_in_within_two_seconds() -> None:
@@ -368,7 +368,7 @@ async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Pat
         follower.ask()
         await until(lambda: hash_of(gateway) != before)
         world.asked.clear()
-        policy = gateway.gateway.policy()
+        policy = gateway.gateway.keeper.policy()
         fields[policy.short_hash] = frozenset(policy.redactor("clients", "FULL").visible)
 
     clients = [asyncio.create_task(ask(partner)) for _ in range(4)]

@@ -50,7 +50,7 @@ async def test_without_a_key_it_is_the_whole_interface(partner: Partner) -> None
 async def test_a_key_sees_the_fields_that_are_open_at_its_levels(
     partner: Partner, level: AccessLevel
 ) -> None:
-    policy = partner.gateway.gateway.policy()
+    policy = partner.gateway.gateway.keeper.policy()
     document = await described(partner, level=level)
     for resource in GOVERNED:
         opened = policy.redactor(resource.name, level).visible

@@ -61,7 +61,7 @@ async def test_each_call_leaves_one_access_and_one_audit_line(partner_of: Begin)
     shown, refused = await entries_of(partner)
     assert shown["recordIds"] == [SOME_ID]
     assert (shown["level"], shown["outcome"], shown["reason"]) == ("FULL", "answered", None)
-    assert shown["policy"] == partner.gateway.gateway.policy().hash[:12]
+    assert shown["policy"] == partner.gateway.gateway.keeper.policy().hash[:12]
     assert (refused["outcome"], refused["reason"]) == ("refused", "KeyMissing")
 
 

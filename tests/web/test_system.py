@@ -44,7 +44,7 @@ async def test_ready_says_so_for_each_part(
     assert status == 200
     for part in ("backend", "store", "policy", "limiter"):
         assert f'"{part}":{{"ready":true' in text
-    assert running_gateway.gateway.policy().hash[:12] in text
+    assert running_gateway.gateway.keeper.policy().hash[:12] in text
 
 
 async def test_any_other_path_names_those_that_there_are(
