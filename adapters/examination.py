@@ -53,22 +53,12 @@ class Examination:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """What a practice system keeps and a mapping makes no field of.
+class Survey:
+    """`left_out` never gets out; `filled` are the fields (paths) that a mapping fills.
 
-    `resource` is the one whose rows it stands in, `source` the table, or the records, that have
-    it; `at` where the mapping reads them.
+    What a practice system keeps, and a mapping makes no field of, is told where the mapping reads
+    the table, or the records, that have it.
     """
 
-    resource: str
-    source: str
-    names: tuple[str, ...]
-    at: Problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
-    """`left_out` never gets out; `filled` are the fields (paths) that a mapping fills."""
-
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[Problem, ...]
     filled: Mapping[str, frozenset[str]]

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.base import Adapter
 from adapters.documents.document import Place
-from adapters.examination import LeftOut, Survey
+from adapters.examination import Survey
 from adapters.mapped.adapter import MappedAdapter
 
 DOCTORS = {
@@ -33,14 +33,9 @@ def surveyed(adapter: MappedAdapter, found: Iterable[tuple[Place, str, Sequence[
 
     What is found: where the mapping reads a source, the source, and its names without a field.
     """
-    problem = adapter.document.problem
+    what, problem = "has what no field is made of, which never gets out", adapter.document.problem
     left = tuple(
-        LeftOut(
-            resource=str(place[1]),
-            source=source,
-            names=tuple(names),
-            at=problem(place, "", at_key=place[-1] != "from"),
-        )
+        problem(place, f"{source} {what}: {', '.join(names)}", at_key=place[-1] != "from")
         for place, source, names in found
         if names
     )

@@ -13,11 +13,10 @@ from adapters.doctor.values import ENOUGH, TOLERABLE, pages
 from adapters.doctor.words import agreeing, counted, weighed
 from adapters.documents.document import Place
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
-from adapters.mapped.session import DiarySpan, HoursRow
+from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import ONE_DAY, Interval
 from adapters.mapping.hours import Shift
 from adapters.mapping.models import Owned
-from adapters.values.convert import Unreadable
 
 Source = HoursSource | SlotsSource | BusySource
 # The rows of a source by whose they are, "" where nobody says it, and the vets that they are for.
@@ -122,10 +121,11 @@ def _everybodys(case: DoctorCase) -> Look:
     return look
 
 
-def _hours(source: HoursSource, read: SourceRows, _: DoctorCase, look: Look) -> None:
+def _hours(source: HoursSource, read: SourceRows, case: DoctorCase, look: Look) -> None:
     rows = [row for _, some in read.values() for row in some]
-    odd = [row for row in rows if row is None or not _reads(source, row._replace(**_FINE))]
-    bad = [row for row in rows if row not in odd and row and not _reads(source, row)]
+    read_one = partial(case.adapter.diary.tried, "hours", source.shift)
+    odd = [row for row in rows if row is None or read_one(row._replace(**_FINE)) is None]
+    bad = [row for row in rows if row not in odd and row and read_one(row) is None]
     if not rows:
         look.warning("no row: nobody works by this source")
     elif not odd and not bad:
@@ -137,14 +137,6 @@ def _hours(source: HoursSource, read: SourceRows, _: DoctorCase, look: Look) -> 
             text = f"{counted(len(some), 'row')} of {len(rows):,} cannot be read, and open nothing"
             verdict = weighed(len(some), len(rows), most=TOLERABLE)
             look.judge(verdict, text, name, remedy=remedies.get(name, of_times))
-
-
-def _reads(source: HoursSource, row: HoursRow) -> bool:
-    try:
-        source.shift(row)
-    except Unreadable:
-        return False
-    return True
 
 
 async def _weeks(case: DoctorCase, look: Look) -> None:

@@ -180,8 +180,5 @@ def notes_of(policy: Policy, survey: Survey) -> tuple[Problem, ...]:
                 text = f"{name}.{path} is open, and nothing in the mapping fills it"
                 notes.append(Problem(policy.file, *spots[name, path], text, "never-filled"))
     notes.sort()
-    for left in survey.left_out:
-        what, names = "has what no field is made of, which never gets out:", ", ".join(left.names)
-        text = f"{left.source} {what} {names}"
-        notes.append(replace(left.at, text=text, code="never-gets-out"))
+    notes += [replace(left, code="never-gets-out") for left in survey.left_out]
     return tuple(notes)

@@ -37,9 +37,17 @@ async def survey_of(folder: Path, mapping: str, *statements: str) -> Survey:
         await adapter.aclose()
 
 
-async def left_out(folder: Path, mapping: str, *statements: str) -> dict[str, tuple[str, ...]]:
-    survey = await survey_of(folder, mapping, *statements)
-    return {each.source.removeprefix("the table "): each.names for each in survey.left_out}
+async def left_out(folder: Path, mapping: str, *statements: str) -> dict[str, list[str]]:
+    return by_source(await survey_of(folder, mapping, *statements))
+
+
+def by_source(survey: Survey) -> dict[str, list[str]]:
+    """The names that are left out, by the table, or by the resource of the records."""
+    told = [each.text.partition(" has what no field is made of") for each in survey.left_out]
+    sources = [source.rpartition(" ")[2] for source, _, _ in told]
+    return dict(
+        zip(sources, (rest.partition(": ")[2].split(", ") for *_, rest in told), strict=True)
+    )
 
 
 async def test_a_column_that_no_field_is_made_of_is_named(tmp_path: Path) -> None:
@@ -90,13 +98,12 @@ async def test_what_the_mapping_fills_is_told(tmp_path: Path) -> None:
 async def test_each_has_its_line_in_the_mapping(tmp_path: Path) -> None:
     text = MAPPING.read_text()
     found = (await survey_of(tmp_path, text)).left_out
-    [clients] = [each for each in found if each.source == "the table PERSONNES"]
-    assert text.splitlines()[clients.at.line - 1].strip() == "from: PERSONNES p"
+    [clients] = [each for each in found if each.text.startswith("the table PERSONNES ")]
+    assert text.splitlines()[clients.line - 1].strip() == "from: PERSONNES p"
 
 
-async def members_left_out(adapter: RestAdapter) -> dict[str, tuple[str, ...]]:
-    found = await rest.survey(adapter)
-    return {each.resource: each.names for each in found.left_out}
+async def members_left_out(adapter: RestAdapter) -> dict[str, list[str]]:
+    return by_source(await rest.survey(adapter))
 
 
 async def test_a_member_that_no_field_is_made_of_is_named(adapter: RestAdapter) -> None:
