@@ -107,9 +107,9 @@ class Draft:
     patient_id: str
     vet_id: str
     scheduled_at: datetime
-    appointment_type_id: str | None
-    reason: str | None
-    is_urgent: bool
+    appointment_type_id: str | None = None
+    reason: str | None = None
+    is_urgent: bool = False
     now: datetime
     reference: str = ""
     only: Mapping[str, Only] = member(default_factory=dict)

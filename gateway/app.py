@@ -5,13 +5,13 @@ A gateway is one process with everything in it, or an operations process with wo
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from gateway import state
 from gateway.assembly import answering as probes
@@ -27,6 +27,7 @@ from gateway.observe.metrics import Snapshot, exposition
 from gateway.observe.process import watch_process
 from gateway.policy.running.follower import Taker, take
 from gateway.policy.running.keeper import Keeper, find
+from gateway.policy.running.keeper import Snapshot as PolicyFile
 from gateway.policy.running.versions import Presence, Versions
 from gateway.processes.reports import Report, Reporter, Workers
 from gateway.serving import Faults, Gateway, Operations, Worker
@@ -36,7 +37,6 @@ from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
 from gateway.web.system import Probe, Readiness, watch_parts
 
-Built = TypeVar("Built", Gateway, Operations, Worker)
 Clock = Callable[[], datetime]
 
 
@@ -56,106 +56,186 @@ class Shared:
     counters: Counters | None
 
 
-async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
-    """A gateway in one process for these settings.
+@asynccontextmanager
+async def _opening(settings: Settings, now: Clock, process: str = "gateway") -> AsyncIterator[Kit]:
+    """What a process is built with; where it can't be, nothing is left open."""
+    async with AsyncExitStack() as closers:
+        kit = Kit(settings, closers, now, process)
+        asyncio.get_running_loop().set_exception_handler(Faults(kit.events))
+        yield kit
 
-    StartRefused, StoreError or DocumentErrors where it can't be; nothing is left open then.
-    """
+
+async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
+    """A gateway in one process; StartRefused, StoreError or DocumentErrors where it can't be."""
     check_runtime()
-    return await _built(_gateway, Kit(settings, AsyncExitStack(), now))
+    async with _opening(settings, now) as kit:
+        sockets = _bound(kit)
+        store, found = await _begun_state(kit)
+        practice = await parts.open_practice(kit, store, found)
+        own = kit.closing(state.open_own_store(settings))
+        keeper, follower = await parts.open_keeper(kit, Versions(own), practice, found)
+        owners = await parts.open_owners(kit, store)
+        answering = await open_answering(
+            kit,
+            practice,
+            keeper.policy,
+            sockets.public,
+            store=own,
+            ledger_store=store,
+            owners=owners,
+        )
+        await parts.look_after_bookings(kit, store, practice.adapter, owners)
+        parts.keep_audit(kit, own)
+        readiness = _readiness(kit, practice, keeper, answering.probes)
+        look = parts.ledger_standing(kit, own).look
+
+        async def figures() -> bytes:
+            await look()
+            return kit.metrics.text()
+
+        async def snapshot() -> Snapshot:
+            return kit.metrics.snapshot()
+
+        return Gateway(
+            settings=settings,
+            events=kit.events,
+            readiness=readiness,
+            store=store,
+            keys=KeyStore(store),
+            ring=answering.ring,
+            adapter=practice.adapter,
+            probe=practice.probe,
+            keeper=keeper,
+            follower=follower,
+            usage=answering.usage,
+            public=answering.public,
+            panel=panel_listener(
+                kit,
+                sockets,
+                store=own,
+                adapter=practice.adapter,
+                readiness=readiness,
+                keeper=keeper,
+                snapshot=snapshot,
+                audit=answering.audit,
+                limiter=answering.limiter,
+            ),
+            system=system_listener(kit, readiness, sockets.system, figures),
+            closers=kit.closers.pop_all(),
+        )
 
 
 async def build_operations(
     settings: Settings, shared: Shared, *, now: Clock = utc_now
 ) -> Operations:
-    """The process beside the workers of a gateway; as `build`."""
-    kit = Kit(settings, AsyncExitStack(), now, "operations")
-    return await _built(partial(_operations, shared=shared), kit)
+    """The process beside the workers: it begins before them, and makes what they find."""
+    async with _opening(settings, now, "operations") as kit:
+        store, found = await _begun_state(kit)
+        # once it has been handed on, what runs goes on: the file is then looked at as it always is
+        is_first = take(shared.handed) is None
+        practice = await parts.open_practice(kit, store, found if is_first else None)
+        keeper, follower = await parts.open_keeper(
+            kit, Versions(store), practice, found, shared.handed
+        )
+        owners = await parts.open_owners(kit, store)
+        await parts.look_after_bookings(kit, store, practice.adapter, owners)
+        parts.keep_audit(kit, store)
+        own = kit.metrics.snapshot
+        workers = Workers(shared.reports, shared.sums, own, settings.workers)
+        await kit.closing(workers).start()
+        behind = partial(probes.policy_behind, lambda: keeper.status, workers, kit.now)
+        kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
+        more: dict[str, Probe] = {"store": partial(probes.probe_store, store)}
+        more["workers"] = workers.probe
+        readiness = _readiness(kit, practice, keeper, more, behind)
+        watch_process(kit.metrics)
+        look = parts.ledger_standing(kit, store).look
+
+        async def figures() -> bytes:
+            await look()
+            told = await workers.ask()
+            text = exposition(workers.snapshot(told))
+            # before they are told: none falls below what anybody has seen
+            await workers.keep(told)
+            return text
+
+        async def snapshot() -> Snapshot:
+            return workers.snapshot(await workers.ask())
+
+        return Operations(
+            settings=settings,
+            events=kit.events,
+            readiness=readiness,
+            follower=follower,
+            probe=practice.probe,
+            panel=panel_listener(
+                kit,
+                shared.sockets,
+                store=store,
+                adapter=practice.adapter,
+                readiness=readiness,
+                keeper=keeper,
+                snapshot=snapshot,
+                audit=(await parts.open_logs(kit, store)).audit,
+                limiter=kit.closing(
+                    open_shared(settings.limiter.get_secret_value(), shared.counters)
+                ),
+            ),
+            system=system_listener(kit, readiness, shared.sockets.system, figures),
+            closers=kit.closers.pop_all(),
+        )
 
 
 async def build_worker(
-    settings: Settings,
-    shared: Shared,
-    number: int,
-    *,
-    is_first: bool = False,
-    now: Clock = utc_now,
+    settings: Settings, shared: Shared, number: int, *, is_first: bool = False, now: Clock = utc_now
 ) -> Worker:
-    """One of the workers of a gateway; as `build`.
+    """One of the workers of a gateway, by the policy that is handed to it; as `build`.
 
     The first one of a roll looks whether the practice system has what the mapping names, as a start
     does.
     """
-    kit = Kit(settings, AsyncExitStack(), now, f"worker {number}")
-    return await _built(partial(_worker, shared=shared, number=number, is_first=is_first), kit)
+    async with _opening(settings, now, f"worker {number}") as kit:
+        store = kit.closing(state.open_own_store(settings))
+        await state.open_state(settings, store)
+        practice = await parts.open_practice(kit, store, looks=is_first)
+        own = kit.closing(state.open_own_store(settings))
+        presence = Presence(Versions(own), kit.now, f"worker {number}")
+        taker = kit.closing(Taker(shared.handed, kit.report, presence, kit.events))
+        await taker.begin()
+        if is_first:
+            parts.check_rows(practice, taker.policy())
+        answering = await open_answering(
+            kit,
+            practice,
+            taker.policy,
+            shared.sockets.public,
+            store=own,
+            ledger_store=store,
+            owners=await parts.open_owners(kit, store),
+            counters=shared.counters,
+        )
+        readiness = kit.closing(Readiness(answering.probes))
+        watch_parts(readiness, kit.metrics)
 
+        async def report() -> Report:
+            return Report(
+                worker=number,
+                pid=os.getpid(),
+                stopping=readiness.stopping,
+                policy=taker.policy().hash,
+                parts=(await readiness.report())["parts"],
+                figures=dict(kit.metrics.snapshot()),
+            )
 
-async def _built(make: Callable[[Kit], Awaitable[Built]], kit: Kit) -> Built:
-    asyncio.get_running_loop().set_exception_handler(Faults(kit.events))
-    async with kit.closers as closers:
-        process = await make(kit)
-        process.closers = closers.pop_all()
-    return process
-
-
-async def _gateway(kit: Kit) -> Gateway:
-    """Everything in one process."""
-    settings = kit.settings
-    sockets = _bound(kit)
-    store = await _begun_state(kit)
-    found = await asyncio.to_thread(find, settings.policy)
-    practice = await parts.open_practice(kit, store, found)
-    own = kit.closing(state.open_own_store(settings))
-    keeper, follower = await parts.open_keeper(kit, Versions(own), practice, found)
-    owners = await parts.open_owners(kit, store)
-    answering = await open_answering(
-        kit,
-        practice,
-        keeper.policy,
-        sockets.public,
-        store=own,
-        ledger_store=store,
-        owners=owners,
-    )
-    await parts.look_after_bookings(kit, store, practice.adapter, owners)
-    parts.keep_audit(kit, own)
-    readiness = _readiness(kit, practice, keeper, answering.probes)
-    look = parts.ledger_standing(kit, own).look
-
-    async def figures() -> bytes:
-        await look()
-        return kit.metrics.text()
-
-    async def snapshot() -> Snapshot:
-        return kit.metrics.snapshot()
-
-    panel = panel_listener(
-        kit,
-        sockets,
-        store=own,
-        adapter=practice.adapter,
-        readiness=readiness,
-        keeper=keeper,
-        snapshot=snapshot,
-        audit=answering.audit,
-        limiter=answering.limiter,
-    )
-    return Gateway(
-        settings=settings,
-        events=kit.events,
-        readiness=readiness,
-        store=store,
-        keys=KeyStore(store),
-        ring=answering.ring,
-        adapter=practice.adapter,
-        probe=practice.probe,
-        keeper=keeper,
-        follower=follower,
-        usage=answering.usage,
-        public=answering.public,
-        system=system_listener(kit, readiness, sockets.system, figures),
-        panel=panel,
-    )
+        return Worker(
+            settings=settings,
+            events=kit.events,
+            readiness=readiness,
+            taker=taker,
+            public=answering.public,
+            reporter=kit.closing(Reporter(shared.reports, report)),
+            closers=kit.closers.pop_all(),
+        )
 
 
 def _bound(kit: Kit) -> Sockets:
@@ -166,65 +246,6 @@ def _bound(kit: Kit) -> Sockets:
     sockets = bind_all(settings, kit.closers)
     kit.closers.enter_context(state.sole_use(state.make_folder(settings.state)))
     return sockets
-
-
-async def _operations(kit: Kit, shared: Shared) -> Operations:
-    """What stands beside the workers; it begins before them, and makes what they find."""
-    settings = kit.settings
-    store = await _begun_state(kit)
-    found = await asyncio.to_thread(find, settings.policy)
-    # once it has been handed on, what runs goes on: the file is then looked at as it always is
-    is_first = take(shared.handed) is None
-    practice = await parts.open_practice(kit, store, found if is_first else None)
-    keeper, follower = await parts.open_keeper(kit, Versions(store), practice, found, shared.handed)
-    await parts.look_after_bookings(
-        kit, store, practice.adapter, await parts.open_owners(kit, store)
-    )
-    parts.keep_audit(kit, store)
-    own = kit.metrics.snapshot
-    workers = kit.closing(Workers(shared.reports, shared.sums, own, settings.workers))
-    await workers.start()
-    behind = partial(probes.policy_behind, lambda: keeper.status, workers, kit.now)
-    kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))
-    own_probes: dict[str, Probe] = {
-        "store": partial(probes.probe_store, store),
-        "workers": workers.probe,
-    }
-    readiness = _readiness(kit, practice, keeper, own_probes, behind)
-    watch_process(kit.metrics)
-    look = parts.ledger_standing(kit, store).look
-
-    async def figures() -> bytes:
-        await look()
-        told = await workers.ask()
-        text = exposition(workers.snapshot(told))
-        # before they are told: none falls below what anybody has seen
-        await workers.keep(told)
-        return text
-
-    async def snapshot() -> Snapshot:
-        return workers.snapshot(await workers.ask())
-
-    panel = panel_listener(
-        kit,
-        shared.sockets,
-        store=store,
-        adapter=practice.adapter,
-        readiness=readiness,
-        keeper=keeper,
-        snapshot=snapshot,
-        audit=(await parts.open_logs(kit, store)).audit,
-        limiter=kit.closing(open_shared(settings.limiter.get_secret_value(), shared.counters)),
-    )
-    return Operations(
-        settings=settings,
-        events=kit.events,
-        readiness=readiness,
-        follower=follower,
-        probe=practice.probe,
-        system=system_listener(kit, readiness, shared.sockets.system, figures),
-        panel=panel,
-    )
 
 
 def _readiness(
@@ -247,55 +268,10 @@ def _readiness(
     return readiness
 
 
-async def _begun_state(kit: Kit) -> Store:
-    """The store of this state, which may be a new one."""
+async def _begun_state(kit: Kit) -> tuple[Store, PolicyFile]:
+    """The store of this state, which may be a new one, and the policy's file."""
     state.check_clock(kit.now)
     store = kit.closing(state.open_own_store(kit.settings))
     await state.begin_state(kit.settings, store)
     await state.check_not_behind(store, kit.now())
-    return store
-
-
-async def _worker(kit: Kit, shared: Shared, number: int, *, is_first: bool) -> Worker:
-    """One that answers partners, by the policy that is handed to it."""
-    settings = kit.settings
-    store = kit.closing(state.open_own_store(settings))
-    await state.open_state(settings, store)
-    practice = await parts.open_practice(kit, store, looks=is_first)
-    own = kit.closing(state.open_own_store(settings))
-    presence = Presence(Versions(own), kit.now, f"worker {number}")
-    taker = kit.closing(Taker(shared.handed, kit.report, presence, kit.events))
-    await taker.begin()
-    if is_first:
-        parts.check_rows(practice, taker.policy())
-    answering = await open_answering(
-        kit,
-        practice,
-        taker.policy,
-        shared.sockets.public,
-        store=own,
-        ledger_store=store,
-        owners=await parts.open_owners(kit, store),
-        counters=shared.counters,
-    )
-    readiness = kit.closing(Readiness(answering.probes))
-    watch_parts(readiness, kit.metrics)
-
-    async def report() -> Report:
-        return Report(
-            worker=number,
-            pid=os.getpid(),
-            stopping=readiness.stopping,
-            policy=taker.policy().hash,
-            parts=(await readiness.report())["parts"],
-            figures=dict(kit.metrics.snapshot()),
-        )
-
-    return Worker(
-        settings=settings,
-        events=kit.events,
-        readiness=readiness,
-        taker=taker,
-        public=answering.public,
-        reporter=kit.closing(Reporter(shared.reports, report)),
-    )
+    return store, await asyncio.to_thread(find, kit.settings.policy)

@@ -84,10 +84,7 @@ async def open_backend(
 
 
 def wrapped(
-    settings: Settings,
-    inner: Adapter,
-    troubles: BackendTroubles | None = None,
-    secret: bytes = b"",
+    settings: Settings, inner: Adapter, troubles: BackendTroubles | None = None, secret: bytes = b""
 ) -> Adapter:
     """The adapter guarded, and remembering what the settings say; `troubles` hears how it fares.
 

@@ -40,11 +40,7 @@ class PartnerFailure(AdapterError):
 
 
 async def examined(
-    adapter: Adapter,
-    examination: Examination,
-    *,
-    patience: float,
-    troubles: Sequence[Trouble] = (),
+    adapter: Adapter, examination: Examination, *, patience: float, troubles: Sequence[Trouble] = ()
 ) -> AsyncIterator[Finding]:
     """All findings, those of the adapter's own first; `patience` is what one read may take.
 

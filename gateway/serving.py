@@ -149,20 +149,38 @@ class ServingProcess:
 
 
 @dataclass(slots=True, kw_only=True)
-class Gateway(ServingProcess):
+class Operations(ServingProcess):
+    """The process beside the workers: it decides the policy, watches, and tells how all fare."""
+
+    follower: Follower
+    probe: BackendProbe
+    system: BoundListener
+    panel: BoundListener | None
+
+    async def start(self) -> None:
+        """Hands over the policy, and answers the operator."""
+        await self.follower.start()
+        await self.system.open()
+        if self.panel is not None:
+            await self.panel.open()
+        await greet(self.probe, self.events)
+
+    def leave(self) -> None:
+        """The end has begun: not ready any more."""
+        self.readiness.stopping = True
+
+
+@dataclass(slots=True, kw_only=True)
+class Gateway(Operations):
     """A gateway in one process, whose addresses are taken; `start` makes it answer."""
 
     store: Store
     keys: KeyStore
     ring: KeyRing
     adapter: Adapter
-    probe: BackendProbe
     keeper: Keeper
-    follower: Follower
     usage: Usage
     public: PublicListener
-    system: BoundListener
-    panel: BoundListener | None
 
     @property
     def port(self) -> int:
@@ -218,28 +236,6 @@ class Worker(ServingProcess):
             await self.public.leave(delay=self.settings.shutdown_delay)
         else:
             await self.public.leave(last_calls=LAST_CALLS)
-
-
-@dataclass(slots=True, kw_only=True)
-class Operations(ServingProcess):
-    """The process beside the workers: it decides the policy, watches, and tells how all fare."""
-
-    follower: Follower
-    probe: BackendProbe
-    system: BoundListener
-    panel: BoundListener | None
-
-    async def start(self) -> None:
-        """Hands over the policy, and answers the operator."""
-        await self.follower.start()
-        await self.system.open()
-        if self.panel is not None:
-            await self.panel.open()
-        await greet(self.probe, self.events)
-
-    def leave(self) -> None:
-        """The end has begun: not ready any more."""
-        self.readiness.stopping = True
 
 
 async def greet(probe: BackendProbe, events: Events) -> None:

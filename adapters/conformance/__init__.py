@@ -33,12 +33,7 @@ __all__ = ["AdapterConformance", "Place", "Practice"]
 
 
 class AdapterConformance(
-    RecordPromises,
-    PagePromises,
-    NarrowingPromises,
-    DiaryPromises,
-    BookingPromises,
-    FailurePromises,
+    RecordPromises, PagePromises, NarrowingPromises, DiaryPromises, BookingPromises, FailurePromises
 ):
     """The suite: a subclass whose name begins with Test has a fixture `practice`.
 

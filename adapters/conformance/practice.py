@@ -235,7 +235,6 @@ class Probe:
             patient_id=patients[0]["id"],
             vet_id=vet["id"],
             scheduled_at=starts[0],
-            appointment_type_id=None,
             reason="Limps since yesterday: 50% %s ; '--\nÀ gauche",
             is_urgent=True,
             now=self.practice.now,

@@ -95,10 +95,7 @@ class RestCase(DoctorCase):
     most_vets = 10
     kept = ALL
     rows_in = ("list", "items")
-    doubled = (
-        "key",
-        "is it the record's own id? or the list gives rows again, from page to page",
-    )
+    doubled = ("key", "is it the record's own id? or the list gives rows again, from page to page")
     adapter: RestAdapter
     session: RestSession
 
@@ -321,8 +318,6 @@ async def _lookup(case: RestCase, look: Look) -> None:
         vet_id=like["vetId"],
         scheduled_at=datetime.fromisoformat(like["scheduledAt"]),
         appointment_type_id=like["appointmentTypeId"],
-        reason=None,
-        is_urgent=False,
         now=case.examination.now,
         reference=NOBODYS,
     )

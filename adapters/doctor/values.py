@@ -290,9 +290,8 @@ class Leads:
 async def _links(sample: str, name: str, target: str, case: DoctorCase, look: Look) -> None:
     leads = Leads()
     for page in pages(case, sample):
-        given = {record[name] for record in page if record.get(name)}
-        looked_for, gone, hidden = await case.missing(target, given)
-        named = [(record[name], record.get("id")) for record in page if record.get(name)]
+        named = [(to, record.get("id")) for record in page if (to := record.get(name))]
+        looked_for, gone, hidden = await case.missing(target, {to for to, _ in named})
         lost = [shown for to, shown in named if to in gone]
         leads.count += sum(to in looked_for for to, _ in named)
         leads.lost += len(lost)
@@ -335,8 +334,7 @@ async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look) -> None
     for record in chain.from_iterable(pages(case, str(look.place[1]))):
         if record[name]:
             count += 1
-            further = datetime.fromisoformat(record[name]) - now
-            if further > ROOM:
+            if (further := datetime.fromisoformat(record[name]) - now) > ROOM:
                 ahead.append(further)
                 ids += filter(None, [record["id"]])
     if not ahead:
@@ -344,8 +342,7 @@ async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look) -> None
     text = f"{counted(len(ahead), 'row')} of {count:,} {agreeing(len(ahead), 'lie')} in the future"
     offset = now.astimezone(case.adapter.diary.zone).utcoffset() or timedelta()
     if is_utc and max(ahead) <= offset:
-        text += ", by no more than the clinic's zone:"
-        text += " they look like local time, but are read as UTC"
-        look.failed(text, ids=ids, remedy="write `as: local time`")
+        why = "by no more than the clinic's zone: they look like local time, but are read as UTC"
+        look.failed(f"{text}, {why}", ids=ids, remedy="write `as: local time`")
     else:
         look.warning(text, ids=ids)

@@ -162,7 +162,6 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
                 scheduled_at=datetime.fromisoformat(free[0]["startTime"]),
                 appointment_type_id=kind,
                 reason=REASON,
-                is_urgent=False,
                 now=now,
                 reference=secrets.token_hex(8),
             )
