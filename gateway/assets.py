@@ -31,7 +31,7 @@ class StaticFile:
     @cached_property
     def packed(self) -> bytes:
         """The same by gzip; the first time that takes as long as many a page."""
-        return pack(self.body)
+        return gzip.compress(self.body, mtime=0)
 
     @cached_property
     def query(self) -> str:
@@ -47,11 +47,6 @@ def static_files(folder: Path) -> dict[str, StaticFile]:
     """Returns every file below a folder, by its path there."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): StaticFile(path) for path in found}
-
-
-def pack(body: bytes) -> bytes:
-    """The same by gzip; always the same of the same."""
-    return gzip.compress(body, mtime=0)
 
 
 def accepts_gzip(values: Iterable[str]) -> bool:

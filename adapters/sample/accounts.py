@@ -147,7 +147,12 @@ def make_sales(
         payer = rng.choice(clients).id_pers if rng.random() < OTHER_PAYER else owner
         start = datetime.fromisoformat(row.d_debut)
         moment = awake(start + timedelta(minutes=rng.randrange(25, 50)))
-        items = _treatment(rng, wares, kind, row.id_animal)
+        # the act, what was done besides, and what they took home
+        animal, items = row.id_animal, [Item(rng.choice(words.ACTS[kind]), 10, row.id_animal)]
+        besides = rng.sample(words.COMPLEMENTS, rng.choices((0, 1, 2), (50, 35, 15))[0])
+        items += [Item(e, rng.choice((5, 10, 15, 25)) if e.halves else 10, animal) for e in besides]
+        taken = _sold(rng, wares, rng.choices((0, 1, 2), (55, 30, 15))[0])
+        items += [item._replace(animal=rng.choice((animal, None))) for item in taken]
         sales.append(Sale(min(moment, rng.now), payer, items))
     while len(sales) < SALES - CREDITS:  # goods only, for no animal; now and then a whole pallet
         day = rng.ago(rng.randrange(1, 730))
@@ -159,15 +164,6 @@ def make_sales(
         items = [item._replace(tenths=-item.tenths) for item in sale.items[:2]]
         sales.append(Sale(moment, sale.payer, items, credit=True))
     return sorted(sales, key=lambda sale: (sale.moment, sale.payer))
-
-
-def _treatment(rng: Chance, wares: list[words.Ware], kind: int, animal: int) -> list[Item]:
-    """The act, what was done besides, and what they took home."""
-    items = [Item(rng.choice(words.ACTS[kind]), 10, animal)]
-    besides = rng.sample(words.COMPLEMENTS, rng.choices((0, 1, 2), (50, 35, 15))[0])
-    items += [Item(e, rng.choice((5, 10, 15, 25)) if e.halves else 10, animal) for e in besides]
-    taken = _sold(rng, wares, rng.choices((0, 1, 2), (55, 30, 15))[0])
-    return items + [item._replace(animal=rng.choice((animal, None))) for item in taken]
 
 
 def _sold(rng: Chance, wares: list[words.Ware], count: int) -> list[Item]:

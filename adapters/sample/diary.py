@@ -176,17 +176,17 @@ class Desk:
             start = sheet.take(self._rng, kind.duree_min)
             if start is not None:
                 placements.append(Placement(sheet.vet, start, kind))
-        return placements + [self._void(placements, sheets) for _ in range(void)]
-
-    def _void(self, kept: list[Placement], sheets: list[Sheet]) -> Placement:
-        """A cancelled one: half of them were given to somebody else since, half stay free."""
-        other = self._rng.choice(kept)
-        if self._rng.random() < 0.5:
-            return other._replace(void=True)
-        while True:
-            sheet = self._rng.choice(sheets)
-            if row := sheet.spot(self._rng, other.kind.duree_min):
-                return Placement(sheet.vet, row[0], other.kind, void=True)
+        kept = placements.copy()
+        for _ in range(void):  # half of them were given to somebody else since, half stay free
+            other = self._rng.choice(kept)
+            if self._rng.random() >= 0.5:
+                row = list[datetime]()
+                while not row:
+                    sheet = self._rng.choice(sheets)
+                    row = sheet.spot(self._rng, other.kind.duree_min)
+                other = Placement(sheet.vet, row[0], other.kind)
+            placements.append(other._replace(void=True))
+        return placements
 
     def _kind(self, opens: datetime) -> Row:
         """What brings them: nobody plans an emergency, and nights see little else."""

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, money, numbered, quantity
-from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Level, Ware
+from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Ware
 
 
 def make_stock(
@@ -17,7 +17,13 @@ def make_stock(
         [(item, ware) for item in items for ware in item.wares()]
         for items in (GOODS, RETIRED_GOODS)
     )
-    pairs = list(zip(goods + retired, _levels(rng, len(goods)) + LEVELS["retired"], strict=True))
+    # the special levels, and plenty for all others; in no order
+    levels = LEVELS["low"] + LEVELS["never_low"] + LEVELS["reversed"]
+    while len(levels) < len(goods):
+        least, half = rng.randrange(2, 15), rng.choice((0, 0, 0, 5))
+        levels.append((10 * (least + rng.randrange(1, 60)) + half, least))
+    rng.shuffle(levels)
+    pairs = list(zip(goods + retired, levels + LEVELS["retired"], strict=True))
     rng.shuffle(pairs)
     articles, lots, extras = list[Row](), list[Row](), list[Row]()
     for number, ((item, ware), (tenths, threshold)) in enumerate(pairs, 1):
@@ -26,17 +32,6 @@ def make_stock(
         if threshold is not None:
             extras.append(("ARTICLES", number, "SEUIL", "N", str(threshold)))
     return articles, numbered(lots), extras, [ware for _, ware in goods]
-
-
-def _levels(rng: Chance, count: int) -> list[Level]:
-    """The special levels, and plenty for all others; in no order."""
-    levels = LEVELS["low"] + LEVELS["never_low"] + LEVELS["reversed"]
-    while len(levels) < count:
-        threshold = rng.randrange(2, 15)
-        half = rng.choice((0, 0, 0, 5))
-        levels.append((10 * (threshold + rng.randrange(1, 60)) + half, threshold))
-    rng.shuffle(levels)
-    return levels
 
 
 def _article(rng: Chance, number: int, goods: Goods, ware: Ware, suppliers: list[Row]) -> Row:

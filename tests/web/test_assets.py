@@ -4,6 +4,7 @@ import gzip
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
@@ -76,11 +77,11 @@ async def test_a_file_is_packed_when_it_is_asked_for_and_then_once(
 ) -> None:
     packed: list[bytes] = []
 
-    def counted(body: bytes) -> bytes:
+    def counted(body: bytes, mtime: int) -> bytes:
         packed.append(body)
         return body
 
-    monkeypatch.setattr(assets, "pack", counted)
+    monkeypatch.setattr(assets, "gzip", SimpleNamespace(compress=counted))
     files = {name: (StaticFile(file.path), kind) for name, (file, kind) in FILES.items()}
     monkeypatch.setattr(documents, "FILES", files)
     for path in ("docs", "docs/docs.js", "docs/docs.js"):
