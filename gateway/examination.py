@@ -6,6 +6,7 @@ The operations of the contract are run on real rows, whatever adapter is behind 
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from adapters.base import Adapter, AdapterError, Filter, NotFound, Page, Query, 
 from adapters.doctor import doctor_of
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.examination import Examination, Finding, Verdict
-from gateway.contract import operations
+from gateway.contract import operations as contract
 from gateway.contract.operations import Match, Operation, Param
 from gateway.contract.resources import RESOURCES
 
@@ -26,7 +27,7 @@ CLIENTS = 10
 # Records of a resource that are read again by their ids.
 ROUND_TRIPS = 20
 MOST_IDS = 3
-READING = [operation for operation in operations.OPERATIONS if not operation.creates]
+READING = [operation for operation in contract.OPERATIONS if not operation.creates]
 WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
 _word = re.compile(r"[^\W_]{2,}").search
 
@@ -209,10 +210,8 @@ class Rounds:
         records = await self._some(operation.returns.name)
         owners = dict.fromkeys(record["clientId"] for record in records if record["clientId"])
         for owner in list(owners)[:CLIENTS]:
-            try:
+            with suppress(NotFound):
                 return await self._list(operation, owner)
-            except NotFound:
-                continue
         if owners:
             raise PartnerFailure("the clients whose they are do not exist")
         self.doubts.append("no record with a client: is clientId mapped?")
@@ -264,7 +263,7 @@ class Rounds:
             return []
         record, value = example
         found = await page(
-            Filter(str(param.match), param.fields, value), limit=operations.PAGE_LARGEST
+            Filter(str(param.match), param.fields, value), limit=contract.PAGE_LARGEST
         )
         if record["id"] not in {one["id"] for one in found.records} and found.after is None:
             raise PartnerFailure(f"by {param.name}, a record that has the value is not found")
@@ -273,9 +272,7 @@ class Rounds:
     async def _some(self, resource: str) -> list[Record]:
         """The first records of a resource; read once."""
         if resource not in self.first:
-            self.first[resource] = (
-                await self._many(resource, limit=operations.PAGE_DEFAULT)
-            ).records
+            self.first[resource] = (await self._many(resource, limit=contract.PAGE_DEFAULT)).records
         return self.first[resource]
 
     async def _one(self, resource: str, public_id: str) -> Record:

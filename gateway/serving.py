@@ -188,11 +188,6 @@ class Gateway(Operations):
         return self.public.port
 
     @property
-    def operations_port(self) -> int:
-        """The port of /healthz, /readyz and /metrics."""
-        return self.system.port
-
-    @property
     def base(self) -> str:
         """The address that this machine can call, with /api/v1."""
         return f"{self.public.url}{BASE_PATH}"
@@ -201,7 +196,7 @@ class Gateway(Operations):
         """Answers on all listeners."""
         await self.public.open()
         await self.system.open()
-        ports = {"port": self.port, "operations_port": self.operations_port}
+        ports = {"port": self.port, "operations_port": self.system.port}
         if self.panel is not None:
             await self.panel.open()
             ports["admin_port"] = self.panel.port

@@ -232,7 +232,7 @@ class RunningGateway:
 
     @property
     def operations(self) -> str:
-        return f"http://127.0.0.1:{self.gateway.operations_port}"
+        return f"http://127.0.0.1:{self.gateway.system.port}"
 
     async def mint(
         self,

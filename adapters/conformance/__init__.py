@@ -27,7 +27,7 @@ from adapters.conformance.failures import FailurePromises  # noqa: E402
 from adapters.conformance.pages import NarrowingPromises, PagePromises  # noqa: E402
 from adapters.conformance.practice import VERBS, Place, Practice, Probe, needs_of  # noqa: E402
 from adapters.conformance.records import RecordPromises  # noqa: E402
-from adapters.documents.problems import nearest  # noqa: E402
+from adapters.documents.problems import did_you_mean  # noqa: E402
 
 __all__ = ["AdapterConformance", "Place", "Practice"]
 
@@ -46,8 +46,7 @@ class AdapterConformance(
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for verb in cls.cannot - VERBS:
-            near = nearest(verb, VERBS)
-            meant = f": did you mean {near}?" if near else ""
+            meant = did_you_mean(verb, VERBS)
             raise TypeError(f"{cls.__name__}.cannot names {verb}, which is no verb{meant}")
         for name in dir(cls):
             if needs_of(getattr(cls, name)) & cls.cannot:

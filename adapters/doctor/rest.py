@@ -44,7 +44,6 @@ ALL, DETAILED = 20_000, 60
 READ_AGAIN = 3
 # Seconds that one call may take, so that a slow one is found out and not given up.
 PATIENCE = 20.0
-UNAUTHORIZED = 401
 # A reference that no booking has.
 NOBODYS = "NOTABOOKING00000"
 # What a partner gets who names no limit, and rows that are enough to try a filter.
@@ -252,8 +251,7 @@ async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
     mapped = case.adapter.mapping.resources[reader.name]
     call, one = mapped.list_, mapped.one
     if call is None or reader.listing() is None:
-        text, place = "no list without an id: its values were not looked at", look.place[:2]
-        look.warning(text, place=place)
+        look.warning("no list without an id: its values were not looked at", place=look.place[:2])
         return
     most = ALL if case.examination.rows is None else case.examination.rows
     most = min(most, DETAILED) if call.details else most
@@ -262,8 +260,8 @@ async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
     except AdapterError as error:
         case.refused(look, error)
         return
-    is_whole = len(raws) < most
-    case.whole |= {reader.name} if is_whole else set()
+    if is_whole := len(raws) < most:
+        case.whole.add(reader.name)
     many = f"{counted(len(raws), 'record')}{'' if is_whole else ', the first ones'}"
     look.ok(f"{label_of(call)} answers: {many}")
     ids = [shown for raw in raws if (shown := reader.rows.id_of(raw)) is not None]
@@ -335,14 +333,12 @@ async def _renewal(case: RestCase, look: Look) -> None:
     if call is None:
         return
     others = [status for _, label, status in case.client.seen if label != label_of(call)]
-    refused = others.count(UNAUTHORIZED)
     logins = counted(len(case.client.seen) - len(others), "login")
     text = f"{logins} for {len(others):,} calls"
-    if refused:
+    if refused := others.count(401):
         text += f", of which {refused} were refused: a token does not live as long as it should"
-        remedy = "write a shorter `lifetime`, or see `seconds`"
         place = ("backend", "login", "seconds" if call.seconds else "lifetime")
-        look.warning(text, place=place, remedy=remedy)
+        look.warning(text, place=place, remedy="write a shorter `lifetime`, or see `seconds`")
     else:
         look.ok(text)
 

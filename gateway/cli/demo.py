@@ -77,7 +77,7 @@ async def demo(
 
     async def introduce(gateway: Gateway) -> None:
         data: dict[str, Any] = {"base": gateway.base}
-        data["operations"] = f"http://127.0.0.1:{gateway.operations_port}"
+        data["operations"] = f"http://127.0.0.1:{gateway.system.port}"
         async with recording(gateway.settings, gateway.store) as deed:
             data["admin"] = {}
             if gateway.panel is not None:

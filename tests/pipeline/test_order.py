@@ -257,7 +257,7 @@ async def test_while_the_keys_cannot_be_read_nobody_is_told_that_a_key_is_wrong(
         assert (answer.status, answer.data) == (503, {"message": Unavailable.message})
     assert (await partner.get("/clients")).status == 200
     async with partner._session.get(
-        f"http://127.0.0.1:{gateway.gateway.operations_port}/readyz"
+        f"http://127.0.0.1:{gateway.gateway.system.port}/readyz"
     ) as ready:
         assert ready.status == 503
         reason = (await ready.json())["parts"]["keys"]["reason"]

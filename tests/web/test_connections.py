@@ -525,4 +525,4 @@ async def test_the_operations_listener_answers_while_the_public_one_is_full(
     gateway = await start_gateway(connections=1)
     async with held(gateway.port, "127.0.0.1"):
         asked = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        assert (await say(gateway.gateway.operations_port, asked)).statuses == [200]
+        assert (await say(gateway.gateway.system.port, asked)).statuses == [200]

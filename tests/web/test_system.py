@@ -69,7 +69,7 @@ async def test_no_answer_tells_what_it_was_made_with(running_gateway: RunningGat
         ("GET ftp://localhost/healthz HTTP/1.1", 400),
     ):
         sent = f"{first}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
-        heard = await say(running_gateway.gateway.operations_port, sent)
+        heard = await say(running_gateway.gateway.system.port, sent)
         assert heard.closed
         lines = heard.data.decode().split("\r\n")
         assert lines[0].split()[1] == str(status)
@@ -101,13 +101,13 @@ async def test_the_operations_listener_answers_under_its_own_names_alone(
     gateway = await start_gateway(operations_hosts="Gateway.internal, gateway-2")
     for path in ("/healthz", "/readyz", "/metrics", "/nowhere"):
         sent = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
-        heard = await say(gateway.gateway.operations_port, sent)
+        heard = await say(gateway.gateway.system.port, sent)
         wanted = 404 if status == 200 and path == "/nowhere" else status
         assert heard.statuses == [wanted], path
 
 
 async def test_a_health_check_of_http_1_0_names_no_host(running_gateway: RunningGateway) -> None:
-    heard = await say(running_gateway.gateway.operations_port, b"GET /healthz HTTP/1.0\r\n\r\n")
+    heard = await say(running_gateway.gateway.system.port, b"GET /healthz HTTP/1.0\r\n\r\n")
     assert heard.statuses == [200]
 
 

@@ -99,7 +99,7 @@ async def road(
     gateway.public.front.request_id = Counted()
     async with AsyncExitStack() as stack:
         if request.param in FILES:
-            way = proxied(request.param, tmp_path, gateway.port, gateway.operations_port)
+            way = proxied(request.param, tmp_path, gateway.port, gateway.system.port)
             road.port = await stack.enter_async_context(way)
             road.tls, road.exact = True, False
         yield road
