@@ -32,7 +32,7 @@ WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
 _word = re.compile(r"[^\W_]{2,}").search
 
 
-class PartnerFailure(AdapterError):
+class PartnerFailure(Exception):
     """What a partner would not get; the text says what, `ids` are examples."""
 
     def __init__(self, text: str, ids: Sequence[str] = ()) -> None:
@@ -111,6 +111,8 @@ def _finding(
 
 def _words(error: Exception) -> str:
     """An adapter's own error in its words; of any other nothing but its kind."""
+    if isinstance(error, PartnerFailure):
+        return str(error)
     if isinstance(error, AdapterError):
         return " ".join(str(error).split()) or type(error).__name__
     return f"the adapter itself fails: {type(error).__name__}"
