@@ -237,9 +237,9 @@ def todos(document: Document) -> list[Finding]:
             remedy = "ask the clinic what it writes there; take the line away where it writes none"
         look.judge(verdict, text, place=place, subject=subject, remedy=remedy)
     comments = [
-        (f"{comment.line}:{comment.column + 1 + found.start()}", found[1].strip()[:LONGEST_WORDS])
-        for comment in comments_in(document)
-        if (found := _IN_COMMENT(comment.text)) and comment.line not in lines
+        (f"{line}:{column + 1 + found.start()}", found[1].strip()[:LONGEST_WORDS])
+        for line, column, text in comments_in(document)
+        if (found := _IN_COMMENT(text)) and line not in lines
     ]
     for at, words in comments[:MOST_COMMENTS]:
         text = f"TODO in a comment: {words}" if words else "TODO in a comment"

@@ -18,7 +18,7 @@ from yaml.composer import Composer
 from yaml.nodes import Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
-from adapters.documents.faults import fault_of, misread_bytes, one_line
+from adapters.documents.faults import Stop, misread_bytes, one_line
 from adapters.documents.problems import DocumentErrors, Problem
 
 LARGEST = 64 * 1024
@@ -136,7 +136,8 @@ def parse_document(
     except yaml.MarkedYAMLError as error:
         syntax = isinstance(error, yaml.scanner.ScannerError | yaml.parser.ParserError)
         tokens = _tokens(content) if syntax else []
-        raise refusal(*fault_of(error, _BREAK.split(document.text), tokens)) from error
+        stop = Stop(error, _BREAK.split(document.text), tokens)
+        raise refusal(*stop.fault()) from error
     except yaml.reader.ReaderError as error:
         raise refusal(*misread_bytes(content, error)) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
@@ -301,17 +302,11 @@ def _mark(node: Node) -> tuple[int, int]:
     return node.start_mark.line + 1, node.start_mark.column + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """A comment of a file: where its mark stands (counted from 1), and the words behind it."""
+def comments_in(document: Document) -> Iterator[tuple[int, int, str]]:
+    """All comments of a file: the line and the column of the mark, from 1, and the words behind it.
 
-    line: int
-    column: int
-    text: str
-
-
-def comments_in(document: Document) -> Iterator[Comment]:
-    """All comments of a file, in their order; what looks like one within a text is none."""
+    What looks like one within a text is none.
+    """
     text, end = document.text, 0
     gaps: list[tuple[int, int]] = []
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
@@ -325,4 +320,4 @@ def comments_in(document: Document) -> Iterator[Comment]:
         for found in re.compile("#([^\r\n]*)").finditer(text, start, stop):
             at = found.start()
             line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-            yield Comment(line, column, found[1])
+            yield line, column, found[1]

@@ -6,7 +6,7 @@ tokens that it read until then.
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from adapters.documents.problems import Check
 
@@ -69,22 +69,12 @@ _closed = re.compile(r".*[]}\"']\s*").fullmatch
 _path = re.compile(r"[\w.\[\]]+")
 
 
-class Fault(NamedTuple):
-    """A line of the file and a column, both from 0, the check that fails there, and the remedy."""
-
-    line: int
-    column: int
-    code: str
-    text: str
+# A line of the file and a column, both from 0, the check that fails there, and the remedy.
+Fault = tuple[int, int, str, str]
 
 
-def fault_of(error: Any, lines: Sequence[str], tokens: Sequence[Any]) -> Fault:
-    """Returns what an error of the YAML reader means, and where; `tokens` are those before it."""
-    return _Stop(error, lines, tokens).fault()
-
-
-class _Stop:
-    """Where the YAML reader stopped, and what it had read until then."""
+class Stop:
+    """Where the YAML reader stopped with an error, and the tokens that it had read until then."""
 
     def __init__(self, error: Any, lines: Sequence[str], tokens: Sequence[Any]) -> None:
         self.said, self.start = error.problem or "unreadable", error.context_mark
@@ -96,6 +86,7 @@ class _Stop:
         self.last: Any = max(read, key=lambda token: token.end_mark.index, default=None)
 
     def fault(self) -> Fault:
+        """What the error means, and where."""
         if fault := self.open_quote() or self.in_brackets():
             return fault
         for beginning, code, text in _SLIPS:
@@ -136,9 +127,9 @@ class _Stop:
                     word = word[:-1]
                 if before and before in ODD_QUOTES:
                     text = f'quotes are " or \', not those of a word processor: write "{word}"'
-                    return Fault(number, path.start() - 1, "odd-quotes", text)
+                    return number, path.start() - 1, "odd-quotes", text
                 text = f'a path with [] stands in quotes: write "{word}"'
-                return Fault(number, path.start(), "unquoted-path", text)
+                return number, path.start(), "unquoted-path", text
         if self.start.line == number or "," in line[:column]:
             return None
         return _at(self.start, "open-bracket", "the bracket that opens here is never closed")
@@ -159,7 +150,7 @@ class _Stop:
         line, above = self.lines[start.line], self.lines[start.line - 1] if start.line else ""
         if tight := _tight_colon(line):
             text = "a colon needs a blank behind it: write name: value"
-            return Fault(start.line, tight.end() - 1, "colon", text)
+            return start.line, tight.end() - 1, "colon", text
         if _tight_dash(line):
             return _at(start, "dash", _TIGHT_DASH)
         if above.lstrip().startswith("- ") and _indent(above) == _indent(line):
@@ -181,17 +172,17 @@ class _Stop:
             number -= above < before == here
         line = self.lines[number]
         if not line[: len(line) - len(line.lstrip())].isascii():
-            return Fault(number, _indent(line), "hidden-sign", _HIDDEN)
+            return number, _indent(line), "hidden-sign", _HIDDEN
         if number == self.mark.line and self.start and self.start.column == self.mark.column:
             if self.said.endswith("'?'"):
                 return _at(self.mark, "dash", _TIGHT_DASH if _tight_dash(line) else _DASH)
             if self.said.endswith("'-'"):
                 return _at(self.mark, "dash", _AMONG_NAMES)
-        return Fault(number, _indent(line), "indentation", _INDENTED)
+        return number, _indent(line), "indentation", _INDENTED
 
 
 def _at(mark: Any, code: str, text: str) -> Fault:
-    return Fault(mark.line, mark.column, code, text)
+    return mark.line, mark.column, code, text
 
 
 def _indent(line: str) -> int:
@@ -205,7 +196,7 @@ def misread_bytes(content: bytes, error: Any) -> Fault:
     except UnicodeDecodeError as undecoded:
         before, code = content[: undecoded.start].decode(), "not-utf8"
         text = "the letter here is in an old encoding; save the file as UTF-8"
-    return Fault(before.count("\n"), len(before) - (before.rfind("\n") + 1), code, text)
+    return before.count("\n"), len(before) - (before.rfind("\n") + 1), code, text
 
 
 def one_line(text: str) -> str:

@@ -10,34 +10,10 @@ from typing import Any
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.documents.document import Document, Place
 from adapters.documents.problems import Problem, did_you_mean
+from adapters.mapping import models
 from adapters.mapping.conversion import DRAFT_FIELDS, DRAFT_KEYS, Conversion, Strict
-from adapters.mapping.conversion_faults import conversion_faults
-from adapters.mapping.converters import IN_COLUMNS, conversion_name
-from adapters.mapping.models import (
-    NAMED,
-    BackendMap,
-    BookingMap,
-    BusyMap,
-    CallMap,
-    DiaryMap,
-    DurationsMap,
-    FilterParameter,
-    HoursMap,
-    ListCall,
-    ListMap,
-    MappingFile,
-    Owned,
-    Paging,
-    ResourceMap,
-    SchedulesMap,
-    SentValue,
-    SlotsMap,
-    StepMap,
-    TimesMap,
-    Tree,
-    ValueSource,
-    is_expression,
-)
+from adapters.mapping.converters import IN_COLUMNS, conversion_faults, conversion_name
+from adapters.mapping.models import ValueSource
 from adapters.mapping.paths import path_problem
 from adapters.values.times import PATTERN, sorts
 
@@ -103,7 +79,7 @@ class Checker:
     def __init__(
         self,
         document: Document,
-        mapping: MappingFile,
+        mapping: models.MappingFile,
         shapes: Shapes,
         adapter: str,
         secrets: frozenset[str],
@@ -156,21 +132,21 @@ class Checker:
             return self.found
         checks: tuple[tuple[type[Strict], Callable[[Place, Any], None]], ...] = (
             (Strict, self._required),
-            (CallMap, self._call),
-            (Paging, self._page),
-            (SentValue, self._sent),
-            (BackendMap, self._backend),
-            (MappingFile, self._resources),
-            (ResourceMap, self._resource),
-            (ListCall, self._listing),
-            (FilterParameter, self._filter),
-            (ListMap, self._list),
-            (Owned, self._owned),
-            (HoursMap, self._hours),
-            (TimesMap, self._times),
-            (DiaryMap, self._blocks),
-            (StepMap, self._step),
-            (BookingMap, self._booking),
+            (models.CallMap, self._call),
+            (models.Paging, self._page),
+            (models.SentValue, self._sent),
+            (models.BackendMap, self._backend),
+            (models.MappingFile, self._resources),
+            (models.ResourceMap, self._resource),
+            (models.ListCall, self._listing),
+            (models.FilterParameter, self._filter),
+            (models.ListMap, self._list),
+            (models.Owned, self._owned),
+            (models.HoursMap, self._hours),
+            (models.TimesMap, self._times),
+            (models.DiaryMap, self._blocks),
+            (models.StepMap, self._step),
+            (models.BookingMap, self._booking),
         )
         for place, part in every:
             if place[:1] != ("resources",) or place[1] in self._wanted:
@@ -188,7 +164,7 @@ class Checker:
             at = (*place, shown := info.alias or name)
             if shown in foreign:
                 self.say(at, f"{shown} stands only in a mapping of the {other} adapter")
-            elif not self.of_sql and is_expression(info):
+            elif not self.of_sql and models.is_expression(info):
                 written = getattr(part, name) or ()
                 paths = (written,) if isinstance(written, str) else written
                 if len(paths) > 1:
@@ -219,12 +195,12 @@ class Checker:
                 return self.shapes[name] if kind == "list" else {"id": _id_of(name)}, ()
         return {}, ()
 
-    def _call(self, place: Place, call: CallMap) -> None:
+    def _call(self, place: Place, call: models.CallMap) -> None:
         known = [name for names in self._names(place) for name in names]
         for name in call.names if call.method else ():
             self.is_known((*place, call.method), name, known, f"nothing here is called {name}")
 
-    def _page(self, place: Place, page: Paging) -> None:
+    def _page(self, place: Place, page: models.Paging) -> None:
         needs, may = _PAGING[page.by]
         for name in needs:
             if getattr(page, name) is None:
@@ -236,7 +212,7 @@ class Checker:
         for name in sorted(page.model_fields_set - {"by", "most", *needs, *may}):
             self.say((*place, name), f"{name} does not go with by: {page.by}")
 
-    def _sent(self, place: Place, value: SentValue) -> None:
+    def _sent(self, place: Place, value: models.SentValue) -> None:
         shapes, made = self._names(place)
         if value.secret is not None:
             self._secret((*place, "secret"), value.secret)
@@ -259,7 +235,7 @@ class Checker:
                 self.say(at, text)
 
     def _named(self, place: Place, sql: str, made: Sequence[str]) -> None:
-        for name in NAMED(sql):
+        for name in models.NAMED(sql):
             text = f"no step before this one is called {name}"
             self.is_known(place, name, [*made, *DRAFT], text, "; write \\: for a colon")
 
@@ -269,7 +245,7 @@ class Checker:
             text = f"backend.{name} is not set, which this needs: write it into gateway.yaml"
             self.say(place, f"{text} or GATEWAY_BACKEND_{name.upper()}")
 
-    def _backend(self, place: Place, backend: BackendMap) -> None:
+    def _backend(self, place: Place, backend: models.BackendMap) -> None:
         for number, name in enumerate(backend.basic or ()):
             self._secret((*place, "basic", number), name)
         login = backend.login
@@ -283,7 +259,7 @@ class Checker:
     def _wanted(self) -> Sequence[str]:
         return [name for name in self.shapes if name != "slots"]
 
-    def _resources(self, _: Place, mapping: MappingFile) -> None:
+    def _resources(self, _: Place, mapping: models.MappingFile) -> None:
         for name in mapping.resources:
             self.is_known(("resources", name), name, self._wanted, f"{name} is no resource")
         for name in self._wanted:
@@ -291,7 +267,7 @@ class Checker:
                 kind = "its tables" if self.of_sql else "its calls"
                 self.say(("resources",), f"{name} is missing: every resource needs {kind}")
 
-    def _resource(self, place: Place, resource: ResourceMap) -> None:
+    def _resource(self, place: Place, resource: models.ResourceMap) -> None:
         name = str(place[1])
         self._key((*place, "key"), resource.key, name)
         self._fields(place, "", resource.fields)
@@ -311,7 +287,7 @@ class Checker:
             text = f"{field} is missing: no booking can be made without it{needed[field]}"
             self.say((*place, "fields"), text)
 
-    def _list(self, place: Place, inner: ListMap) -> None:
+    def _list(self, place: Place, inner: models.ListMap) -> None:
         """A list inside each record."""
         resource, name = str(place[1]), str(place[3])
         own = self.shapes[resource]
@@ -370,7 +346,7 @@ class Checker:
             text = "pattern of a time in two columns needs a blank between day and time"
             self.say((*place, "pattern"), text)
 
-    def _listing(self, place: Place, call: ListCall) -> None:
+    def _listing(self, place: Place, call: models.ListCall) -> None:
         name = str(place[1])
         if call.key is not None:
             self._key((*place, "key"), call.key, name)
@@ -378,7 +354,7 @@ class Checker:
             self.say((*place, "details"), "details are read with one, which is missing")
         self._filled((*place, "sift"), call.sift)
 
-    def _filter(self, place: Place, by: FilterParameter) -> None:
+    def _filter(self, place: Place, by: models.FilterParameter) -> None:
         shapes, field = self.shapes[str(place[1])], str(place[-1])
         self._filled((*place, "fields"), by.fields or ())
         if field == SEARCH:
@@ -400,7 +376,7 @@ class Checker:
 
     # diary
 
-    def _owned(self, place: Place, rows: Owned) -> None:
+    def _owned(self, place: Place, rows: models.Owned) -> None:
         """Whose the rows of the diary are."""
         for name in ("vet", "schedule"):
             self._compared((*place, name), getattr(rows, name), name)
@@ -408,14 +384,14 @@ class Checker:
         if named and self.diary.schedules is None:
             text = "a schedule needs diary.schedules, which says whose it is"
             self.say((*place, "schedule"), text)
-        if isinstance(rows, DurationsMap):
+        if isinstance(rows, models.DurationsMap):
             self._compared((*place, "type"), rows.type, "type")
         elif rows.get is not None and rows.owner is None:
-            whose = {"vet"} if isinstance(rows, SchedulesMap) else {"vet", "schedule"}
+            whose = {"vet"} if isinstance(rows, models.SchedulesMap) else {"vet", "schedule"}
             if whose.isdisjoint(rows.names):
                 text = "vet is missing: it must be known whose a row is, as a parameter may be"
                 self.say(place, f"{text} ignored")
-        if isinstance(rows, SchedulesMap):
+        if isinstance(rows, models.SchedulesMap):
             self._compared((*place, "key"), rows.key, "key")
 
     def _compared(self, place: Place, value: ValueSource | None, name: str) -> None:
@@ -429,14 +405,14 @@ class Checker:
         elif name not in ("type", "key") and len(value.source) > 1:
             self.say(place, f"{name} must be one column")
 
-    def _hours(self, place: Place, hours: HoursMap) -> None:
+    def _hours(self, place: Place, hours: models.HoursMap) -> None:
         for name in ("weekday", "day"):
             if (value := getattr(hours, name)) is not None:
                 self._value((*place, name), value, TEXT)
                 if len(value.source) > 1:
                     self.say((*place, name), f"{name} must be one column")
 
-    def _times(self, place: Place, times: TimesMap) -> None:
+    def _times(self, place: Place, times: models.TimesMap) -> None:
         for name in ("start", "end"):
             value: ValueSource | None = getattr(times, name)
             if value is None:
@@ -448,14 +424,14 @@ class Checker:
             elif self.of_sql and not sorts(value.pattern or PATTERN):
                 text = "what blocks is looked for by its times: pattern must sort as they do"
                 self.say((*at, "pattern"), text)
-        if isinstance(times, SlotsMap):
+        if isinstance(times, models.SlotsMap):
             self._slots(place, times)
-        if times.key is not None and not self.of_sql and isinstance(times, BusyMap):
+        if times.key is not None and not self.of_sql and isinstance(times, models.BusyMap):
             self._key((*place, "key"), times.key, "appointments")
         else:
             self._compared((*place, "key"), times.key, "key")
 
-    def _slots(self, place: Place, slots: SlotsMap) -> None:
+    def _slots(self, place: Place, slots: models.SlotsMap) -> None:
         if self.of_sql and slots.owner is None:
             self.say(place, "slots: needs vet or schedule: whose slot it is")
         if self.of_sql and slots.end is None and slots.minutes is None:
@@ -463,7 +439,7 @@ class Checker:
         if slots.key is None and any(step.for_ == "slot" for step in self.booking.steps):
             self.say(place, "key is missing: a step `for: slot` books a row by its key")
 
-    def _blocks(self, place: Place, diary: DiaryMap) -> None:
+    def _blocks(self, place: Place, diary: models.DiaryMap) -> None:
         """Whether enough is said of what blocks."""
         if not diary.busy:
             if self.of_sql:
@@ -483,7 +459,7 @@ class Checker:
 
     # booking
 
-    def _step(self, place: Place, step: StepMap) -> None:
+    def _step(self, place: Place, step: models.StepMap) -> None:
         self._named((*place, "where"), step.where or "", self._names(place)[1])
         if step.if_ is not None:
             self.is_known((*place, "if"), step.if_, DRAFT, f"a draft has no {step.if_}")
@@ -502,7 +478,7 @@ class Checker:
                 text += "what an update changes there cannot be taken back"
                 self.say((*place, "update"), text)
 
-    def _booking(self, place: Place, booking: BookingMap) -> None:
+    def _booking(self, place: Place, booking: models.BookingMap) -> None:
         """Whether the appointment is made, and its reference both written and read."""
         self._appointment((*place, "appointment"), booking.appointment, booking.steps)
         if booking.find is not None and booking.find.where is not None:
@@ -517,7 +493,7 @@ class Checker:
             text = "no step has {draft: reference}, so there is nothing to be read here"
             self.say((*place, "reference"), text)
 
-    def _appointment(self, place: Place, name: str, steps: Sequence[StepMap]) -> None:
+    def _appointment(self, place: Place, name: str, steps: Sequence[models.StepMap]) -> None:
         """What makes the appointment, for slot rows and for all other times."""
         if self.of_sql:
             makers = [step for step in steps if step.name == name and step.names_a_row]
@@ -558,7 +534,7 @@ def parts(part: Strict, place: Place = ()) -> Iterator[tuple[Place, Strict]]:
 def _inside(value: Any, place: Place) -> Iterator[tuple[Place, Strict]]:
     if isinstance(value, Strict):
         yield from parts(value, place)
-    elif isinstance(value, Tree):
+    elif isinstance(value, models.Tree):
         yield from _inside(value.root, place)
     elif isinstance(value, dict | list | tuple):
         for name, each in value.items() if isinstance(value, dict) else enumerate(value):

@@ -1,29 +1,21 @@
-"""Makes converters of what a mapping says about a value."""
+"""Makes converters of what a mapping says about a value, and tells what is wrong with it."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
 from functools import cache, partial
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from adapters.base import FieldShape, IdTable
+from adapters.documents.document import Place
+from adapters.documents.problems import did_you_mean
 from adapters.ids.seal import HASHED, NATIVE, Id, PublicIds, SealedIds
 from adapters.ids.tabled import HashedIds, NativeIds
-from adapters.mapping.conversion import Conversion
-from adapters.values.convert import (
-    Boolean,
-    Codes,
-    Colour,
-    Converter,
-    Email,
-    Integer,
-    JoinedText,
-    Money,
-    Number,
-    PartOfText,
-    SplitText,
-    Text,
-)
-from adapters.values.times import Day, Epoch, Later, LocalTime, TimeConverter, UtcTime, ZonedTime
+from adapters.mapping.conversion import PARAMETERS, Conversion
+from adapters.values import convert, times
+from adapters.values.wall_clock import PATTERN, ZERO_DATES, wall, written
 
 
 class ConverterKind(NamedTuple):
@@ -38,26 +30,26 @@ class ConverterKind(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-_Kind, _CLOCK = ConverterKind, ("as_text", "columns")
+_Kind, _CLOCK, _WALL_CLOCK = ConverterKind, ("as_text", "columns"), ("as_text", "columns", "zone")
 # All that may stand under `as`.
 CONVERTERS: Mapping[str, ConverterKind] = {
-    "text": _Kind({"encoding"}, {"text"}, Text),
-    "joined text": _Kind({"separator", "encoding"}, {"text"}, JoinedText),
-    "part of text": _Kind({"separator", "part", "encoding"}, {"text"}, PartOfText),
-    "split text": _Kind({"separator", "encoding"}, {"text"}, SplitText),
-    "email": _Kind({"encoding"}, {"email"}, Email),
-    "code": _Kind({"codes"}, {"text", "color", "integer", "number"}, Codes),
-    "boolean": _Kind({"yes", "no"}, {"boolean"}, Boolean),
-    "number": _Kind(set(), {"number", "integer"}, Number),
-    "integer": _Kind(set(), {"integer", "number"}, Integer),
-    "money": _Kind(set(), {"money", "percent"}, Money),
-    "cents": _Kind(set(), {"money", "percent"}, partial(Money, cents=True)),
-    "colour": _Kind({"order"}, {"color"}, Colour),
-    "local time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, LocalTime, ("zone", *_CLOCK)),
-    "utc time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, UtcTime, _CLOCK),
-    "zoned time": _Kind({"zero", "plus"}, {"date-time"}, ZonedTime, ("compares",)),
-    "epoch": _Kind({"unit", "zero", "plus"}, {"date-time"}, Epoch),
-    "date": _Kind({"pattern", "zero"}, {"date"}, Day),
+    "text": _Kind({"encoding"}, {"text"}, convert.Text),
+    "joined text": _Kind({"separator", "encoding"}, {"text"}, convert.JoinedText),
+    "part of text": _Kind({"separator", "part", "encoding"}, {"text"}, convert.PartOfText),
+    "split text": _Kind({"separator", "encoding"}, {"text"}, convert.SplitText),
+    "email": _Kind({"encoding"}, {"email"}, convert.Email),
+    "code": _Kind({"codes"}, {"text", "color", "integer", "number"}, convert.Codes),
+    "boolean": _Kind({"yes", "no"}, {"boolean"}, convert.Boolean),
+    "number": _Kind(set(), {"number", "integer"}, convert.Number),
+    "integer": _Kind(set(), {"integer", "number"}, convert.Integer),
+    "money": _Kind(set(), {"money", "percent"}, convert.Money),
+    "cents": _Kind(set(), {"money", "percent"}, partial(convert.Money, cents=True)),
+    "colour": _Kind({"order"}, {"color"}, convert.Colour),
+    "local time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, times.LocalTime, _WALL_CLOCK),
+    "utc time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, times.UtcTime, _CLOCK),
+    "zoned time": _Kind({"zero", "plus"}, {"date-time"}, times.ZonedTime, ("compares",)),
+    "epoch": _Kind({"unit", "zero", "plus"}, {"date-time"}, times.Epoch),
+    "date": _Kind({"pattern", "zero"}, {"date"}, times.Day),
     "id": _Kind({"of", "part"}, {"uuid"}, Id),
     NATIVE: _Kind({"of"}, {"uuid"}, Id),
     HASHED: _Kind({"of"}, {"uuid"}, Id),
@@ -151,16 +143,78 @@ class Converters:
         given = {each: getattr(said, each) for each in kind.takes - {"plus"}}
         given = {each: value for each, value in given.items() if value is not None}
         converter = kind.make(**given, **{each: known[each] for each in kind.needs})
-        return converter if said.plus is None else Later(converter)
+        return converter if said.plus is None else times.Later(converter)
 
     def plain(self, value: Conversion | None) -> Callable[[Any], Any]:
         """What reads a value that is no field: as it is, unless the mapping says how."""
         if value is None or (value.as_ is None and value.codes is None):
             return lambda raw: raw
-        converter: Converter = self.make(value, FieldShape(format="text"))
+        converter: convert.Converter = self.make(value, FieldShape(format="text"))
         return converter.decode
 
-    def moment(self, said: Conversion, *, columns: int = 1) -> TimeConverter:
+    def moment(self, said: Conversion, *, columns: int = 1) -> times.TimeConverter:
         """The converter of a time that is no field: of what blocks, of a slot."""
-        made: TimeConverter = self.make(said, FieldShape(format="date-time"), columns=columns)
+        made: times.TimeConverter = self.make(said, FieldShape(format="date-time"), columns=columns)
         return made
+
+
+_EXAMPLE = datetime(2026, 11, 22, 13, 54)  # noqa: DTZ001 - what a clock on the wall shows
+# What a code may stand for in a field that is no text, and what to write then.
+_KINDS: dict[str, tuple[Any, str]] = {
+    "integer": (int, "a whole number"),
+    "number": (int | float, "a number"),
+}
+
+
+def conversion_faults(
+    said: Conversion, shape: FieldShape, resources: Collection[str], *, whole: bool = True
+) -> Iterator[tuple[Place, str]]:
+    """Yields what the models cannot see, each at its place in the conversion.
+
+    Unless it is `whole`, a time may be written in parts. `resources` are those with ids.
+    """
+    name = conversion_name(said, shape)
+    if name not in CONVERTERS:
+        yield ("as",), f"no converter is called {name}{did_you_mean(name, CONVERTERS)}"
+        return
+    kind = CONVERTERS[name]
+    if shape.format not in kind.makes:
+        yield ("as",), f"as: {name} makes no {shape.format}, which this field is"
+    for parameter in PARAMETERS:
+        if getattr(said, parameter) is not None and parameter not in kind.takes:
+            yield (parameter,), f"{parameter} does not go with as: {name}"
+    if said.pattern is not None and (text := _wrong_pattern(said.pattern, name, whole=whole)):
+        yield ("pattern",), text
+    for code, value in (said.codes or {}).items():
+        if value is not None and (text := _wrong_with(code, value, shape)):
+            yield ("codes", code), text
+    target = said.of or shape.refers
+    if name in ("id", "hashed id") and target not in resources:
+        yield ("of",), f"of must name a resource{did_you_mean(str(target), resources)}"
+
+
+def _wrong_pattern(pattern: str, name: str, *, whole: bool) -> str:
+    """Why what the pattern writes cannot be read; "" where it can. Parts are only written."""
+    if not whole:
+        is_used = re.search("%[a-zA-Z]", pattern)
+        return "" if is_used else f"pattern must have parts of a time, such as {PATTERN}"
+    example = _EXAMPLE.replace(hour=0, minute=0) if name == "date" else _EXAMPLE
+    with suppress(convert.Unreadable, ValueError):
+        if wall(written(example, pattern), ZERO_DATES, pattern) == example:
+            return ""
+    text = f"pattern must write what can be read again: {PATTERN}, or parts of it down to"
+    return f"{text} the minute, in any order"
+
+
+def _wrong_with(code: str, value: Any, shape: FieldShape) -> str:
+    """What is wrong with a value that the code stands for; "" for nothing."""
+    if shape.values and value not in shape.values:
+        near, (*others, last) = did_you_mean(str(value), shape.values), shape.values
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        return f"{value} is no value of this field{near}: use {wanted}"
+    kind, wanted = _KINDS.get(shape.format, (str, "a text: put it in quotes"))
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return f"{code}: must be {wanted}"
+    if shape.format == "color" and not convert.is_colour(str(value)):
+        return f"{code}: must be a colour such as '#2E86AB'"
+    return ""

@@ -53,11 +53,10 @@ class Plan:
 
 @dataclass(slots=True, eq=False)
 class WorkerSlot:
-    """One place that a child fills with its work; `due` is when the next may be started."""
+    """One place that a child fills; `due` is when the next may be started."""
 
     name: str
     number: int
-    work: Work
     child: Child | None = None
     due: float = 0.0
     pause: float = FIRST_PAUSE
@@ -84,9 +83,9 @@ class Supervisor:
         self._on_begin = on_begin
         # where those that came stand, while it runs
         self._signals = -1
-        self._operations = WorkerSlot(OPERATIONS, 0, plan.operations)
+        self._operations = WorkerSlot(OPERATIONS, 0)
         numbers = range(1, plan.workers + 1)
-        self._workers = [WorkerSlot(f"worker {n}", n, plan.worker(n)) for n in numbers]
+        self._workers = [WorkerSlot(f"worker {number}", number) for number in numbers]
         self._slots = [self._operations, *self._workers]
         # those that were replaced and are on their way out
         self._leaving: list[Child] = []
@@ -122,9 +121,9 @@ class Supervisor:
         yield from self._leaving
         yield from (slot.child for slot in self._slots if slot.child is not None)
 
-    def _start_well(self, slots: list[WorkerSlot]) -> bool:
+    def _start_well(self, slots: list[WorkerSlot], work: Work | None = None) -> bool:
         """Whether a new child in each slot begins its work, and nobody asks for the end."""
-        children = [self._start(slot) for slot in slots]
+        children = [self._start(slot, work) for slot in slots]
 
         def lost() -> bool:
             return any(child is None or child.is_gone for child in children)
@@ -137,38 +136,32 @@ class Supervisor:
             self._events.report("process_not_begun", seconds=BEGIN_IN)
         return in_time and not lost() and not self._ending
 
-    def _start(self, slot: WorkerSlot) -> Child | None:
+    def _start(self, slot: WorkerSlot, work: Work | None = None) -> Child | None:
         """A child in that slot, in the place of none, or beside the one that leaves.
 
-        None where the machine has no room for it; that is tried again.
+        It does the plan's work unless another is given. None where the machine has no room for it;
+        that is tried again.
         """
+        is_worker = slot is not self._operations
+        planned = self._plan.worker(slot.number) if is_worker else self._plan.operations
         try:
-            slot.child = self._spawner.spawn(slot.name, slot.work, list(self._children()))
+            slot.child = self._spawner.spawn(slot.name, work or planned, list(self._children()))
         except OSError as error:
             self._events.report("process_not_started", error, process=slot.name)
             slot.put_off()
         return slot.child
-
-    def _run_by(self, plan: Plan) -> None:
-        """Whatever is started from now on."""
-        self._plan = plan
-        self._operations.work = plan.operations
-        for slot in self._workers:
-            slot.work = plan.worker(slot.number)
 
     def _roll(self) -> None:
         """One worker after the other, each old one until the new one answers; operations last."""
         plan = self._replan()
         if plan is None:
             return
-        before = self._plan
-        self._run_by(plan)
-        first = self._workers[0]
-        first.work = (plan.first or plan.worker)(first.number)
+        before, self._plan = self._plan, plan
         for slot in self._workers:
-            is_replaced = self._replace(slot, before)
-            slot.work = self._plan.worker(slot.number)
-            if not is_replaced:
+            first = plan.first if slot is self._workers[0] else None
+            if not self._replace(slot, first and first(slot.number)):
+                # the next one is not good
+                self._plan = before
                 if not self._ending:
                     self._events.report("roll_given_up", failed=slot.name)
                 return
@@ -181,19 +174,17 @@ class Supervisor:
         elif not self._ending:
             self._events.report("roll_without_operations")
 
-    def _replace(self, slot: WorkerSlot, before: Plan) -> bool:
+    def _replace(self, slot: WorkerSlot, work: Work | None) -> bool:
         """Whether a new worker has taken the place of the old one; else all is as before."""
         # of one slot two live at the most
         self._wait(lambda: self._ending or not self._leaving_from(slot), self._patience)
         if self._ending:
             return False
         old = self._set_aside(slot)
-        if self._start_well([slot]):
+        if self._start_well([slot], work):
             if old is not None:
                 self._let_go(old, self._patience)
             return True
-        self._run_by(before)
-        # the next one is not good
         failed = self._set_aside(slot)
         if failed is not None:
             failed.signal(signal.SIGKILL)
