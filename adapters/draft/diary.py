@@ -5,7 +5,7 @@ from typing import Any
 
 from adapters.draft.columns import TIMES, time_parameters
 from adapters.draft.database import Table
-from adapters.draft.document import Members
+from adapters.draft.document import Members, Noted
 from adapters.draft.resource import key_of
 from adapters.draft.tables import Catalog, Guess, Rows, TableSource, literal
 from adapters.draft.vocabulary import PHRASES, TABLES, likeness, phrases, tokens
@@ -20,25 +20,24 @@ _NEW = "the code of a new appointment"
 
 def guess_diary(catalog: Catalog) -> tuple[Members, Members]:
     """The hours and what blocks, and what a booking writes."""
-    diary = Members({"step": (15, "TODO: minutes from one possible start to the next")})
-    diary["duration"] = 30, "TODO: minutes of a booking without a type"
+    diary = Members(step=Noted(15, "TODO: minutes from one possible start to the next"))
+    diary["duration"] = Noted(30, "TODO: minutes of a booking without a type")
     hours = [hours for source in catalog.others if (hours := _hours(source))]
     if not hours:
         diary.remark(
             "TODO: no table with working hours was found: write them here, or name the table."
         )
-        times = ["09:00-12:00", "14:00-18:00"]
-        hours = [Members({"days": (["mon-fri"], ""), "times": (times, "")})]
-    diary["hours"] = hours, ""
+        hours = [Members(days=["mon-fri"], times=["09:00-12:00", "14:00-18:00"])]
+    diary["hours"] = hours
     rows = catalog.chosen.get("appointments")
     if rows is None:
         diary.remark("TODO: name what blocks a veterinarian: appointments, absences.")
         missing = Members()
         missing.remark("TODO: booking is missing: which rows does an appointment need?")
-        return Members(diary=(diary, "")), missing
+        return Members(diary=diary), missing
     absences = [absence for source in catalog.sources if (absence := _absence(source))]
-    diary["busy"] = [_appointments(rows), *absences], ""
-    return Members(diary=(diary, "")), Members(booking=(_booking(rows), ""))
+    diary["busy"] = [_appointments(rows), *absences]
+    return Members(diary=diary), Members(booking=_booking(rows))
 
 
 def _hours(source: TableSource) -> Members | None:
@@ -52,20 +51,22 @@ def _hours(source: TableSource) -> Members | None:
         return None
     sure = "likely" if likeness(source.called, PHRASES["hours"]) >= 0.6 else "guess"
     found = _from(source, f"{sure}: by its columns", vet)
-    seen = ", ".join(source.profiles[day].codes)
-    said = f"TODO: 1 must be Monday; seen: {seen}" if weekday else ""
-    found["weekday" if weekday else "day"] = source.column(day), said
-    found["start"] = source.column(start), ""
-    found["end"] = source.column(end), "not after the start: it ends on the next day"
+    if weekday:
+        seen = ", ".join(source.profiles[day].codes)
+        found["weekday"] = Noted(source.column(day), f"TODO: 1 must be Monday; seen: {seen}")
+    else:
+        found["day"] = source.column(day)
+    found["start"] = source.column(start)
+    found["end"] = Noted(source.column(end), "not after the start: it ends on the next day")
     return found
 
 
 def _from(source: TableSource, said: str, vet: Guess | None) -> Members:
-    found = Members({"from": (str(source), said)})
+    found = Members({"from": Noted(str(source), said)})
     if conditions := [*source.existing()]:
-        found["where"] = " AND ".join(conditions), ""
+        found["where"] = " AND ".join(conditions)
     if vet is not None:
-        found["vet"] = source.column(vet.name), ""
+        found["vet"] = source.column(vet.name)
     return found
 
 
@@ -78,14 +79,14 @@ def _absence(source: TableSource) -> Members | None:
     found = _from(source, "likely: by its name", source.reference("vets"))
     for name, column in (("start", start), ("end", end)):
         sql, given = source.column(column), time_parameters(source.profiles[column], "date-time")
-        found[name] = {"source": sql, **given} if given else sql, ""
-    found["endless"] = True, "TODO: is a vet without an end away for good?"
+        found[name] = {"source": sql, **given} if given else sql
+    found["endless"] = Noted(True, "TODO: is a vet without an end away for good?")
     return found
 
 
 def _appointments(rows: Rows) -> Members:
     """What blocks: appointments that are neither cancelled nor missed."""
-    found = Members({"from": (rows.from_, "")})
+    found = Members({"from": rows.from_})
     conditions = [*rows.where]
     status = rows.fields.get("status")
     if status is not None and isinstance(status.sql, str):
@@ -93,19 +94,19 @@ def _appointments(rows: Rows) -> Members:
         free = [code for code, value in codes if value in ("CANCELLED", "NO_SHOW")]
         conditions += [_not_in(rows, status, free)] if free else []
     if conditions:
-        found["where"] = " AND ".join(conditions), "TODO: which ones do not block?"
-    found["key"] = key_of(rows.source).value, "the appointment's own"
+        found["where"] = Noted(" AND ".join(conditions), "TODO: which ones do not block?")
+    found["key"] = Noted(key_of(rows.source).value, "the appointment's own")
     for name, field in (("vet", "vetId"), ("start", "scheduledAt"), ("end", "endTime")):
         guess = rows.fields.get(field)
         if guess is not None:
             sorts = guess.parameters.get("pattern", "%Y").startswith("%Y")
-            found[name] = guess.value, "" if sorts else "TODO: make YYYY-MM-DD of it, which sorts"
+            said = "" if sorts else "TODO: make YYYY-MM-DD of it, which sorts"
+            found[name] = Noted(guess.value, said)
     if "end" not in found or "plus" in rows.fields["endTime"].parameters:
         found.pop("end", None)
-        source = rows.source
-        minutes = source.best("minutes", ("number", "clock"), least=0.7)
-        found |= {"minutes": (source.column(minutes), "")} if minutes else {}
-    found.setdefault("start", ("NULL", "TODO: when does it start?"))
+        minutes = rows.source.best("minutes", ("number", "clock"), least=0.7)
+        found |= {"minutes": rows.source.column(minutes)} if minutes else {}
+    found.setdefault("start", Noted("NULL", "TODO: when does it start?"))
     return found
 
 
@@ -121,68 +122,67 @@ def _booking(rows: Rows) -> Members:
     """The steps of a booking, and where its reference stands."""
     source = rows.source
     table, key = source.table, source.table.key
-    booking, values = Members(appointment=("appointment", "")), Members()
+    booking, values = Members(appointment="appointment"), Members()
     for field in DRAFTED:
         if field in rows.fields:
             values |= _drafted(table.name, field, rows.fields[field])
     values |= _status(rows)
-    numbered = (each for each in table.columns if each not in (*values, *key))
-    number = next((each for each in numbered if _is_number(source, each)), None)
+    numbered = (name for name in table.columns if name not in (*values, *key))
+    number = next((name for name in numbered if _is_number(source, name)), None)
     counter = next(_counters(source), None) if number is not None else None
     if counter is not None and number is not None:
-        values[number] = {"sql": ":number"}, "TODO: how is the number written?"
+        values[number] = Noted({"sql": ":number"}, "TODO: how is the number written?")
     reference = source.best("reference", least=0.7)
     column = table.columns[reference] if reference and reference not in values else None
     has_room = column and (column.length or REFERENCE_LENGTH) >= REFERENCE_LENGTH
     if column and has_room and column.kind == "text":
-        booking["reference"] = source.column(column.name), "likely: by its name"
-        values[column.name] = {"draft": "reference"}, ""
+        booking["reference"] = Noted(source.column(column.name), "likely: by its name")
+        values[column.name] = {"draft": "reference"}
     else:
         booking.remark("reference: ???  # TODO: is there room for 16 letters and digits of ours?")
     values |= _still_needed(table, values)
-    insert = Members(insert=(table.name, ""))
+    insert = Members(insert=table.name)
     if key:
         said = "TODO: if the database numbers it; or a counter"
         said = "the database numbers it" if table.columns[key[0]].has_default else said
-        insert["key"] = key[0], "" if len(key) > 1 or key[0] in values else said
-    insert |= {"name": ("appointment", "")} | ({"values": (values, "")} if values else {})
-    booking["steps"] = [*([counter] if counter else []), insert], ""
+        insert["key"] = Noted(key[0], "" if len(key) > 1 or key[0] in values else said)
+    insert |= {"name": "appointment"} | ({"values": values} if values else {})
+    booking["steps"] = [*([counter] if counter else []), insert]
     return booking
 
 
-def _still_needed(table: Table, values: Members) -> dict[str, tuple[Any, str]]:
+def _still_needed(table: Table, values: Members) -> dict[str, Noted]:
     """Columns that must be written and have no default: the clinic knows what to write."""
     placeholders = {"integer": 0, "number": 0, "boolean": False}
     return {
-        each.name: (
-            placeholders.get(each.kind, "TODO"),
-            f"TODO: {each.name} must be written; what with?",
+        name: Noted(
+            placeholders.get(column.kind, "TODO"), f"TODO: {name} must be written; what with?"
         )
-        for each in table.columns.values()
-        if not (each.nullable or each.has_default or each.name in values)
-        and (table.key != (each.name,) or each.kind != "integer")
+        for name, column in table.columns.items()
+        if not (column.nullable or column.has_default or name in values)
+        and (table.key != (name,) or column.kind != "integer")
     }
 
 
-def _drafted(table: str, field: str, guess: Guess) -> dict[str, tuple[Any, str]]:
+def _drafted(table: str, field: str, guess: Guess) -> dict[str, Any]:
     """The columns of the appointment's own table that a field is read from."""
     if guess.table != table or str(guess.sql).startswith(("SELECT", "CASE")):
         return {}
     if "plus" in guess.parameters:
-        return {guess.name: ({"draft": "minutes"}, "")}
+        return {guess.name: {"draft": "minutes"}}
     if isinstance(guess.sql, tuple):
         names = [sql.rpartition(".")[2].strip('"`[]') for sql in guess.sql]
         if field != "scheduledAt":
-            return dict.fromkeys(names, ("TODO", f"TODO: a part of the key {field}"))
-        patterns = guess.parameters.get("pattern", "%Y-%m-%d %H:%M:%S").split(" ")
-        pairs = zip((names[0], names[-1]), (patterns[0], " ".join(patterns[1:])), strict=True)
-        return {name: ({"draft": field, "pattern": pattern}, "") for name, pattern in pairs}
+            return dict.fromkeys(names, Noted("TODO", f"TODO: a part of the key {field}"))
+        day, _, clock = guess.parameters.get("pattern", "%Y-%m-%d %H:%M:%S").partition(" ")
+        pairs = ((names[0], day), (names[-1], clock))
+        return {name: {"draft": field, "pattern": pattern} for name, pattern in pairs}
     spelt = ("yes", "no", "pattern", "as", "unit")
     given = {key: value for key, value in guess.parameters.items() if key in spelt}
-    return {guess.name: ({"draft": field, **given}, "")}
+    return {guess.name: {"draft": field, **given}}
 
 
-def _status(rows: Rows) -> dict[str, tuple[Any, str]]:
+def _status(rows: Rows) -> dict[str, Noted]:
     """The code of a new appointment, or the key of the label that it has."""
     status = rows.fields.get("status")
     if status is None or not (status.own or status.table == rows.source.table.name):
@@ -196,13 +196,13 @@ def _status(rows: Rows) -> dict[str, tuple[Any, str]]:
         planned = [
             code for code, label in pairs if str(label).strip() in planned and key != status.name
         ]
-    given = (planned[0], f"likely: {_NEW}") if planned else ("TODO", f"TODO: {_NEW}")
+    given = Noted(planned[0], f"likely: {_NEW}") if planned else Noted("TODO", f"TODO: {_NEW}")
     return {status.own or status.name: given}
 
 
 def _counters(source: TableSource) -> Iterator[Members]:
     """Counters, else sequences, that seem to count appointments."""
-    wanted, table = TABLES["appointments"], source.table
+    wanted = TABLES["appointments"]
     for other in source.catalog.sources:
         columns = other.table.columns.values()
         name = next((c.name for c in columns if c.kind == "text" and c.codes), None)
@@ -213,13 +213,13 @@ def _counters(source: TableSource) -> Iterator[Members]:
         codes = other.profiles[name].codes
         best = max(codes, key=lambda code: likeness(tokens(code), wanted), default="")
         if column is not None and likeness(tokens(best), wanted) >= 0.6:
-            where, counted = f"{other.quoted(name)} = {literal(best)}", (other.table.name, "guess")
-            number = {"column": (column, ""), "name": ("number", "")}
-            yield Members(counter=counted, where=(where, ""), **number)
-    own = f"{table.name}_{table.key[0]}_seq" if len(table.key) == 1 else ""
+            where, counter = f"{other.quoted(name)} = {literal(best)}", other.table.name
+            counted = Noted(counter, "guess")
+            yield Members(counter=counted, where=where, column=column, name="number")
+    own = {f"{source.table.name}_{key}_seq" for key in source.single_key}
     for sequence in source.catalog.database.sequences:
-        if likeness(tokens(sequence), wanted) >= 0.6 and sequence != own:
-            yield Members(sequence=(sequence, "guess"), name=("number", ""))
+        if likeness(tokens(sequence), wanted) >= 0.6 and sequence not in own:
+            yield Members(sequence=Noted(sequence, "guess"), name="number")
 
 
 def _is_number(source: TableSource, column: str) -> bool:

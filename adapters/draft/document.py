@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.draft.resource import key_of
@@ -30,12 +30,19 @@ resources:
 """
 
 
-class Members(dict[str, tuple[Any, str] | None]):
-    """What stands in the draft by its name, each with its comment; None where it is but one."""
+class Noted(NamedTuple):
+    """What stands in the draft, with a comment behind it."""
+
+    value: Any
+    comment: str
+
+
+class Members(dict[str, Any]):
+    """What stands in the draft by its name: groups of lines, values, and lists of them."""
 
     def remark(self, text: str) -> None:
         """A line that is nothing but a comment."""
-        self[f"# {text}"] = None
+        self[f"# {text}"] = ...
 
 
 def text_of(
@@ -62,24 +69,24 @@ def _resource(resource: str, rows: Rows | None, shapes: Mapping[str, FieldShape]
     given, lists = _rows(rows), Members()
     for name in lists_in(shapes):
         if name in rows.lists:
-            lists[name] = _rows(rows.lists[name]), ""
+            lists[name] = _rows(rows.lists[name])
     if lists:
-        given["lists"] = lists, ""
+        given["lists"] = lists
     for name in lists_in(shapes):
         if name not in lists:
             given.remark(f"{TODO}: no table was found for lists: {name}")
-    return Members({resource: (given, "")})
+    return Members({resource: given})
 
 
 def _rows(rows: Rows) -> Members:
-    given, fields = Members({"from": (rows.from_, _comment(rows))}), Members()
+    given, fields = Members({"from": Noted(rows.from_, _comment(rows))}), Members()
     if rows.where:
         kind = rows.source.profiles[rows.kind] if rows.kind else None
         said = f"likely: {rows.kind} has {', '.join(kind.codes)}" if kind else "likely"
-        given["where"] = " AND ".join(rows.where), said
+        given["where"] = Noted(" AND ".join(rows.where), said)
     if rows.parent is not None:
-        given["parent"] = rows.parent.sql, _comment(rows.parent)
-    given |= {"key": _noted("key", key_of(rows.source)), "fields": (fields, "")}
+        given["parent"] = Noted(rows.parent.sql, _comment(rows.parent))
+    given |= {"key": _noted("key", key_of(rows.source)), "fields": fields}
     for name in inside(rows.shapes):
         if name in rows.fields:
             fields[name] = _noted(name, rows.fields[name])
@@ -96,10 +103,10 @@ def _comment(guess: Guess | Rows) -> str:
     return f"{said}; or {', '.join(guess.others)}" if guess.others else said
 
 
-def _noted(name: str, guess: Guess) -> tuple[Any, str]:
+def _noted(name: str, guess: Guess) -> Noted:
     comment = _comment(guess)
     if "codes" not in guess.parameters:
-        return guess.value, comment
+        return Noted(guess.value, comment)
     codes: Mapping[str, str | None] = guess.parameters["codes"]
     # codes of the draft's own, or that are the words themselves, are no guess
     is_own = isinstance(guess.sql, str) and guess.sql.startswith("CASE")
@@ -113,21 +120,21 @@ def _noted(name: str, guess: Guess) -> tuple[Any, str]:
     meanings = Members()
     for code, value in codes.items():
         unknown = f"{TODO}: which {name} is this?" if value is None else ""
-        meanings[code] = value, unknown if code else "where there is none"
-    source = guess.value["source"]
-    return Members({"source": (source, ""), "codes": (meanings, said)}), comment
+        meanings[code] = Noted(value, unknown if code else "where there is none")
+    members = Members({"source": guess.value["source"], "codes": Noted(meanings, said)})
+    return Noted(members, comment)
 
 
 def _lines(members: Members, indent: str) -> Iterator[str]:
     """`name: value  # comment`; a long text becomes a block, a long group lines of its own."""
     for name, given in members.items():
-        if given is None:
+        if given is ...:
             yield indent + name
             continue
-        value, comment = given
+        value, comment = given if isinstance(given, Noted) else (given, "")
         start, said = f"{indent}{quote(name)}:", f"  # {comment}" if comment else ""
         if isinstance(value, Members):
-            yield f"{start}{'' if any(value.values()) else ' {}'}{said}"
+            yield f"{start}{' {}' if all(inner is ... for inner in value.values()) else ''}{said}"
             yield from _lines(value, f"{indent}  ")
         elif isinstance(value, list) and isinstance(value[0], Members):
             yield start + said
@@ -141,8 +148,7 @@ def _lines(members: Members, indent: str) -> Iterator[str]:
             yield from (f"{indent}  {line}" for line in _folded(value, WIDE - len(indent)))
         else:
             yield start + said
-            inner = Members({key: (each, "") for key, each in value.items()})
-            yield from _lines(inner, f"{indent}  ")
+            yield from _lines(Members(value), f"{indent}  ")
 
 
 def _folded(text: str, width: int) -> Iterator[str]:
