@@ -3,7 +3,6 @@
 The door of the room; nothing is ever written to the database.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from adapters.base import Shapes, inside
@@ -14,22 +13,17 @@ from adapters.draft.records import SPECIAL
 from adapters.draft.resource import fill
 from adapters.draft.tables import Catalog, Rows
 
-__all__ = ["DraftedMapping", "draft_mapping"]
+__all__ = ["draft_mapping"]
 
 
-@dataclass(frozen=True, slots=True)
-class DraftedMapping:
-    """The text of the file; what was guessed, with scores from 0 to 1, as JSON has it."""
+async def draft_mapping(
+    url: str, shapes: Shapes, zone: str, said: str
+) -> tuple[str, dict[str, Any]]:
+    """The text of a mapping of the database at that address; what was guessed, as JSON has it.
 
-    text: str
-    guesses: dict[str, Any]
-
-
-async def draft_mapping(url: str, shapes: Shapes, zone: str, said: str) -> DraftedMapping:
-    """A mapping of the database at that address.
-
-    `zone` is that of the clinic's clock, and `said` its comment. BackendUnavailable where the
-    database cannot be had; ValueError, in a sentence, for what is no address of one.
+    Scores are from 0 to 1. `zone` is that of the clinic's clock, and `said` its comment.
+    BackendUnavailable where the database cannot be had; ValueError, in a sentence, for what is no
+    address of one.
     """
     catalog = Catalog(await read_database(url), shapes)
     guesses: dict[str, Any] = dict.fromkeys(name for name in shapes if name != "slots")
@@ -38,9 +32,7 @@ async def draft_mapping(url: str, shapes: Shapes, zone: str, said: str) -> Draft
         own = inside(rows.shapes)
         missing = [name for name in own if name != "id" and name not in rows.fields]
         guesses[resource] = _as_data(rows) | {"missing": missing}
-    return DraftedMapping(
-        text_of(catalog.chosen, guess_diary(catalog), shapes, zone, said), guesses
-    )
+    return text_of(catalog.chosen, guess_diary(catalog), shapes, zone, said), guesses
 
 
 def _as_data(rows: Rows) -> dict[str, Any]:

@@ -94,7 +94,11 @@ def profile_of(column: Column) -> Profile:
         found,
         zeros=tuple(sorted(zeros)),
         blank=len(given) < len(column.seen),
-        codes=tuple(map(_code, column.codes)),
+        # as the converter of codes knows them
+        codes=tuple(
+            str(code).lower() if isinstance(code, bool) else str(code).strip()
+            for code in column.codes
+        ),
         is_text=column.kind == "text",
         longest=max(map(len, solid), default=0),
     )
@@ -149,11 +153,6 @@ def _is_time(pattern: str, text: str) -> bool:
     except ValueError:
         return False
     return 1900 <= shown.year <= 2200 and len(text) >= 8
-
-
-def _code(value: Any) -> str:
-    """A code as the converter of codes knows it."""
-    return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
 def _flag(column: Column, texts: list[str]) -> tuple[Any, ...]:

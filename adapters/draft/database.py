@@ -140,9 +140,12 @@ def _structure(speech: Speech, connection: Connection) -> Database:
         numbered = set[tuple[str, str]]()
         if speech.numbered is not None:
             numbered = {(name, key) for name, key in connection.execute(speech.numbered)}
+        # the account's own, and those beside it that are not the server's
+        own = inspector.default_schema_name
+        beside = [schema for schema in speech.schemas(inspector) if schema != own]
         tables = [
             bare
-            for schema in (None, *_schemas_beside(inspector, speech))
+            for schema in (None, *beside)
             for bare in _tables(inspector, speech, schema, numbered)
         ]
         try:
@@ -150,12 +153,6 @@ def _structure(speech: Speech, connection: Connection) -> Database:
         except (NotImplementedError, SQLAlchemyError):
             sequences = []
         return Database(connection.dialect, speech, tuple(tables), tuple(sequences))
-
-
-def _schemas_beside(inspector: Inspector, speech: Speech) -> Iterator[str]:
-    """The schemas beside the account's own that are not the server's."""
-    own = inspector.default_schema_name
-    return (each for each in speech.schemas(inspector) if each != own)
 
 
 def _tables(

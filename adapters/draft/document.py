@@ -66,14 +66,11 @@ def _resource(resource: str, rows: Rows | None, shapes: Mapping[str, FieldShape]
         for line in (f"{resource}:", "  from: ???", "  key: ???", "  fields:", *fields):
             missing.remark(line)
         return missing
-    given, lists = _rows(rows), Members()
+    given = _rows(rows)
+    if rows.lists:
+        given["lists"] = Members({name: _rows(inner) for name, inner in rows.lists.items()})
     for name in lists_in(shapes):
-        if name in rows.lists:
-            lists[name] = _rows(rows.lists[name])
-    if lists:
-        given["lists"] = lists
-    for name in lists_in(shapes):
-        if name not in lists:
+        if name not in rows.lists:
             given.remark(f"{TODO}: no table was found for lists: {name}")
     return Members({resource: given})
 
@@ -141,7 +138,7 @@ def _lines(members: Members, indent: str) -> Iterator[str]:
             for each in value:
                 first, *more = _lines(each, f"{indent}    ")
                 yield from (f"{indent}  - {first.lstrip()}", *more)
-        elif len(short := f"{start} {_inline(value)}") <= WIDE or not isinstance(value, str | dict):
+        elif len(short := f"{start} {quote(value)}") <= WIDE or not isinstance(value, str | dict):
             yield short + said
         elif isinstance(value, str):
             yield f"{start} >-{said}"
@@ -158,18 +155,13 @@ def _folded(text: str, width: int) -> Iterator[str]:
         yield line.replace("\0", " ")
 
 
-def _inline(value: Any, *, in_flow: bool = False) -> str:
-    """The value in one line of YAML."""
+def quote(value: Any, *, in_flow: bool = False) -> str:
+    """The value in one line; a text in quotes where YAML would take it for something else."""
     if isinstance(value, dict):
-        members = [f"{key}: {_inline(inner, in_flow=True)}" for key, inner in value.items()]
+        members = [f"{key}: {quote(inner, in_flow=True)}" for key, inner in value.items()]
         return f"{{{', '.join(members)}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_inline(inner, in_flow=True) for inner in value)}]"
-    return quote(value, in_flow=in_flow)
-
-
-def quote(value: Any, *, in_flow: bool = False) -> str:
-    """A scalar, in quotes where YAML would take it for something else."""
+        return f"[{', '.join(quote(inner, in_flow=True) for inner in value)}]"
     if not isinstance(value, str):
         return "null" if value is None else str(value).lower()
     is_plain = _PLAIN(value) and value.lower() not in _WORDS and value.isprintable()

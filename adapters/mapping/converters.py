@@ -185,9 +185,9 @@ def conversion_faults(
             yield (parameter,), f"{parameter} does not go with as: {name}"
     if said.pattern is not None and (text := _wrong_pattern(said.pattern, name, whole=whole)):
         yield ("pattern",), text
-    for code, value in (said.codes or {}).items():
-        if value is not None and (text := _wrong_with(code, value, shape)):
-            yield ("codes", code), text
+    codes = (said.codes or {}).items()
+    found = ((code, _wrong_with(code, value, shape)) for code, value in codes if value is not None)
+    yield from ((("codes", code), text) for code, text in found if text)
     target = said.of or shape.refers
     if name in ("id", "hashed id") and target not in resources:
         yield ("of",), f"of must name a resource{did_you_mean(str(target), resources)}"

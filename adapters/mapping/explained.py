@@ -33,7 +33,10 @@ def explained(
             how = f"{mapped.key.ids} of {resource}"
             yield PlanLine(path, _source(mapped.key), how, "never: no record then")
         elif found is not None:
-            yield PlanLine(path, _source(found), _converter(found, shape), _null(found, shape))
+            null = [code for code, value in (found.codes or {}).items() if value is None]
+            null += getattr(_CONVERTERS.make(found, shape), "zero", ())
+            nulls = ", ".join(["null", *(text or "''" for text in null)])
+            yield PlanLine(path, _source(found), _converter(found, shape), nulls)
         else:
             yield PlanLine(path)
     if isinstance(mapped, ResourceMap):
@@ -62,9 +65,3 @@ def _converter(source: ValueSource, shape: FieldShape) -> str:
     )
     name = conversion_name(source, shape)
     return f"{name} ({more})" if more else name
-
-
-def _null(source: ValueSource, shape: FieldShape) -> str:
-    none = [code for code, value in (source.codes or {}).items() if value is None]
-    none += getattr(_CONVERTERS.make(source, shape), "zero", ())
-    return ", ".join(["null", *(each or "''" for each in none)])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 from adapters.base import FieldShape, Shapes, inside, lists_in
@@ -36,13 +37,13 @@ def _long(definition: Schema) -> Schema:
     return found
 
 
+@dataclass(slots=True)
 class _Maker:
     """Makes the parts that depend on the adapter and on the contract, of the models' own."""
 
-    def __init__(self, definitions: Schema, adapter: str, shapes: Shapes) -> None:
-        self.definitions = definitions
-        self.adapter = adapter
-        self.shapes = shapes
+    definitions: Schema
+    adapter: str
+    shapes: Shapes
 
     def only_of(self, definition: Schema, model: type[Strict]) -> None:
         """Leave out what goes with the other adapter, and require what this one needs."""

@@ -65,15 +65,15 @@ async def draft(run: Run, url: str | None, zone: str | None, output: Path | None
     if zone is None:
         zone, comment = _own_zone(), f"TODO: this machine's; is it {comment}?"
     try:
-        made = await draft_mapping(address, shapes(), zone, comment)
+        text, guesses = await draft_mapping(address, shapes(), zone, comment)
     except (ValueError, AdapterError) as error:
         fail(f"{'--url' if url else 'backend.url'}: {error}")
     if output is not None:
-        _write_new(output, made.text)
+        _write_new(output, text)
     if run.as_json:
-        say_json(made.guesses, indent=2)
+        say_json(guesses, indent=2)
     elif output is None:
-        click.echo(made.text, nl=False)
+        click.echo(text, nl=False)
     else:
         say(f"{output}: written; go through it, then `clinic-gateway backend check`")
 

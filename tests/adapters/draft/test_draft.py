@@ -11,14 +11,14 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from adapters.base import BackendUnavailable, Query
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
-from adapters.draft import DraftedMapping, draft_mapping
+from adapters.draft import draft_mapping
 from adapters.draft.document import quote
 from adapters.draft.vocabulary import FIELDS, likeness, phrases, tokens
 from adapters.mapping.loading import load_mapping
@@ -38,11 +38,16 @@ def statements(name: str) -> list[str]:
     return [each.strip() for each in text.split(";\n") if each.strip()]
 
 
-async def drafted(url: str) -> DraftedMapping:
-    return await draft_mapping(url, shapes(), "Europe/Berlin", "the clock on the wall")
+class Draft(NamedTuple):
+    text: str
+    guesses: dict[str, Any]
 
 
-def guessed(draft: DraftedMapping) -> dict[str, str]:
+async def drafted(url: str) -> Draft:
+    return Draft(*await draft_mapping(url, shapes(), "Europe/Berlin", "the clock on the wall"))
+
+
+def guessed(draft: Draft) -> dict[str, str]:
     found: dict[str, str] = {}
     for resource, rows in draft.guesses.items():
         if rows is None:
@@ -56,7 +61,7 @@ def guessed(draft: DraftedMapping) -> dict[str, str]:
     return found
 
 
-def wrong(draft: DraftedMapping, answer: str) -> dict[str, Any]:
+def wrong(draft: Draft, answer: str) -> dict[str, Any]:
     """The fields that were not guessed right, with what was guessed."""
     found = guessed(draft)
     return {
@@ -99,7 +104,7 @@ def sample() -> Iterator[str]:
 
 
 @cache
-def draft_of(opened: Callable[[], AbstractContextManager[str]]) -> DraftedMapping:
+def draft_of(opened: Callable[[], AbstractContextManager[str]]) -> Draft:
     """The draft of one of these databases as it is, made once for all tests that read it."""
     with opened() as url, ThreadPoolExecutor(1) as thread:  # a test has a loop of its own
         return thread.submit(asyncio.run, drafted(url)).result()
