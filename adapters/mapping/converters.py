@@ -15,7 +15,7 @@ from adapters.ids.seal import HASHED, NATIVE, Id, PublicIds, SealedIds
 from adapters.ids.tabled import HashedIds, NativeIds
 from adapters.mapping.conversion import PARAMETERS, Conversion
 from adapters.values import convert, times
-from adapters.values.wall_clock import PATTERN, ZERO_DATES, wall, written
+from adapters.values.times import PATTERN, ZERO_DATES, wall, written
 
 
 class ConverterKind(NamedTuple):
