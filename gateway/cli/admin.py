@@ -8,7 +8,7 @@ import click
 from gateway.administrators import administrator, passwords
 from gateway.administrators.administrator import AdministratorStore, Role, SessionStore
 from gateway.cli.command import CommandGroup, RecordDeed, Run, now, option, recording, typed
-from gateway.cli.output import fail, plain
+from gateway.cli.output import fail, members, plain
 from gateway.cli.values import FLAG, ONE_LINE, one_of
 from gateway.store import Store
 
@@ -24,13 +24,9 @@ async def list_administrators(run: Run) -> None:
     async with run.store() as store:
         administrators = await AdministratorStore(store).list()
     rows = [
-        {
-            "name": owner.name,
-            "role": owner.role,
-            "hasToChoose": owner.one_time,
-            "createdAt": owner.created_at,
-            "signedInAt": owner.signed_in_at,
-        }
+        members(owner, "name", "role")
+        | {"hasToChoose": owner.one_time, "createdAt": owner.created_at}
+        | {"signedInAt": owner.signed_in_at}
         for owner in administrators
     ]
     lines = [

@@ -20,10 +20,10 @@ from gateway.audit.search import EntryFilter, newest_entries
 from gateway.audit.verification import RUNS
 from gateway.cli.command import CommandGroup, Run, option
 from gateway.cli.keys import key_named
-from gateway.cli.output import counted, fail, plain, reason_of, say
+from gateway.cli.output import counted, fail, members, plain, say
 from gateway.cli.values import FLAG, ONE_LINE, RESOURCE, TextValue
 from gateway.contract.fields import Resource
-from gateway.identity import identity_of
+from gateway.identity import identity_of, reason_of
 from gateway.inquiries.audit import AuditReport, RecordReader, can_be, readers_of, verify_audit
 from gateway.keys.store import KeyStore
 from gateway.settings import Settings, StartRefused
@@ -73,9 +73,7 @@ def _between(days: Days) -> str:
 @click.argument("record", type=ONE_LINE, metavar="ID")
 @_since
 @_until
-async def who_read(
-    run: Run, resource: Resource, record: str, since: date | None, until: date | None
-) -> None:
+async def who_read(run: Run, resource: Resource, record: str, **between: date | None) -> None:
     """Say which keys were shown a record, how often, when, and which of its fields.
 
     Below them stand the administrators who looked at it in the panel.
@@ -83,11 +81,11 @@ async def who_read(
     RESOURCE is clients, patients and so on. An owner's animals, appointments, consultations and
     invoices are records of their own: ask for each.
     """
-    days = Days(since=since, until=until)
+    days = Days(**between)
     async with indexed(run) as (store, state):
         names = {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
         found = await readers_of(store, resource, record, days, names)
-        looks = await DeedLog(store).looks(resource.name, record_id(record), since, until)
+        looks = await DeedLog(store).looks(resource.name, record_id(record), **between)
         if not found and not looks and not await can_be(store, resource, record):
             fail_unknown(
                 state,
@@ -105,21 +103,19 @@ async def who_read(
         "resource": resource.name,
         "id": record,
         "keys": [
-            {
-                "id": reader.id,
-                "name": reader.name,
+            members(reader, "id", "name")
+            | {
                 "calls": [
-                    {"operation": view.operation, "level": view.level, "policy": view.policy}
+                    members(view, "operation", "level", "policy")
                     | asdict(seen)
                     | {"fields": reader.fields[view.policy, view.level]}
                     for view, seen in reader.seen
-                ],
+                ]
             }
             for reader in found
         ],
         "administrators": [
-            {"name": look.who, "times": look.times, "first": look.first, "last": look.last}
-            for look in looks
+            {"name": look.who} | members(look, "times", "first", "last") for look in looks
         ],
     }
     say_answer(run, data, lines, state)
@@ -143,13 +139,13 @@ def _reader_lines(found: RecordReader) -> Iterator[str]:
 @click.argument("wanted", type=ONE_LINE, metavar="KEY")
 @_since
 @_until
-async def key(run: Run, wanted: str, since: date | None, until: date | None) -> None:
+async def key(run: Run, wanted: str, **between: date | None) -> None:
     """Say what a key did: how often it called what and how that ended, and its last calls.
 
     KEY is its id, or its name where no other key has that. The last calls are those that this
     machine answered.
     """
-    days = Days(since=since, until=until)
+    days = Days(**between)
     async with indexed(run) as (store, state):
         key_id, name, called = await _key_named(store, wanted, state)
         found = await deeds_of(store, key_id, days)
@@ -199,12 +195,7 @@ async def _key_named(store: Store, wanted: str, state: IndexState) -> tuple[str,
 
 
 @audit.command("deeds")
-@option(
-    "--who",
-    ONE_LINE,
-    "Of that name alone, such as Claire or 'shell: root'.",
-    metavar="NAME",
-)
+@option("--who", ONE_LINE, "Of that name alone, such as Claire or 'shell: root'.", metavar="NAME")
 @option("--limit", click.IntRange(1, LARGEST), "How many, the newest first.", default=MOST)
 async def deeds(run: Run, who: str | None, limit: int) -> None:
     """Say what administrators and commands did.

@@ -17,10 +17,11 @@ from adapters.base import Adapter, AdapterError, Report
 from adapters.examination import SAMPLE, Examination, Finding, Verdict
 from gateway.backend import check_configured, credentials, open_backend, shapes
 from gateway.cli.command import Command, CommandGroup, Run, now, option, recording
-from gateway.cli.output import counted, fail, legible, print_table, reason_of, say, say_json
+from gateway.cli.output import counted, fail, legible, print_table, say, say_json
 from gateway.cli.values import FILE, FLAG, TextValue, one_of
 from gateway.contract.operations import PAGE_LARGEST
 from gateway.examination import WITH_IDS
+from gateway.identity import reason_of
 from gateway.inquiries import practice
 from gateway.inquiries.practice import PAGES_MOST
 from gateway.settings import Settings

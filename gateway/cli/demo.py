@@ -19,11 +19,11 @@ from adapters.base import Adapter, NotFound, Query
 from gateway.administrators.passwords import made_up
 from gateway.cli.admin import give_password
 from gateway.cli.command import Command, RecordDeed, Run, now, option, recording
-from gateway.cli.output import reason_of
 from gateway.cli.serve import serve_until_stopped
 from gateway.cli.values import FOLDER
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.operations import BASE_PATH
+from gateway.identity import reason_of
 from gateway.inquiries.keys import settings_told
 from gateway.keys.key import Key
 from gateway.policy.cases.run import cases_beside
@@ -79,12 +79,11 @@ async def demo(
         data: dict[str, Any] = {"base": gateway.base}
         data["operations"] = f"http://127.0.0.1:{gateway.system.port}"
         async with recording(gateway.settings, gateway.store) as deed:
-            data["admin"] = {}
+            data["admin"], password = {}, made_up()
             if gateway.panel is not None:
-                password = made_up()
                 await give_password(gateway.store, deed, ADMINISTRATOR, password, one_time=True)
-                told = {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": password}
-                data["admin"] = told
+                data["admin"] = {"url": gateway.panel.url, "name": ADMINISTRATOR}
+                data["admin"]["password"] = password
             data["keys"] = await _fresh_secrets(gateway, deed)
         data["ids"] = await _ids(gateway)
         lines = () if run.as_json else await _lines(gateway, data, configuration.absolute())

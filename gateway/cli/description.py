@@ -1,6 +1,7 @@
 """`clinic-gateway openapi`, `settings` and `proxy`: what follows from the configuration."""
 
 import re
+from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ _TLS_FILES = {
     "haproxy": {"certificate": f"{_FILES}.pem"},
     "nginx": {"certificate": f"{_FILES}.crt", "key": f"{_FILES}.key"},
 }
-_plain_address = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)?:[0-9]{1,5}", re.ASCII).fullmatch
+_plain_address = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)?:([0-9]{1,5})", re.ASCII).fullmatch
 _plain_path = re.compile(r"/[\w./@+-]+", re.ASCII).fullmatch
 
 
@@ -98,10 +99,11 @@ def _path(text: str) -> str:
     return text
 
 
-def _address(text: str) -> str:
-    if not _plain_address(text) or int(text.rpartition(":")[2]) > 65535:
+def _address(text: str) -> tuple[str, int]:
+    found = _plain_address(text)
+    if found is None or int(found[2]) > 65535:
         raise ValueError("must be an address such as :443 or 10.0.0.5:443")
-    return text
+    return (found[1] or "").strip("[]"), int(found[2])
 
 
 @click.command(cls=Command)
@@ -130,7 +132,11 @@ def _address(text: str) -> str:
     f" {_FILES}.key.",
 )
 def proxy(
-    run: Run, program: str, named: tuple[str, ...], listen: str | None, **files: str | None
+    run: Run,
+    program: str,
+    named: Sequence[str],
+    listen: tuple[str, int] | None,
+    **files: str | None,
 ) -> None:
     """Print the configuration of a proxy that fits the gateway's own.
 

@@ -1,6 +1,5 @@
 """What commands print: texts and JSON that no terminal obeys, tables, refusals."""
 
-import errno
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -22,17 +21,12 @@ _DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 _left_in_json = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]").sub
 
 
-def _controls(letter: str) -> bool:
-    return category(letter) in _CATEGORIES or bidirectional(letter) in _DIRECTIONS
-
-
-def has_controls(text: str) -> bool:
-    return any(map(_controls, text))
-
-
 def legible(text: str) -> str:
     """The text with a blank for each control character."""
-    return "".join(" " if _controls(letter) else letter for letter in text)
+    return "".join(
+        " " if category(letter) in _CATEGORIES or bidirectional(letter) in _DIRECTIONS else letter
+        for letter in text
+    )
 
 
 def say(*lines: str, err: bool = False) -> None:
@@ -87,6 +81,11 @@ def print_table(
     Console(highlight=False, width=width).print(table)
 
 
+def members(item: Any, *names: str) -> dict[str, Any]:
+    """These attributes, as the members of a JSON object."""
+    return {name: getattr(item, name) for name in names}
+
+
 def plain(value: Any, between: str = " ") -> str:
     """A JSON value in words; "none" of one that is empty, such as a bound that was taken away."""
     if isinstance(value, bool):
@@ -103,10 +102,3 @@ def plain(value: Any, between: str = " ") -> str:
 def counted(number: int, noun: str) -> str:
     """The number with its noun: 1 file, 2 files."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def reason_of(error: OSError) -> str:
-    """Why a file cannot be written or read."""
-    if error.errno == errno.ENOSPC:
-        return "the disk is full"
-    return (error.strerror or str(error)).lower()

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import ipaddress
 import signal
+import stat
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import ExitStack, aclosing, closing, nullcontext, suppress
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from gateway.processes.reports import socket_in
 from gateway.processes.supervisor import Plan, Supervisor
 from gateway.serving import Gateway, Operations, Worker, forbid_core_dumps
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
-from gateway.state import make_folder, make_run, open_to_others, sole_use
+from gateway.state import make_folder, make_run, sole_use
 from gateway.store import StoreError
 from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
@@ -295,5 +296,5 @@ def _warn(settings: Settings, listening: socket, events: Events) -> None:
     is_local = ipaddress.ip_address(listening.getsockname()[0]).is_loopback
     if settings.public_url is None and not is_local:
         events.report("public_url_missing")
-    if open_to_others(settings.state):
+    if settings.state.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         events.report("state_folder_open", folder=str(settings.state))

@@ -14,9 +14,10 @@ from gateway.audit.chains import Chains, audit_folder
 from gateway.background import JUMP
 from gateway.cli.audit import unread
 from gateway.cli.command import CommandGroup, Run, now, option, recording
-from gateway.cli.output import counted, fail, plain, reason_of, say
+from gateway.cli.output import counted, fail, members, plain, say
 from gateway.cli.values import FLAG, FOLDER
 from gateway.contract.fields import write_instant
+from gateway.identity import reason_of
 from gateway.inquiries.audit import verify_audit
 from gateway.keys.store import KeyStore, OddTime
 from gateway.sealing import META as FINGERPRINT
@@ -257,12 +258,10 @@ def _described(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], list[s
     """What is in a backup, as JSON members and in lines."""
     size = sum(file.size for file in manifest.files)
     data = {
+        **members(manifest, "identity", "store", "migration"),
         "folder": str(folder),
-        "identity": manifest.identity,
         "madeAt": manifest.made_at,
-        "store": manifest.store,
         "storeInBackup": manifest.has_store,
-        "migration": manifest.migration,
         "sealing": manifest.sealing or None,
         "files": len(manifest.files),
         "bytes": size,
@@ -273,7 +272,7 @@ def _described(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], list[s
         f"  migration {manifest.migration}, {files}, {counted(size, 'byte')}",
     ]
     if not manifest.has_store:
-        told = f"dump it with pg_dump; {backup.dump_told(manifest)}"
+        told = f"dump it with pg_dump; {manifest.dump}"
         lines.append(f"  without the store ({manifest.store}): {told}")
     return data, lines
 

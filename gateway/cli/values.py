@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.output import has_controls
+from gateway.cli.output import legible
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import GOVERNED
 
@@ -65,7 +65,7 @@ RESOURCE = one_of("RESOURCE", RESOURCES, RESOURCES.__getitem__)
 
 
 def _one_line(text: str) -> str:
-    if has_controls(text):
+    if legible(text) != text:
         raise ValueError("write it without control characters, in one line")
     return text
 

@@ -124,20 +124,18 @@ class Site:
 def site_of(
     settings: Settings,
     nodes: Sequence[Node],
-    listen: str | None,
+    listen: tuple[str, int] | None,
     *,
     certificate: str,
     key: str = "",
 ) -> Site:
     """The proxy of these gateways, whose settings have a public_url.
 
-    It listens on that address or `:port`, by default on the port of the public address.
+    It listens on that host and port, by default on the port of the public address.
     """
     public_url, backend = settings.public_url or "", settings.backend
     found = urlsplit(public_url)
-    host, port = "", found.port or PORTS[found.scheme]
-    if listen is not None:
-        host, port = ("", int(listen[1:])) if listen[:1] == ":" else split_address(listen)
+    host, port = listen or ("", found.port or PORTS[found.scheme])
     processes, speaks_tls = settings.workers * len(nodes), public_url.startswith("https:")
     booking = settings.body_timeout + settings.booking_wait + backend.booking_timeout
     return Site(

@@ -104,11 +104,6 @@ def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE
         yield
 
 
-def open_to_others(folder: Path) -> bool:
-    """Whether anyone but its owner has a right to the folder."""
-    return bool(folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
-
-
 def hand_over(folder: Path) -> None:
     """Give what root made in the folder to its owner: the gateway has to read it.
 

@@ -101,6 +101,11 @@ class Manifest(BaseModel, frozen=True, strict=True, ser_json_bytes="hex", val_js
         own = (file for file in self.of_kind(CONFIGURATION) if file.file.name.startswith("1-"))
         return next((file.original for file in own), None)
 
+    @property
+    def dump(self) -> str:
+        """Which dump of its server goes with a backup without a store."""
+        return f"the dump must have the identity {self.identity} and the migration {self.migration}"
+
     def of_kind(self, *kinds: str) -> Iterator[BackupFile]:
         """The files of these kinds, in the order of the kinds."""
         yield from (file for kind in kinds for file in self.files if file.kind == kind)
@@ -271,7 +276,7 @@ def _changed_files(folder: Path, manifest: Manifest) -> Iterator[str]:
 
 
 def _foreign_files(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """Those that are of another state, and a secret whose fingerprint is not the store's."""
+    """Those of another state, a secret whose fingerprint is not the store's, another store."""
     for file in manifest.of_kind(SEALING, KEY, AUDIT):
         path = folder / file.file
         has_identity = file.kind != AUDIT or path.name == chains.PLACE
@@ -281,11 +286,8 @@ def _foreign_files(folder: Path, manifest: Manifest) -> Iterator[str]:
         if file.kind == SEALING and not (is_own := is_secret(path, manifest.sealing)):
             told = "holds no sealing secret"
             yield f"{path} {told if is_own is None else 'is not the sealing secret of the store'}"
-    if manifest.has_store:
-        yield from _foreign_store(folder, manifest)
-
-
-def _foreign_store(folder: Path, manifest: Manifest) -> Iterator[str]:
+    if not manifest.has_store:
+        return
     path = folder / STORE_FILE
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
@@ -311,14 +313,6 @@ def _verdicts(folder: Path, manifest: Manifest) -> Iterator[ChainVerdict]:
         return
     audit = folder / AUDIT
     yield from verify(audit, chains.files_by_chain(audit), manifest.chains, secrets)
-
-
-def dump_told(manifest: Manifest) -> str:
-    """Which dump of its server goes with a backup without a store."""
-    return (
-        f"the dump must have the identity {manifest.identity} and the migration"
-        f" {manifest.migration}"
-    )
 
 
 def is_secret(path: Path, fingerprint: str) -> bool | None:

@@ -159,7 +159,7 @@ def _check_dump(parts: StateParts, manifest: Manifest) -> None:
         problem = f"at migration {parts.version}:"
     else:
         return
-    dump = f"{manifest.store}: {backups.dump_told(manifest)}"
+    dump = f"{manifest.store}: {manifest.dump}"
     raise StartRefused(f"{part} is {problem} restore the dump of {dump}")
 
 

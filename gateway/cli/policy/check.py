@@ -1,36 +1,30 @@
-"""`clinic-gateway policy check`, `test` and `schema`: whether a file is sound, and its cases."""
+"""`clinic-gateway policy check`, `test`, `diff` and `schema`: what a file is and would change."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import click
 
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.cli.command import Command, Run, now, option
-from gateway.cli.output import fail, say, say_json
-from gateway.cli.policy.reports import (
-    as_data,
-    as_sarif,
-    chosen,
-    file_argument,
-    loaded,
-    print_problems,
-    refuse,
-)
+from gateway.cli.output import counted, fail, members, say, say_json
+from gateway.cli.policy import reports
 from gateway.cli.values import FILE, FLAG
-from gateway.inquiries.policies import RUNNING, outlook, policy_named, waiting
+from gateway.inquiries import policies
 from gateway.policy.cases.file import read_cases
 from gateway.policy.cases.run import FAILED, cases_beside, coverage, summary, verify
 from gateway.policy.cases.run import run as tried
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checks import Checked, check_policy, notes_of
+from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.schema import policy_schema
 from gateway.policy.running.versions import Versions
-from gateway.policy.telling.wording import PolicyChange
+from gateway.policy.telling.wording import Effect, PolicyChange
 from gateway.settings import StartRefused
 from gateway.state import opened_if_begun
 from gateway.store import StoreError
@@ -45,8 +39,14 @@ _ANYWHERE = (
 )
 
 
+NAMED = 3  # keys that a sentence names
+# What keys do with a change, and what the change does.
+_VERBS = {Effect.GAIN: "gain", Effect.LOSS: "lose", Effect.OTHER: "see"}
+_SHOWS = {Effect.GAIN: "shows more", Effect.LOSS: "shows less", Effect.OTHER: "shows otherwise"}
+
+
 @click.command(cls=Command)
-@file_argument
+@reports.file_argument
 @option("--strict", FLAG, "Exit 1 where there are warnings, too.")
 @option(
     "--format form",
@@ -71,19 +71,19 @@ async def check(
     system only gives notes.
     """
     run = replace(run, as_json=run.as_json or form == "json")
-    path = chosen(run, file)
+    path = reports.chosen(run, file)
     checked = check_policy(path)
     if against_backend and checked.policy is not None:
         checked = await _against_backend(run, checked, checked.policy)
     if checked.policy is not None:
         checked = replace(checked, errors=(*checked.errors, *verify(checked.policy, path)))
     if run.as_json:
-        say_json(as_data(checked), indent=2)
+        say_json(reports.as_data(checked), indent=2)
         say(*map(str, checked.errors), err=True)  # for who watches a program's log
     elif form == "sarif":
-        say_json(as_sarif(checked), indent=2)
+        say_json(reports.as_sarif(checked), indent=2)
     else:
-        print_problems(checked)
+        reports.print_problems(checked)
         if checked.policy is not None:
             await _say_what_comes(run, checked, checked.policy, file)
     if checked.errors or (strict and checked.warnings):
@@ -123,7 +123,7 @@ async def _say_what_comes(run: Run, checked: Checked, policy: Policy, file: Path
     say(f"{policy.file}: in order; {found}")
     with suppress(*_UNTOLD):
         async with opened_if_begun(run.settings) as store:
-            if store and policy.hash in waiting(await Versions(store).running(now())):
+            if store and policy.hash in policies.waiting(await Versions(store).running(now())):
                 say("It waits for an approval: `clinic-gateway policy status` says more.")
 
 
@@ -131,7 +131,7 @@ async def _outlook_lines(run: Run, policy: Policy) -> Sequence[str]:
     """What the configured gateway would do with a policy whose cases fail; else what any would."""
     try:
         async with opened_if_begun(run.settings) as store:
-            last = await policy_named(RUNNING, store)
+            last = await policies.policy_named(policies.RUNNING, store)
     except _UNTOLD:
         return _ANYWHERE
     if last.hash == policy.hash:
@@ -140,7 +140,7 @@ async def _outlook_lines(run: Run, policy: Policy) -> Sequence[str]:
     def listed(changes: Sequence[PolicyChange]) -> Sequence[str]:
         return [f"  {change.sentence}" for change in changes] or ["  nothing"]
 
-    at_once, waits = outlook(last.rules, policy.rules)
+    at_once, waits = policies.outlook(last.rules, policy.rules)
     approved = " and somebody approves it" if run.settings.policy_widening == "approve" else ""
     return [
         f"Compared with the policy that ran last ({last.hash[:12]}), takes effect at once:",
@@ -161,7 +161,7 @@ def schema(run: Run) -> None:
 
 
 @click.command("test", cls=Command)
-@file_argument
+@reports.file_argument
 @option(
     "--cases cases_file",
     FILE,
@@ -181,15 +181,15 @@ def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float
     what the key must see of it. Covered is a field at a level when a case at that level has a
     record with a value there.
     """
-    policy = loaded(run, file)
+    policy = reports.loaded(run, file)
     place = cases_file or cases_beside(Path(policy.file))
     try:
         cases = read_cases(place)
     except DocumentErrors as error:
         if place.exists() or place.is_symlink():
-            refuse(run, error)
+            reports.refuse(run, error)
         text = "there are no cases here: write them into this file, or name another with --cases"
-        refuse(run, DocumentErrors([Problem(str(place), 0, 0, text)]))
+        reports.refuse(run, DocumentErrors([Problem(str(place), 0, 0, text)]))
     outcomes, found = tried(policy, cases), coverage(policy, cases)
     failed = [outcome for outcome in outcomes if outcome.differences]
     passed = len(outcomes) - len(failed)
@@ -208,8 +208,7 @@ def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float
     if not enough:
         lines.append(f"too little: at least {least:g} % must be covered")
     failures = [
-        {name: getattr(outcome.case, name) for name in ("line", "column", "name")}
-        | {"differences": list(outcome.differences)}
+        members(outcome.case, "line", "column", "name") | {"differences": list(outcome.differences)}
         for outcome in failed
     ]
     counts = {"percent": found.percent, "covered": len(found.covered), "cells": len(found.cells)}
@@ -225,3 +224,89 @@ def try_again(file: Path | None) -> str:
     """The command that tries the cases of a file, or of the configured policy."""
     command = "clinic-gateway policy test"
     return f"{command} {quote(str(file))}" if file else command
+
+
+@click.command(cls=Command)
+@click.argument("old", required=False, default=policies.RUNNING)
+@click.argument("new", required=False)
+@option("--keys per_key", FLAG, "Say it key by key.")
+@option("--fail-on-widening", FLAG, "Exit 1 where anybody would see more.")
+async def diff(run: Run, old: str, new: str | None, per_key: bool, fail_on_widening: bool) -> None:
+    """Say what changes from OLD to NEW: which fields and records, for which keys, how often.
+
+    Either is a file, `running`, or the beginning of the hash of a policy that ran. OLD is the
+    running policy where it is left out, NEW the configured file. A note says where the cases
+    beside NEW fail.
+    """
+    new = new or str(run.settings.policy)
+    async with opened_if_begun(run.settings) as store:
+        before = await policies.policy_named(old, store)
+        after = await policies.policy_named(new, store)
+        notes = []
+        # a policy that ran has no cases beside it
+        if not policies.is_kept(new) and (
+            failing := verify(load_policy(Path(new), lambda trouble: None), Path(new))
+        ):
+            waits = "what it shows more waits until they pass"
+            notes = [f"{new}: {summary(failing)}, so {waits}: {try_again(Path(new))}"]
+        found = await policies.compared(before, after, store, now(), notes)
+    run.say(_diff_data(found), _diff_lines(found, per_key=per_key), indent=2)
+    if fail_on_widening and found.widens:
+        fail(f"{found.new.file} shows more than {found.old.file}")
+
+
+def _diff_lines(found: policies.Comparison, *, per_key: bool) -> Iterator[str]:
+    old, new = (f"{policy.file} ({policy.short_hash})" for policy in (found.old, found.new))
+    yield f"{old} -> {new}"
+    keys = {key.id: key for touched in found.touched for key in touched.keys}
+    if per_key and not keys:
+        yield "no active key sees anything else"
+    elif not found.touched:
+        yield "no key sees anything else"
+    for key in keys.values() if per_key else ():
+        yield f"{key.name} ({key.id})"
+        yield from (f"  {one.change.sentence}" for one in found.touched if key in one.keys)
+    for touched in () if per_key else found.touched:
+        yield f"{touched.change.sentence}{_whom(touched) if found.known else ''}"
+    if found.touched:
+        effects = [touched.change.effect for touched in found.touched]
+        parts = [f"{effects.count(one)} {_SHOWS[one]}" for one in Effect if one in effects]
+        verdict = "wider" if found.widens else "narrower"
+        if not found.known:
+            verdict += "; no keys are known here (name the configuration: --config)"
+        yield f"{counted(len(effects), 'change')} ({', '.join(parts)}): {verdict}"
+    for note in found.notes:
+        yield f"note: {note}"
+
+
+def _whom(touched: policies.Touched) -> str:
+    """`: 3 active keys gain it (Insurer X, ...), seen in about 4,812 answers of the last ...`."""
+    if not touched.keys:
+        return ": no active key is touched"
+    count, effect = len(touched.keys), touched.change.effect
+    keys, ending = ("key", "s") if count == 1 else ("keys", "")
+    how = f"{_VERBS[effect]}{ending} it{' otherwise' if effect is Effect.OTHER else ''}"
+    names = ", ".join(key.name for key in touched.keys[:NAMED])
+    more = ", ..." if count > NAMED else ""
+    seen = "1 answer" if touched.answers == 1 else f"{touched.answers:,} answers"
+    return (
+        f": {count} active {keys} {how} ({names}{more}), seen in about {seen} of the last"
+        f" {policies.DAYS} days"
+    )
+
+
+def _diff_data(found: policies.Comparison) -> dict[str, Any]:
+    return {
+        "old": {"name": found.old.file, "hash": found.old.hash},
+        "new": {"name": found.new.file, "hash": found.new.hash},
+        "widens": found.widens,
+        "days": policies.DAYS,
+        "notes": list(found.notes),
+        "changes": [
+            members(touched.change, "resource", "levels", "before", "after", "effect")
+            | {"field": touched.change.path or None, "text": touched.change.sentence}
+            | {"keys": [members(key, "id", "name") for key in touched.keys]}
+            | {"answers": touched.answers}
+            for touched in found.touched
+        ],
+    }

@@ -21,7 +21,7 @@ from rich.text import Text
 import gateway
 from adapters.documents.problems import Check, DocumentErrors, Problem, Severity
 from gateway.cli.command import Run
-from gateway.cli.output import counted, fail, legible, say, say_json
+from gateway.cli.output import counted, fail, legible, members, say, say_json
 from gateway.cli.values import FILE
 from gateway.inquiries.policies import lines_of
 from gateway.policy.cases.file import LARGEST  # more than a policy may have
@@ -33,11 +33,7 @@ WIDEST = 100
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-_COLOURS = {
-    Severity.ERROR: "bold red",
-    Severity.WARNING: "bold yellow",
-    Severity.NOTE: "bold cyan",
-}
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _ENDS = {"[": "]", "{": "}"}
 # What is wrong with another file, such as the configuration.
 _OTHER: Check[Any] = Check("", "not in order", "")
@@ -127,9 +123,7 @@ def as_data(checked: Checked) -> dict[str, Any]:
     data |= {"problems": [], "warnings": []} | ({"notes": []} if checked.notes else {})
     names = {Severity.ERROR: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
     for problem, check, _, end in annotations(checked):
-        shown = {
-            name: getattr(problem, name) for name in ("file", "line", "column", "text", "code")
-        }
+        shown = members(problem, "file", "line", "column", "text", "code")
         about = {"endColumn": end, "severity": check.severity.value, "help": check.help}
         data[names[check.severity]].append(shown | about)
     return data
@@ -200,7 +194,7 @@ def print_problems(checked: Checked) -> None:
 def _block(problem: Problem, severity: Severity, source: str, end: int) -> Iterator[Text]:
     """The problem, its line, and carets under the word, where the line is cut to the widest."""
     place = str(problem).removesuffix(f": {problem.text}")
-    kind, colour = f"{severity}[{problem.code}]", _COLOURS[severity]
+    kind, colour = f"{severity}[{problem.code}]", f"bold {_COLOURS[severity]}"
     yield Text.assemble((legible(place), "bold"), ": ", (kind, colour), ": ", legible(problem.text))
     if problem.line:
         start = problem.column - 1

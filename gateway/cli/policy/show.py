@@ -1,8 +1,9 @@
-"""`clinic-gateway policy show` and `preview`: what each level sees; a record as a key sees it."""
+"""`clinic-gateway policy show`, `preview` and `explain`: what a level or a key sees, and why."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,38 +12,43 @@ import click
 from rich.text import Text
 
 from adapters.base import NotFound, Query, Record, Report, Trouble
+from gateway.audit.chains import audit_folder
+from gateway.audit.entries import BEGUN
+from gateway.audit.search import EntryFilter, newest_entries
+from gateway.cli.audit import reading
 from gateway.cli.command import Command, Run, now, option, scopes_option
 from gateway.cli.keys import NO_KEYS, key_named
-from gateway.cli.output import fail, legible, print_table, say, say_json
+from gateway.cli.output import counted, fail, legible, members, print_table, say, say_json
 from gateway.cli.policy.reports import file_argument, loaded
-from gateway.cli.values import LEVEL, RESOURCE, TextValue, one_of
+from gateway.cli.values import LEVEL, ONE_LINE, RESOURCE, TextValue, one_of
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
+from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import GOVERNED
 from gateway.inquiries.keys import imagined, lacking
-from gateway.inquiries.policies import is_kept, policy_named
+from gateway.inquiries.policies import RUNNING, is_kept, policy_named
 from gateway.keys.key import Key
-from gateway.keys.store import KeyStore
+from gateway.keys.store import KeyStore, OddKey, UnknownKey
 from gateway.policy.masks import Mask
 from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight
+from gateway.policy.reading.document import spots_of
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, SeenField, preview, specimen
 from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
-from gateway.policy.telling.wording import kind_of, masks_of, row_sentences
+from gateway.policy.telling.wording import Reason, kind_of, masks_of, reasons, row_sentences
+from gateway.settings import StartRefused
 from gateway.state import opened_if_begun
 
-FORMATS = ("text", "markdown", "csv", "html", "json")
+_FORMAT = one_of("FORMAT", ("text", "markdown", "csv", "html", "json"))
 WIDTH = 80
 _IN_TEXT: Mapping[Sight, str] = {AllOrNothing.WHOLE: "yes", AllOrNothing.HIDDEN: "-"}
+_BY_ID = {operation.id: operation for operation in OPERATIONS}
+_OPERATION = one_of("OPERATION", _BY_ID, _BY_ID.__getitem__)
 
 
 @click.command(cls=Command)
 @file_argument
-@option(
-    "--format form",
-    one_of("FORMAT", FORMATS),
-    "text, markdown, csv, html or json; text where it is left out.",
-)
+@option("--format form", _FORMAT, "text, markdown, csv, html or json; text where it is left out.")
 async def show(run: Run, file: Path | None, form: str | None) -> None:
     """Print which level sees which field, whole or how masked, and which records.
 
@@ -211,20 +217,27 @@ def _print_preview(
     """Prints what is seen; a key without a name is an imagined one."""
     name, level = resource.name, key.level_for(resource.name)
     decided = f"its {f'scope {name}=' if name in key.scopes else 'level '}{level} decides"
+    masked = {
+        field.path: {"mask": str(field.sight), "shown": field.shown}
+        for field in seen.fields
+        if isinstance(field.sight, Mask)
+    }
     if run.as_json:
         data = {
-            "file": policy.file,
-            "hash": policy.hash,
+            **members(policy, "file", "hash"),
+            **members(seen, "exists", "whole"),
             "resource": name,
-            "key": {"id": key.id, "name": key.name} if key.name else None,
+            "key": members(key, "id", "name") if key.name else None,
             "level": level,
             "decided": decided,
             "id": record_id,
-            "exists": seen.exists,
             "condition": seen.condition or None,
-            "whole": seen.whole,
             "answer": seen.answer if seen.exists else None,
-            "fields": {field.path: _field_data(field) for field in seen.fields},
+            "fields": {
+                field.path: {"sight": kind_of(field.sight), "whole": field.whole}
+                | masked.get(field.path, {})
+                for field in seen.fields
+            },
             "notes": notes,
         }
         say_json(data)
@@ -260,8 +273,144 @@ def _spelt(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _field_data(field: SeenField) -> dict[str, Any]:
-    members: dict[str, Any] = {"sight": kind_of(field.sight), "whole": field.whole}
-    if isinstance(field.sight, Mask):
-        members |= {"mask": str(field.sight), "shown": field.shown}
-    return members
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one key sees of one operation's answers.
+
+    `refused` says why it gets no answer at all; `decided` what gave it its level. `past` are the
+    audit's entries of the answer that is explained, where one is: others had the same request id
+    before it.
+    """
+
+    operation: Operation
+    key: Key | None
+    level: AccessLevel
+    decided: str
+    policy: Policy
+    refused: str = ""
+    past: Sequence[Any] = ()
+
+
+@click.command(cls=Command)
+@option("--key key_id", TextValue("ID", str), "A key, by its id or its name.")
+@option("--operation", _OPERATION, "What it calls, such as get_client.")
+@option("--request", ONE_LINE, "An answer that went out: its X-Request-Id.", metavar="ID")
+@option(
+    "--policy",
+    click.STRING,
+    "A file, or the beginning of the hash of a policy that ran.",
+    default=RUNNING,
+)
+async def explain(
+    run: Run, key_id: str | None, operation: Operation | None, request: str | None, policy: str
+) -> None:
+    """Say field by field what a key sees, and which line of the policy decides.
+
+    Name a key and an operation; or an answer that went out, by its request id: then the policy of
+    that time is taken.
+    """
+    if request and not (key_id or operation):
+        found = await _of_answer(run, request)
+    elif key_id and operation and not request:
+        found = await _of_key(run, key_id, operation, policy)
+    else:
+        raise click.UsageError("name --key and --operation, or --request")
+    resource = found.operation.returns
+    if resource.governed:
+        spots = spots_of(found.policy.version.content)
+        why = list(reasons(resource, found.policy.rules[resource.name], found.level, spots))
+    else:
+        text = "no policy is about it"
+        why = [Reason(path=path, sight="whole", why=text, spot=None) for path in resource.paths]
+    run.say(_explained_data(found, why), _explained_lines(found, why), indent=2)
+
+
+async def _of_key(run: Run, key_id: str, operation: Operation, policy: str) -> Explanation:
+    async with run.store(NO_KEYS) as store:
+        key, _ = await key_named(KeyStore(store), key_id)
+        try:
+            named = await policy_named(policy, store)
+        except StartRefused:
+            if policy != RUNNING:
+                raise
+            # none has run yet
+            named = await policy_named(str(run.settings.policy), store)
+    name, level = operation.returns.name, key.level_for(operation.returns.name)
+    decided = f"the key's level; it has no scope for {name}"
+    if not operation.returns.governed:
+        decided = f"{name} are always whole"
+    elif name in key.scopes:
+        decided = f"the key's scope {name}={level}"
+    is_open = operation.permission in key.permissions
+    lacks = "" if is_open else f"the key lacks {operation.permission}: every call is 403"
+    return Explanation(operation, key, level, decided, named, refused=lacks)
+
+
+async def _of_answer(run: Run, request: str) -> Explanation:
+    """By the newest entry of the request: a partner may use an id again.
+
+    That a booking began is no answer, unless nothing else is known of it.
+    """
+    folder = audit_folder(run.settings)
+    with reading(run.settings):
+        found = newest_entries(folder, EntryFilter(request=request))[::-1]
+    ended = [entry for entry in found if entry["outcome"] != BEGUN] or found
+    if not ended:
+        fail(f"the audit in {folder} knows no answer with the request id {request}")
+    entry = ended[-1]
+    operation = _BY_ID.get(entry["operation"])
+    if operation is None or entry["level"] is None or entry["policy"] is None:
+        fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
+    key = None
+    async with opened_if_begun(run.settings) as store:
+        named = await policy_named(entry["policy"], store)
+        with suppress(UnknownKey, OddKey):
+            key = await KeyStore(store).get(entry["keyId"]) if store else None
+    decided = "the level that was applied, as the audit has it"
+    return Explanation(operation, key, AccessLevel(entry["level"]), decided, named, past=ended)
+
+
+def _explained_lines(found: Explanation, why: Sequence[Reason]) -> Iterator[str]:
+    whose = f"{found.key.name} ({found.key.id})" if found.key else "a key that is gone"
+    yield f"{found.operation.id} for {whose}"
+    if found.past:
+        *others, entry = found.past
+        records = counted(len(entry["recordIds"]), "record")
+        yield f"answer of {entry['time'][:19]}Z: {entry['outcome']}, {records}"
+        if others:
+            yield f"the newest of {len(found.past)} with that request id; before:"
+        for other in others:
+            operation = other["operation"] or "no operation"
+            yield f"  {other['time'][:19]}Z {operation}: {other['outcome']}"
+    yield f"level {found.level}: {found.decided}"
+    short, name = found.policy.short_hash, found.policy.file
+    yield f"policy {short}, as it ran" if name == short else f"policy {name}, hash {short}"
+    if found.refused:
+        yield found.refused
+    width = max((len(reason.path) for reason in why), default=0)
+    for reason in why:
+        spot = (found.policy.version.file, *(reason.spot or ()))
+        place = f" ({':'.join(map(str, spot))})" if reason.spot else ""
+        if reason.path:
+            yield f"  {reason.path:{width}}  {reason.sight:8}  {reason.why}{place}"
+        elif reason.sight != "all":
+            yield f"records: {reason.sight}: {reason.why}{place}"
+
+
+def _explained_data(found: Explanation, why: Sequence[Reason]) -> dict[str, Any]:
+    policy = found.policy
+    return {
+        "operation": found.operation.id,
+        "key": members(found.key, "id", "name") if found.key else None,
+        "level": found.level,
+        "decided": found.decided,
+        "refused": found.refused or None,
+        "policy": {"name": policy.file, "hash": policy.hash, "place": policy.version.file},
+        "answer": found.past[-1] if found.past else None,
+        "others": list(found.past[:-1]),
+        "fields": [
+            {"field": reason.path or None, "sight": reason.sight, "why": reason.why}
+            | dict(zip(("line", "column"), reason.spot or (None, None), strict=True))
+            for reason in why
+        ],
+    }

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from gateway.cli.command import Command, Run, actor, now, option
-from gateway.cli.output import fail, plain, say
+from gateway.cli.output import fail, members, plain, say
 from gateway.cli.values import ONE_LINE, TextValue
 from gateway.inquiries.policies import Reload, looked, waiting
 from gateway.policy.running.keeper import CASES, CURRENT
@@ -145,11 +145,10 @@ def _print(run: Run, asked: Reload, refusals: Mapping[str, Event] = MappingProxy
     found = [(process, refusals.get(process.state["waiting"])) for process in asked.running]
     data = []
     for process, refusal in found:
-        members = {"host": process.host, "pid": process.pid, "startedAt": process.started_at}
-        data.append(members | {"seenAt": process.seen_at, **process.state})
+        times = {"startedAt": process.started_at, "seenAt": process.seen_at}
+        data.append(members(process, "host", "pid") | times | dict(process.state))
         if refusal:
-            told = {"at": refusal.at, "by": refusal.who, "reason": refusal.reason}
-            data[-1]["declined"] = told
+            data[-1]["declined"] = members(refusal, "at", "reason") | {"by": refusal.who}
     run.say({"processes": data}, (line for pair in found for line in _lines(*pair)))
     if not found:
         fail(NOBODY)
