@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.assembly.kit import Kit, PracticeSystem, open_ledger, open_logs, open_spans
-from gateway.assembly.listeners import CUT_OFF, certificate_of, public_options
+from gateway.assembly.listeners import CUT_OFF, certificate_of, public_limiter
 from gateway.audit.buffer import Buffer
 from gateway.audit.journal import Journal
 from gateway.backend import BackendProbe
@@ -149,7 +149,7 @@ def _public_listener(
         now=kit.now,
     )
     kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
-    server = public_server(front, replies, observers, public_options(kit, proxies))
+    server = public_server(front, replies, observers, public_limiter(kit, proxies))
     return kit.closing(
         PublicListener(
             front=front,

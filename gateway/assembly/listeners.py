@@ -25,7 +25,8 @@ from gateway.settings import Settings, StartRefused
 from gateway.settings.kinds import is_loopback, split_address, split_hosts
 from gateway.store import Store
 from gateway.web.addresses import Proxies
-from gateway.web.server import AppRunner, ListenerOptions, bind, refusal_of
+from gateway.web.limiter import ConnectionLimiter
+from gateway.web.server import AppRunner, bind, refusal_of
 from gateway.web.system import Readiness, system_server
 from gateway.web.tls import STRICT, Certificate, context_of
 
@@ -155,8 +156,8 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
         return response
 
     app = panel(parts)
-    options = ListenerOptions(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
-    runner = AppRunner(app, refuse, options, end=CUT_OFF)
+    bounds = ConnectionLimiter(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
+    runner = AppRunner(app, refuse, bounds, end=CUT_OFF)
     return kit.closing(BoundListener(runner=runner, socket=listening, certificate=certificate))
 
 
@@ -177,16 +178,16 @@ async def _used(limiter: Limiter, key_ids: Sequence[str]) -> Mapping[str, Used] 
         return None
 
 
-def public_options(kit: Kit, proxies: Proxies) -> ListenerOptions:
+def public_limiter(kit: Kit, proxies: Proxies) -> ConnectionLimiter:
     """Who lets partners' connections in, and how many."""
-    options = ListenerOptions(
+    limiter = ConnectionLimiter(
         kit.settings.connections,
         kit.settings.connections_per_address,
         proxies,
         lambda reason: kit.events.report("connections_turned_away", reason=reason),
     )
-    kit.metrics.ask("gateway_connections", lambda: len(options.limiter))
-    return options
+    kit.metrics.ask("gateway_connections", lambda: len(limiter))
+    return limiter
 
 
 def system_listener(

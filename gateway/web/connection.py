@@ -109,16 +109,6 @@ class WriteBufferLimit:
 
     async def sent(self, reader: "Connection") -> None:
         """Wait until all has been taken, or the patience ends; ConnectionError where it is cut."""
-        self._note(reader)
-        try:
-            async with asyncio.timeout(self.patience):
-                await reader.drained()
-        except TimeoutError:
-            self._cut_off(reader)
-        finally:
-            self._forget(reader)
-
-    def _note(self, reader: "Connection") -> None:
         size = reader.unsent_bytes()
         self._waiting[reader] = size
         self.bytes += size
@@ -127,13 +117,20 @@ class WriteBufferLimit:
             self._waiting = {waiting: waiting.unsent_bytes() for waiting in self._waiting}
             self.bytes = sum(self._waiting.values())
         while self.bytes > self._most:
-            # of those with a key, or of those without, who together hold more
-            known = {reader for reader in self._waiting if reader.is_known}
-            is_known = 2 * sum(self._waiting[reader] for reader in known) > self.bytes
-            among = (reader for reader in self._waiting if (reader in known) == is_known)
+            # who holds the most: of those with a key, or of those without, who together hold more
+            known = {waiting for waiting in self._waiting if waiting.is_known}
+            is_known = 2 * sum(self._waiting[waiting] for waiting in known) > self.bytes
+            among = (waiting for waiting in self._waiting if (waiting in known) == is_known)
             greediest = max(among, key=self._waiting.__getitem__)
             self._forget(greediest)
             self._cut_off(greediest)
+        try:
+            async with asyncio.timeout(self.patience):
+                await reader.drained()
+        except TimeoutError:
+            self._cut_off(reader)
+        finally:
+            self._forget(reader)
 
     def _cut_off(self, reader: "Connection") -> None:
         self._on_refusal(READER)

@@ -110,9 +110,7 @@ class RequestIds:
 
     def __call__(self, given: str | None) -> str:
         """The caller's own where it has the right form, else a new one."""
-        if given is not None and _request_id(given):
-            return given
-        return next(self._new)
+        return given if given is not None and _request_id(given) else next(self._new)
 
     def _drawn(self) -> Iterator[str]:
         while True:

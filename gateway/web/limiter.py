@@ -5,7 +5,7 @@ import os
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import takewhile
@@ -13,8 +13,8 @@ from socket import SHUT_WR, socket
 
 from gateway.contract.errors import Unavailable
 from gateway.settings import StartRefused
-from gateway.web.addresses import networks_of
-from gateway.web.connection import Connection
+from gateway.web.addresses import Proxies, networks_of
+from gateway.web.connection import Connection, WriteBufferLimit
 from gateway.web.replies import Replies
 
 # Files beside connections: databases, logs, the operations listener, what is closed in a moment.
@@ -44,24 +44,24 @@ _SIP = 64 * 1024
 
 
 class ConnectionLimiter:
-    """Counts the connections of one process.
+    """Counts the connections of one process to one listener, and bounds what waits in them.
 
-    `most` is for all of them, `most_of_one` for those of one address, except where `exempt`.
-    `on_refusal` hears why one was refused or closed: ADDRESS, PROCESS, IDLE or STRANGER.
+    `most` is for all of them, `most_of_one` for those of one address that is no proxy's.
+    `on_refusal` hears why one was refused or closed: ADDRESS, PROCESS, IDLE, STRANGER and others.
     """
 
     def __init__(
         self,
         most: int,
         most_of_one: int,
-        *,
-        exempt: Callable[[str], bool] = lambda address: False,
+        proxies: Proxies | None = None,
         on_refusal: Callable[[str], None] = lambda reason: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._most, self._most_of_one = most, most_of_one
-        self._exempt = exempt
-        self._on_refusal = on_refusal
+        self.proxies = proxies or Proxies()
+        self.on_refusal = on_refusal
+        self.write_limit = WriteBufferLimit(on_refusal=on_refusal)
         self._clock = clock
         # in the order in which they came: what each is counted as, and when that was
         self._inside: dict[Connection, tuple[Mapping[Hashable, int], float]] = {}
@@ -74,12 +74,12 @@ class ConnectionLimiter:
 
     def admit(self, connection: Connection, address: str) -> bool:
         """Whether it may come in; then it is inside until it leaves."""
-        networks = {} if self._exempt(address) else networks_of(address)
+        networks = {} if self.proxies.trusts(address) else networks_of(address)
         if any(self._of[name] >= times * self._most_of_one for name, times in networks.items()):
-            self._on_refusal(ADDRESS)
+            self.on_refusal(ADDRESS)
             return False
         if len(self._inside) >= self._most and not self._make_room():
-            self._on_refusal(PROCESS)
+            self.on_refusal(PROCESS)
             return False
         self._inside[connection] = networks, self._clock()
         self._of.update(networks.keys())
@@ -112,7 +112,7 @@ class ConnectionLimiter:
                 connection, reason = stranger, STRANGER
         if connection is None:
             return False
-        self._on_refusal(reason)
+        self.on_refusal(reason)
         self.leave(connection)
         connection.cut_off()
         return True
@@ -137,23 +137,21 @@ class ConnectionLimiter:
         self._looked = now
         idle = [(at, one) for one in self._inside if (at := one.idle_since()) is not None]
         waiting = Counter(key for at, one in idle if now - at < GRACE and (key := one.waits_for))
-        crowds = {key for key, many in waiting.items() if many > MOST_OF_KEY}
-        ranked = ((_rank(one, now - at, crowds), at, one) for at, one in idle)
-        self._idle = [(rank, at, one) for rank, at, one in ranked if rank is not None]
+        self._idle = []
+        for at, one in idle:
+            key, rank = one.waits_for, _IDLE
+            if now - at < GRACE:
+                if key is None:
+                    rank = _SILENT if one.is_silent else _IDLE
+                elif not key:
+                    rank = _NO_KEY
+                elif waiting[key] > MOST_OF_KEY:
+                    rank = _CROWD
+                else:  # somebody to leave alone
+                    continue
+            self._idle.append((rank, at, one))
         self._idle.sort(key=lambda entry: entry[:2], reverse=True)
         return bool(self._idle)
-
-
-def _rank(connection: Connection, idle: float, crowds: Container[str]) -> int | None:
-    """The rank of somebody who has been idle for so many seconds; None for whom to leave alone."""
-    if idle >= GRACE:
-        return _IDLE
-    key = connection.waits_for
-    if key is None:
-        return _SILENT if connection.is_silent else _IDLE
-    if not key:
-        return _NO_KEY
-    return _CROWD if key in crowds else None
 
 
 def reserve_files(connections: int) -> None:
@@ -213,7 +211,6 @@ class Overflow:
         loop.add_reader(line, partial(self._listen, line, [MOST_BYTES]))
 
     def close(self) -> None:
-        """Close all."""
         for line in list(self._open):
             self._close(line)
 

@@ -90,7 +90,6 @@ class Replies:
         self._more = _lines(more)
 
     def reply(self, call: Call, reply: Reply, *, close: bool = False) -> RawResponse:
-        """A success."""
         extra = _LEVEL[call.level] if call.level is not None else ""
         if reply.skipped:
             extra += f"X-Skipped-Records: {reply.skipped}\r\n"

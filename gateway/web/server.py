@@ -20,8 +20,7 @@ from yarl import URL
 
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
-from gateway.web.addresses import Proxies
-from gateway.web.connection import KEEP_ALIVE, Connection, MoreBlanks, Refuse, WriteBufferLimit
+from gateway.web.connection import KEEP_ALIVE, Connection, MoreBlanks, Refuse
 from gateway.web.front import Front
 from gateway.web.limiter import ConnectionLimiter, Overflow
 from gateway.web.observers import Observers
@@ -47,28 +46,6 @@ UNANSWERED = 10.0
 TLS = "tls"
 
 
-class ListenerOptions:
-    """What the connections of one listener share: how many there may be, and who is trusted.
-
-    `most_of_one` is for one address that is no proxy's. `on_refusal` hears why a connection was
-    refused or closed.
-    """
-
-    def __init__(
-        self,
-        most: int,
-        most_of_one: int,
-        proxies: Proxies | None = None,
-        on_refusal: Callable[[str], None] = lambda reason: None,
-    ) -> None:
-        self.proxies = proxies or Proxies()
-        self.on_refusal = on_refusal
-        self.limiter = ConnectionLimiter(
-            most, most_of_one, exempt=self.proxies.trusts, on_refusal=on_refusal
-        )
-        self.write_limit = WriteBufferLimit(on_refusal=on_refusal)
-
-
 class Listener(web.Server):
     """Makes a Connection for each caller; `handler` answers every request that could be read.
 
@@ -79,18 +56,18 @@ class Listener(web.Server):
         self,
         handler: Callable[[Any], Awaitable[web.StreamResponse]],
         refuse: Refuse,
-        options: ListenerOptions,
+        limiter: ConnectionLimiter,
         make: Callable[..., web.BaseRequest] | None = None,
     ) -> None:
         super().__init__(handler)
         self._make = make or super()._make_request
         self._answer_instead = refuse
-        self.options = options
+        self.limiter = limiter
 
     def meet(self, address: str) -> Connection:
         """A connection from that address, which has no line yet."""
-        limit, leave = self.options.write_limit, self.options.limiter.leave
-        is_proxy = self.options.proxies.trusts(address)
+        limit, leave = self.limiter.write_limit, self.limiter.leave
+        is_proxy = self.limiter.proxies.trusts(address)
         return Connection(self, self._answer_instead, limit, leave, address, is_proxy=is_proxy)
 
     def _make_request(
@@ -114,19 +91,19 @@ class AppRunner(web.AppRunner):
     """Runs an application behind a Listener of ours, in the place of aiohttp's own server."""
 
     def __init__(
-        self, app: web.Application, refuse: Refuse, options: ListenerOptions, *, end: float
+        self, app: web.Application, refuse: Refuse, limiter: ConnectionLimiter, *, end: float
     ):
         super().__init__(app, handle_signals=False, shutdown_timeout=end)
         self._refuse = refuse
-        self._options = options
+        self._limiter = limiter
 
     async def _make_server(self) -> web.Server:
         made = await super()._make_server()
-        return Listener(made.request_handler, self._refuse, self._options, made.request_factory)
+        return Listener(made.request_handler, self._refuse, self._limiter, made.request_factory)
 
 
 def public_server(
-    front: Front, replies: Replies, observers: Observers, options: ListenerOptions
+    front: Front, replies: Replies, observers: Observers, limiter: ConnectionLimiter
 ) -> Listener:
     """Where partners call."""
 
@@ -135,7 +112,7 @@ def public_server(
         observers.unparsed(refusal.status, type(error).__name__)
         return replies.error(front.request_id(None), refusal, close=True)
 
-    return Listener(front, refuse, options)
+    return Listener(front, refuse, limiter)
 
 
 def refusal_of(error: BaseException | None, status: int) -> GatewayError:
@@ -207,7 +184,7 @@ class Acceptor(web.BaseSite):
         self._loop = asyncio.get_running_loop()
         self._socket = listening
         self._listener = cast(Listener, runner.server)
-        self._limiter = self._listener.options.limiter
+        self._limiter = self._listener.limiter
         self._certificate = certificate
         self._overflow = Overflow()
         self._welcomes: set[asyncio.Task[None]] = set()
@@ -258,7 +235,7 @@ class Acceptor(web.BaseSite):
                     loop.remove_reader(self._socket)
                     return
                 # whoever waits goes on waiting: to ask at once again would only cost
-                self._listener.options.on_refusal("files")
+                self._limiter.on_refusal("files")
                 loop.remove_reader(self._socket)
                 self._pause = loop.call_later(PAUSE, loop.add_reader, self._socket, self._accept)
                 return
@@ -289,7 +266,7 @@ class Acceptor(web.BaseSite):
                 ssl_shutdown_timeout=FAREWELL if context else None,
             )
         except OSError:  # a handshake that failed, or took too long
-            self._listener.options.on_refusal(TLS)
+            self._limiter.on_refusal(TLS)
         finally:
             if connection.transport is None:
                 self._limiter.leave(connection)

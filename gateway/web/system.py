@@ -15,8 +15,9 @@ from gateway.observe.metrics import CONTENT_TYPE, Metrics
 from gateway.purposes import NEEDED_FOR, NotReady, Purpose
 from gateway.web.addresses import check_addressed, is_own
 from gateway.web.documents import JSON
+from gateway.web.limiter import ConnectionLimiter
 from gateway.web.replies import SERVER
-from gateway.web.server import Listener, ListenerOptions, refusal_of
+from gateway.web.server import Listener, refusal_of
 
 # Raises where the part is not ready; what it returns is shown.
 Probe = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -123,7 +124,6 @@ class Readiness:
         return {"ready": ready, **serves, **reason, "parts": parts}
 
     async def aclose(self) -> None:
-        """Ask nothing more."""
         await ended(*(part.question for part in self._parts))
 
 
@@ -162,7 +162,7 @@ def system_server(
         response.force_close()
         return response
 
-    return Listener(answer, refuse, ListenerOptions(CONNECTIONS, CONNECTIONS))
+    return Listener(answer, refuse, ConnectionLimiter(CONNECTIONS, CONNECTIONS))
 
 
 async def _answer(request: web.BaseRequest, readiness: Readiness, figures: Figures) -> web.Response:

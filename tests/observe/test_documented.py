@@ -73,7 +73,7 @@ async def test_a_gateway_that_has_seen_everything_tells_just_what_is_documented(
     await partner.get("/nowhere")
     await partner.anonymous().get("/stock")
     await (await partner.with_key(limit=0)).get("/stock")
-    partner.gateway.gateway.public.runner.server.options.on_refusal("address")
+    partner.gateway.gateway.public.runner.server.limiter.on_refusal("address")
     partner.gateway.gateway.public.front.pipeline.shedder._events.report(
         "calls_turned_away", reason=KEY
     )

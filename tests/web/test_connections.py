@@ -16,7 +16,7 @@ from gateway.pipeline import shedder
 from gateway.web import connection as connections
 from gateway.web import limiter, server
 from gateway.web.connection import LARGEST_HEAD, WriteBufferLimit
-from gateway.web.server import ListenerOptions
+from gateway.web.limiter import ConnectionLimiter
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
 from tests.waiting import GENEROUS, until
@@ -56,14 +56,14 @@ async def ends(line: Line, seconds: float = 3.0) -> bool:
     return True
 
 
-def entrance(gateway: RunningGateway) -> ListenerOptions:
+def entrance(gateway: RunningGateway) -> ConnectionLimiter:
     found: Any = gateway.gateway.public.runner.server
-    return found.options  # type: ignore[no-any-return]
+    return found.limiter  # type: ignore[no-any-return]
 
 
 async def count(gateway: RunningGateway, most: int) -> None:
     """Wait until so many connections are inside."""
-    await until(lambda: len(entrance(gateway).limiter) == most)
+    await until(lambda: len(entrance(gateway)) == most)
 
 
 def told(gateway: RunningGateway) -> dict[str, float]:
@@ -334,7 +334,7 @@ async def test_whoever_takes_an_answer_too_slowly_is_cut_off(
     async with slow_reader(gateway, DOCUMENT) as line:
         await until(lambda: unsent.bytes > 0)
         loop, began = asyncio.get_running_loop(), time.monotonic()
-        while len(entrance(gateway).limiter) and time.monotonic() - began < GENEROUS:
+        while len(entrance(gateway)) and time.monotonic() - began < GENEROUS:
             if reads:
                 await loop.sock_recv(line, reads)
             await asyncio.sleep(0.02)
@@ -367,15 +367,15 @@ def small_line(listening: socket.socket) -> socket.socket:
 async def test_an_answer_that_is_the_last_on_its_connection_is_not_kept_for_ever(
     running_gateway: RunningGateway,
 ) -> None:
-    inside: ListenerOptions = running_gateway.gateway.system.runner.server.options  # type: ignore[union-attr]
+    inside: ConnectionLimiter = running_gateway.gateway.system.runner.server.limiter  # type: ignore[union-attr]
     inside.write_limit.patience = 0.3
     with small_line(running_gateway.gateway.system.socket) as line:
         asked = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
         line.sendall(asked * 9 + asked.replace(b"st\r\n", b"st\r\nConnection: close\r\n"))
-        await until(lambda: len(inside.limiter) == 1)
+        await until(lambda: len(inside) == 1)
         await asyncio.sleep(0.1)
-        assert len(inside.limiter) == 1
-        await until(lambda: len(inside.limiter) == 0)
+        assert len(inside) == 1
+        await until(lambda: len(inside) == 0)
 
 
 @asynccontextmanager
@@ -396,7 +396,7 @@ async def test_answers_that_nobody_takes_have_so_many_bytes_in_all(start_gateway
         async with slow_reader(gateway, DOCUMENT):
             await until(lambda: told(gateway) == {"reader": 1.0})
             assert 0 < unsent.bytes <= unsent._most
-            assert len(entrance(gateway).limiter) == 1
+            assert len(entrance(gateway)) == 1
 
 
 class Taking:

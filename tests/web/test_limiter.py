@@ -2,6 +2,7 @@ import pytest
 
 from gateway.settings import StartRefused
 from gateway.web import limiter
+from gateway.web.addresses import Proxies
 from gateway.web.limiter import (
     ADDRESS,
     GRACE,
@@ -200,7 +201,7 @@ def test_a_network_of_one_home_holds_four_times_as_many() -> None:
 
 
 def test_whoever_is_exempt_has_no_share() -> None:
-    house = House(100, 1, exempt=lambda address: address == "10.0.0.5")
+    house = House(100, 1, proxies=Proxies(("10.0.0.5",)))
     assert all(house.come(1.0, "10.0.0.5")[1] for _ in range(5))
 
 

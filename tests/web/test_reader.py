@@ -126,7 +126,7 @@ async def test_little_is_read_ahead_of_the_answers(
     monkeypatch.setattr(running_gateway.gateway.public.front, "_hold_back", hold_back)
     sent = of_size(LARGEST_HEAD, FIRST) * 20 + CLOSING + b"\r\n"
     hearing = asyncio.create_task(hear(running_gateway.port, whole(sent)))
-    inside = entrance(running_gateway).limiter._inside
+    inside = entrance(running_gateway)._inside
     await until(lambda: any(each._buffer_paused for each in inside))
     [connection] = (each for each in inside if each._buffer_paused)
     assert len(connection._messages) == READ_AHEAD

@@ -150,7 +150,7 @@ async def test_a_slow_reader_of_tls_is_cut_off_too_and_little_is_read_ahead(
         asked = DOCUMENT.replace(b"Connection: close\r\n", b"")
         await asyncio.to_thread(wrapped.sendall, asked * 2000)
         await until(lambda: unsent.bytes > 0)
-        [connection] = cast(Any, entrance(gateway).limiter)._inside
+        [connection] = cast(Any, entrance(gateway))._inside
         line = connection._line
         assert len(line._ssl_protocol.get_buffer(-1)) == TAKEN_AT_ONCE
         assert len(connection._unread) + line.get_read_buffer_size() <= 3 * TAKEN_AT_ONCE

@@ -1,9 +1,7 @@
 """The audit: its entries as pages and as a file, who has seen a record, deeds, verification."""
 
 import asyncio
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,8 +28,8 @@ from gateway.identity import reason_of
 from gateway.inquiries import audit as inquiries
 from gateway.inquiries.keys import Which
 from gateway.keys.secret import PREFIX, hint
-from gateway.policy.masks import Mask, read_mask
-from gateway.policy.telling.sheets import plain
+from gateway.policy.masks import read_mask
+from gateway.policy.telling.sheets import csv_of
 
 NAMES = ("key", "operation", "record", "outcome", "request", "from", "to")
 CHOICES = {
@@ -214,13 +212,14 @@ async def _send(visit: Visit, wanted: EntryFilter, response: web.StreamResponse)
         if not response.prepared:
             await response.prepare(visit.request)
             head = [visit.words(f"audit.column_{column}") for column in COLUMNS]
-            await response.write(MARK.encode() + _csv([head]))
-        await response.write(_csv(rows))
+            await response.write(MARK.encode() + csv_of([head]).encode())
+        await response.write(csv_of(rows).encode())
         lines, place = lines + len(rows), found.rest
         if place is None:
             break
         if lines >= MOST:
-            await response.write(_csv([[visit.words("audit.export_bounded", MOST)]]))
+            bounded = visit.words("audit.export_bounded", MOST)
+            await response.write(csv_of([[bounded]]).encode())
             break
         await asyncio.sleep(REST)
     await response.write_eof()
@@ -242,13 +241,6 @@ def _cells(visit: Visit, entry: AuditLine, names: Mapping[str, str]) -> list[str
         entry.request_id,
         entry.policy or "",
     ]
-
-
-def _csv(rows: Iterable[Sequence[str]]) -> bytes:
-    """As RFC 4180 has it; no cell is taken for a formula."""
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\r\n").writerows(map(plain, row) for row in rows)
-    return text.getvalue().encode()
 
 
 @get("/audit/deeds")
@@ -307,12 +299,7 @@ async def _record_readers(visit: Visit) -> web.Response:
                 "is_known": is_known,
                 "fields": len(resource.paths),
             }
-    return visit.page("audit/who.html", most=MOST_READERS, masks=_masks, **known)
-
-
-def _masks(fields: inquiries.Fields) -> dict[str, Mask]:
-    masks = {path: read_mask(sight) for path, sight in fields.items()}
-    return {path: mask for path, mask in masks.items() if isinstance(mask, Mask)}
+    return visit.page("audit/who.html", most=MOST_READERS, read_mask=read_mask, **known)
 
 
 async def _verification(visit: Visit) -> dict[str, Any]:

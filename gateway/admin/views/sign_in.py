@@ -78,7 +78,7 @@ async def _form(visit: Visit) -> web.Response:
     """The form; who is signed in already goes on."""
     if visit.session.get(ADMINISTRATOR):
         return visit.go(_next(visit.asked("next")))
-    return await _page(visit, wanted=_next(visit.asked("next"), ""))
+    return await _page(visit)
 
 
 @post(SIGN_IN, None)
@@ -154,15 +154,13 @@ def _next(wanted: str, otherwise: str = FIRST) -> str:
     return wanted if is_ours and wanted.isprintable() else otherwise
 
 
-async def _page(
-    visit: Visit, status: int = 200, *, wanted: str | None = None, name: str = "", wait: int = 0
-) -> web.Response:
+async def _page(visit: Visit, status: int = 200, *, name: str = "", wait: int = 0) -> web.Response:
     asked = _asked(visit) or secrets.token_urlsafe(24)
     response = visit.page(
         "sign-in.html",
         status,
         asked=asked,
-        wanted=visit.text("next") if wanted is None else wanted,
+        wanted=_next(visit.text("next") or visit.asked("next"), ""),
         name=name,
         wait=wait,
         is_empty=not await visit.panel.administrators.list(),

@@ -35,20 +35,16 @@ async def _page(visit: Visit) -> web.Response:
     """All, or what changes of it; with `still` it stays as it is until it is asked for again."""
     sampler = visit.panel.sampler
     await sampler.look()
-    report, bookings = sampler.readiness.value, sampler.bookings.value
+    report = sampler.readiness.value
     parts = {} if report is None else report["parts"]
     return visit.page(
         "traffic/live.html" if visit.request.path == "/traffic/live" else "traffic/page.html",
         is_still=visit.asked("still") == "1",
         **_figures(visit, sampler),
         sampler=sampler,
-        bookings=bookings,
-        vets=sampler.vets.value or {},
-        ledger={} if bookings is None else bookings["states"],
         parts=part_states(parts),
         is_up=parts.get("backend", {}).get("ready", False),
         breaker=_BREAKERS[sampler.gauge("backend_breaker")],
-        hours=sampler.keys.value,
         span=lambda seconds: _in_words(visit.words, traffic.Latency(seconds)),
     )
 

@@ -7,6 +7,7 @@ any other place; it prints on A4 and reads in light and in dark.
 import csv
 import io
 import re
+from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path, PurePath
 
@@ -27,20 +28,22 @@ _in_markdown = re.compile(r"([\\`*_{}\[\]<>#|&!~])").sub
 
 def as_csv(policy: Policy) -> str:
     """A line for each field at each level (RFC 4180); `sight` is whole, masked or hidden."""
-    written = io.StringIO(newline="")
-    writer = csv.writer(written, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[str]] = [COLUMNS]
     for name, rules in policy.rules.items():
         for path, sights in rules.fields.items():
             for level, sight in zip(LEVELS, sights, strict=True):
                 mask = str(sight) if isinstance(sight, Mask) else ""
-                writer.writerow(map(plain, (name, path, level.value, wording.kind_of(sight), mask)))
+                rows.append((name, path, level.value, wording.kind_of(sight), mask))
+    return csv_of(rows)
+
+
+def csv_of(rows: Iterable[Sequence[str]]) -> str:
+    """Lines as RFC 4180 has them; a cell that looks like a formula becomes a text."""
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator="\r\n").writerows(
+        [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row] for row in rows
+    )
     return written.getvalue()
-
-
-def plain(cell: str) -> str:
-    """The cell, as text also where it looks like a formula."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
 def escaped(text: object) -> str:
