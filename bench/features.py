@@ -112,27 +112,27 @@ class Ends:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._buffers: list[buffer.Buffer] = []
-        self._recorders: list[journal.Recorder] = []
+        self._journals: list[journal.Journal] = []
         self._upkeeps: list[upkeep.Upkeep] = []
         self._usages: list[Usage] = []
         upkeep.INDEX_EVERY = journal.RECORD_EVERY = 1e9
-        for kind, found in (
-            (buffer.Buffer, self._buffers),
-            (journal.Recorder, self._recorders),
-            (upkeep.Upkeep, self._upkeeps),
-            (Usage, self._usages),
+        for kind, begins, found in (
+            (buffer.Buffer, "start", self._buffers),
+            (journal.Journal, "__init__", self._journals),
+            (upkeep.Upkeep, "start", self._upkeeps),
+            (Usage, "start", self._usages),
         ):
-            self._learn(kind, found)
+            self._learn(kind, begins, found)
 
-    def _learn(self, kind: Any, found: list[Any]) -> None:
-        start = kind.start
+    def _learn(self, kind: Any, begins: str, found: list[Any]) -> None:
+        start = getattr(kind, begins)
 
-        def begin(part: Any) -> None:
+        def begin(part: Any, *given: Any) -> None:
             self._loop = asyncio.get_running_loop()
             found.append(part)
-            start(part)
+            start(part, *given)
 
-        kind.start = begin
+        setattr(kind, begins, begin)
 
     def do(self, wish: str) -> None:
         """What is wished for, from another thread, and wait for it."""
@@ -146,7 +146,6 @@ class Ends:
 
     async def _settle(self) -> None:
         await self._flush()
-        for each in self._recorders:
-            await each._record(each._writer.head, False)  # noqa: SLF001 - at once
-        for task in (*self._upkeeps, *self._usages):
+        recorders = [each.recorder for each in self._journals]
+        for task in (*recorders, *self._upkeeps, *self._usages):
             await task.turn()

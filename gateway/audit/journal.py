@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import uuid4
@@ -33,50 +33,12 @@ from gateway.store import Store, StoreError
 TELL_AFTER = 10.0
 # So many calls of one key, and of all who have none, have lines at once, and one more each second.
 AT_ONCE, PER_SECOND = 100.0, 1.0
-# Seconds between two heads, unless there is haste: not each write of reads is told.
+# Seconds between two heads, unless a booking is in one: not each write of reads is told.
 RECORD_EVERY = 1.0
 # Seconds behind each all the same: while much is booked the store has other things to write.
 PAUSE = 0.05
 # Seconds that the last one may take, at the end.
 LAST = 2.0
-
-
-class Recorder(Periodic):
-    """Tells the store the newest head of this process's chain, beside the writing.
-
-    The head goes to `record`, `soon` where a booking is in it; what fails is tried again with the
-    next.
-    """
-
-    def __init__(
-        self, writer: Writer, record: Callable[[ChainHead, bool], Awaitable[None]], events: Events
-    ) -> None:
-        self._writer = writer
-        self._record = record
-        self._recorded = ChainHead()
-        super().__init__(
-            lambda: RECORD_EVERY,
-            self._tell,
-            events,
-            name="record the audit's head",
-            first=self._tell,
-            failed="audit_head_unrecorded",
-            back="audit_head_recorded",
-        )
-
-    async def aclose(self) -> None:
-        """The last head, as that of a chain that has ended, where the store takes it in time."""
-        await super().aclose()
-        with contextlib.suppress(StoreError, TimeoutError):
-            async with asyncio.timeout(LAST):
-                await self._record(self._writer.head, True)
-
-    async def _tell(self) -> None:
-        head = self._writer.head
-        if head != self._recorded:
-            await self._record(head, False)
-            self._recorded = head
-            await asyncio.sleep(PAUSE)
 
 
 class Sparing:
@@ -112,7 +74,7 @@ class Journal:
     """What each call leaves; every verb is for the event loop's thread."""
 
     def __init__(
-        self, access: AccessLog, audit: Buffer, recorder: Recorder, now: Callable[[], datetime]
+        self, access: AccessLog, audit: Buffer, recorder: Periodic, now: Callable[[], datetime]
     ) -> None:
         self._access = access
         self._now = now
@@ -155,10 +117,11 @@ class Journal:
 @asynccontextmanager
 async def open_audit(
     settings: Settings, store: Store, events: Events, now: Callable[[], datetime]
-) -> AsyncIterator[tuple[Buffer, Recorder]]:
-    """Both of a new chain that ends with the block; the store knows it, and it has its first line.
+) -> AsyncIterator[tuple[Buffer, Periodic]]:
+    """The audit and what records its head: both of a new chain, which ends with the block.
 
-    StartRefused, in a sentence, where the audit cannot be written; StoreError.
+    The store knows it, and it has its first line. StartRefused, in a sentence, where the audit
+    cannot be written; StoreError.
     """
     chains, chain, folder = Chains(store), str(uuid4()), audit_folder(settings)
     try:
@@ -172,9 +135,7 @@ async def open_audit(
     except OSError as error:
         reason = reason_of(error)
         raise StartRefused(f"the audit in {folder} cannot be written: {reason}") from error
-    recorder = Recorder(
-        writer, lambda head, ended: chains.record(chain, head, now(), ended=ended), events
-    )
+    recorder = _recorder(writer, chains, events, now)
     recorder.start()
     buffer = Buffer(writer, events, now)
     buffer.start()
@@ -183,3 +144,30 @@ async def open_audit(
     finally:
         await buffer.aclose()
         await recorder.aclose()
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(LAST):
+                await chains.record(chain, writer.head, now(), ended=True)
+
+
+def _recorder(
+    writer: Writer, chains: Chains, events: Events, now: Callable[[], datetime]
+) -> Periodic:
+    """What tells the store the newest head, beside the writing; what fails, with the next."""
+    recorded = ChainHead()
+
+    async def tell() -> None:
+        nonlocal recorded
+        if (head := writer.head) != recorded:
+            await chains.record(writer.chain, head, now(), ended=False)
+            recorded = head
+            await asyncio.sleep(PAUSE)
+
+    return Periodic(
+        lambda: RECORD_EVERY,
+        tell,
+        events,
+        name="record the audit's head",
+        first=tell,
+        failed="audit_head_unrecorded",
+        back="audit_head_recorded",
+    )

@@ -181,13 +181,10 @@ class _SpanQueue(BatchSpanProcessor):
 
 
 def _remote(given: str) -> Span:
-    _, trace_id, span_id, flags = given.split("-")
+    _, trace_id, span_id, flags = (int(part, 16) for part in given.split("-"))
     return NonRecordingSpan(
-        SpanContext(
-            int(trace_id, 16), int(span_id, 16), is_remote=True,
-            trace_flags=trace.TraceFlags(int(flags, 16)),
-        )
-    )  # fmt: skip
+        SpanContext(trace_id, span_id, is_remote=True, trace_flags=trace.TraceFlags(flags))
+    )
 
 
 def _written(span: Span) -> str:

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 
 from gateway.background import Periodic
@@ -26,8 +27,8 @@ class Lag(Periodic):
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lags = Timings(LAGS)
-        # (when, how late): of a minute, each later than all that follow it
-        self._latest: deque[tuple[float, float]] = deque()
+        # (when, how late): of the last minute, or of longer where it was late
+        self._latest: deque[tuple[float, float]] = deque(maxlen=round(LOOK_BACK / EVERY))
         # told of each lag, in seconds, as it is noted
         self.on_lag: Callable[[float], None] = lambda late: None
         self._due = 0.0
@@ -38,20 +39,13 @@ class Lag(Periodic):
     def most(self, seconds: float) -> tuple[float, float]:
         """The largest lag that was noted within so many seconds, and how many it is ago."""
         now = self._clock()
-        for at, late in self._latest:
-            if now - at <= seconds:
-                return late, now - at
-        return 0.0, 0.0
+        recent = [(late, now - at) for at, late in reversed(self._latest) if now - at <= seconds]
+        return max(recent, key=itemgetter(0), default=(0.0, 0.0))
 
     def note(self, late: float) -> None:
         """The loop came back that late."""
-        now = self._clock()
         self._lags.note(("late",), late)
-        while self._latest and self._latest[-1][1] <= late:
-            self._latest.pop()
-        self._latest.append((now, late))
-        while now - self._latest[0][0] > LOOK_BACK:
-            self._latest.popleft()
+        self._latest.append((self._clock(), late))
         self.on_lag(late)
 
     async def _begin(self) -> None:

@@ -19,6 +19,7 @@ from adapters.base import Draft, Record, SlotTaken
 from gateway.assembly.answering import probe_audit
 from gateway.audit import buffer as buffering
 from gateway.audit.buffer import Writer
+from gateway.audit.chains import Chains
 from gateway.audit.entries import ChainHead, Entry, Mark
 from gateway.contract.resources import APPOINTMENT
 from gateway.purposes import NotReady
@@ -247,13 +248,12 @@ async def test_the_store_is_told_at_once_of_the_audit_of_a_booking(
     partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.audit.journal.RECORD_EVERY", 60.0)
-    journal = partner.gateway.gateway.public.runner.server.request_handler.observers.journal
     recorded: list[ChainHead] = []
 
-    async def record(head: ChainHead, ended: bool) -> None:
+    async def record(_: object, chain: str, head: ChainHead, *__: object, **___: object) -> None:
         recorded.append(head)
 
-    monkeypatch.setattr(journal.recorder, "_record", record)
+    monkeypatch.setattr(Chains, "record", record)
     for _ in range(2):
         answer = await partner.post("/appointments", await partner.draft())
         assert answer.status == 201
@@ -272,10 +272,10 @@ async def test_a_store_that_takes_no_head_is_told_and_stops_no_call(
 ) -> None:
     journal = partner.gateway.gateway.public.runner.server.request_handler.observers.journal
 
-    async def broken(head: ChainHead, ended: bool) -> None:
+    async def broken(*_: object, **__: object) -> None:
         raise StoreError("gone")
 
-    monkeypatch.setattr(journal.recorder, "_record", broken)
+    monkeypatch.setattr(Chains, "record", broken)
     monkeypatch.setattr("gateway.audit.journal.RECORD_EVERY", 0.01)
     assert (await partner.get("/stock")).status == 200
     await journal.flush()
