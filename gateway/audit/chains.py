@@ -172,11 +172,6 @@ class Chains:
         """Whether other machines may use the store too."""
         return self._store.engine.dialect.name != "sqlite"
 
-    async def any_at(self, place: str) -> bool:
-        """Whether a chain was ever begun in that folder."""
-        begun = select(chains.c.id).where(chains.c.place == place).limit(1)
-        return bool(await self._store.rows(begun))
-
     async def begin(self, chain: str, place: str, host: str, pid: int, at: datetime) -> None:
         async with self._store.begin() as connection:
             new = Known(id=chain, place=place, host=host, begun=at)

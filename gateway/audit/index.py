@@ -21,16 +21,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.chains import day_files
 from gateway.audit.entries import ANSWERED, AuditLine, read_line
-from gateway.store import Store
-from gateway.store.tables import (
-    add_sums,
-    adding,
-    audit_calls,
-    audit_days,
-    audit_progress,
-    audit_reads,
-    audit_views,
-)
+from gateway.store import Store, tables
+from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_views
 
 # Bytes that are read and decoded at once: what fits into the processor's cache costs half.
 PIECE = 1 << 16
@@ -240,15 +232,15 @@ class Index:
 
     async def progress(self) -> Mapping[str, IndexProgress]:
         """How far each chain is known, those of other folders too."""
-        rows = await self._store.rows(select(audit_progress))
+        rows = await self._store.rows(select(tables.audit_progress))
         return {chain: IndexProgress(*rest) for chain, *rest in rows}
 
     async def _take(self, chain: str, at: IndexProgress, now: IndexProgress, new: Counted) -> bool:
         """Add it, all or nothing; False where the chain is not known as far as `at` any more."""
-        table, kinds = audit_progress, [kind for kind in new.kinds.values() if kind]
+        table, kinds = tables.audit_progress, [kind for kind in new.kinds.values() if kind]
         async with self._store.begin() as connection:
             if at == _NONE:
-                first = adding(connection, table).values(chain=chain, **now._asdict())
+                first = tables.adding(connection, table).values(chain=chain, **now._asdict())
                 moved = await connection.execute(first.on_conflict_do_nothing())
             else:
                 here = (table.c.chain == chain, table.c.day == at.day, table.c.bytes == at.bytes)
@@ -257,13 +249,14 @@ class Index:
             if not moved.rowcount:
                 return False
             views = await self._ids(connection, {kind.view for kind in kinds})
-            await add_sums(connection, audit_reads, await asyncio.to_thread(_reads, kinds, views))
+            reads = await asyncio.to_thread(_reads, kinds, views)
+            await tables.add_sums(connection, audit_reads, reads)
             calls = (
                 (each.day, views[each.view], each.outcome, each.reason, *astuple(each.calls))
                 for each in kinds
             )
-            await add_sums(connection, audit_calls, sorted(calls))
-            await add_sums(connection, audit_days, _days(kinds, now.day))
+            await tables.add_sums(connection, audit_calls, sorted(calls))
+            await tables.add_sums(connection, audit_days, _days(kinds, now.day))
         self._views.update(views)
         return True
 
@@ -272,7 +265,7 @@ class Index:
         found = {view: self._views[view] for view in views if view in self._views}
         for view in sorted(views - found.keys()):
             row = view._asdict()
-            added = adding(connection, audit_views).values(**row)
+            added = tables.adding(connection, audit_views).values(**row)
             await connection.execute(added.on_conflict_do_nothing())
             same = [audit_views.c[name] == value for name, value in row.items()]
             number = await connection.execute(select(audit_views.c.id).where(*same))
@@ -320,12 +313,12 @@ async def forget(store: Store, before: date) -> None:
 async def forget_all(store: Store) -> None:
     """Begin anew: whoever catches up next takes in every line of its folder. StoreError."""
     # in the order in which lines are added; views stay, as others may know their numbers
-    tables = (audit_progress, audit_reads, audit_calls, audit_days)
+    filled = (tables.audit_progress, audit_reads, audit_calls, audit_days)
     async with store.begin() as connection:
         if connection.dialect.name == "postgresql":
-            names = ", ".join(table.name for table in tables)
+            names = ", ".join(table.name for table in filled)
             # nosemgrep: sql-is-never-put-together-as-text - names of our own tables
             await connection.execute(text(f"TRUNCATE {names}"))
         else:
-            for table in tables:
+            for table in filled:
                 await connection.execute(delete(table))

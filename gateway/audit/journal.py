@@ -11,17 +11,10 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import uuid4
 
+from gateway.audit import entries
 from gateway.audit.buffer import Buffer, Writer
 from gateway.audit.chains import Chains, audit_folder, named_place
-from gateway.audit.entries import (
-    SPARED,
-    ChainHead,
-    Entry,
-    Mark,
-    key_file,
-    newest_secret,
-    secrets_at_start,
-)
+from gateway.audit.entries import ChainHead, Entry, Mark
 from gateway.background import Periodic
 from gateway.events import Events
 from gateway.identity import META, reason_of
@@ -111,7 +104,7 @@ class Journal:
     def _tell_spared(self) -> None:
         self._telling = None
         for key_id, calls in self._sparing.told().items():
-            self.audit.note(Mark(SPARED, self._now(), lines=calls, key_id=key_id or ""))
+            self.audit.note(Mark(entries.SPARED, self._now(), lines=calls, key_id=key_id or ""))
 
 
 @asynccontextmanager
@@ -126,10 +119,11 @@ async def open_audit(
     chains, chain, folder = Chains(store), str(uuid4()), audit_folder(settings)
     try:
         state = await store.meta(META)
-        place, path = named_place(folder, state), key_file(settings)
-        may_make = settings.audit.key_file is None and not await chains.any_at(place)
-        secrets = secrets_at_start(path, may_make=may_make, state=state)
-        writer = Writer(folder, chain, newest_secret(path, secrets[0]), now())
+        place, path = named_place(folder, state), entries.key_file(settings)
+        is_new = all(known.place != place for known in await chains.known())
+        may_make = settings.audit.key_file is None and is_new
+        secrets = entries.secrets_at_start(path, may_make=may_make, state=state)
+        writer = Writer(folder, chain, entries.newest_secret(path, secrets[0]), now())
         await chains.begin(chain, place, socket.gethostname(), os.getpid(), now())
         writer.write((), now())
     except OSError as error:

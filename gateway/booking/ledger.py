@@ -28,19 +28,8 @@ import orjson
 
 from adapters.base import AdapterError, BackendTimeout, NotFound, OutcomeUnknown, SlotTaken
 from gateway.background import Periodic, WallClock
-from gateway.booking.base import (
-    ANOTHERS,
-    LEFT,
-    Allowance,
-    Booked,
-    BookingRefused,
-    BookingRequest,
-    LedgerRow,
-    LostClaim,
-    Outcome,
-    done,
-    refused,
-)
+from gateway.booking import base
+from gateway.booking.base import Booked, BookingRequest, LedgerRow, LostClaim, Outcome
 from gateway.booking.reconcile import UnknownBookings
 from gateway.booking.rows import KEPT, LedgerRows
 from gateway.booking.takeover import Owners
@@ -153,7 +142,7 @@ class Ledger:
             if (booked := await asyncio.shield(task)) is not None:
                 return booked
 
-    async def check_allowance(self, key_id: str, allowance: Allowance, now: datetime) -> None:
+    async def check_allowance(self, key_id: str, allowance: base.Allowance, now: datetime) -> None:
         """LimitExceeded where the key has made its bookings and was told of them; Unavailable.
 
         It is for a call without an Idempotency-Key, which may still find a booking of its own.
@@ -227,7 +216,7 @@ class Ledger:
             await self._rows.abandon(row)
             return None
         work = self._rows.take(row, self.owners.me, claim)
-        return await self._gained(work, replace(row, claim=claim), LEFT)
+        return await self._gained(work, replace(row, claim=claim), base.LEFT)
 
     async def _present(self, request: BookingRequest) -> LedgerRow | None:
         """The row that counts for the request; one that is settled is forgotten after a day.
@@ -302,17 +291,17 @@ class Ledger:
         Where it ends without an outcome, the row is left as `undone` then says.
         """
         request = replace(request, draft=replace(request.draft, reference=row.reference))
-        sends, undone = False, None if row.state == "intended" else LEFT
+        sends, undone = False, None if row.state == "intended" else base.LEFT
         try:
             if found := await self._left_behind(request, row):
                 return found
             undone = None
             await self._begin(request, row)
-            sends, undone = True, LEFT
+            sends, undone = True, base.LEFT
             return await self._send(request, row)
         except LostClaim as lost:
             return None if lost.outcome is None else await self._lost(row, lost.outcome)
-        except BookingRefused:
+        except base.BookingRefused:
             raise
         except BaseException as error:  # what was settled before it stays
             if row.claim not in self._left and row.claim not in self._unwritten:
@@ -367,9 +356,9 @@ class Ledger:
                 raise
             # a fault says nothing about what was written
             return await self._not_known(request, row, error)
-        outcome = done(record)
+        outcome = base.done(record)
         if not await self._settle(row, outcome, knows=outcome):
-            raise OutcomeUnknown(ANOTHERS)
+            raise OutcomeUnknown(base.ANOTHERS)
         return Booked(record, replayed=False)
 
     async def _left_behind(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
@@ -403,14 +392,14 @@ class Ledger:
                 raise
         name = type(error).__name__
         kept = request.idempotency_key is not None
-        await self._settle(row, refused(name) if kept else None)
+        await self._settle(row, base.refused(name) if kept else None)
         if kept and row.claim in self._unwritten:
             raise Unavailable(1) from error
-        raise BookingRefused(name, replayed=False) from error
+        raise base.BookingRefused(name, replayed=False) from error
 
     async def _not_known(self, request: BookingRequest, row: LedgerRow, error: Exception) -> Booked:
         """What was sent is looked up for a while; OutcomeUnknown where it is not found."""
-        await self._settle(row, {"state": "unknown"}, knows=LEFT)
+        await self._settle(row, {"state": "unknown"}, knows=base.LEFT)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.looks):
                 for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
@@ -421,7 +410,7 @@ class Ledger:
                             return Booked(found, replayed=False)
                         if request.adapter.excludes:
                             break
-        await self._leave(row, LEFT)
+        await self._leave(row, base.LEFT)
         is_told = isinstance(error, _MAYBE)
         why = str(error) if is_told else "the adapter failed in the middle of a booking"
         raise OutcomeUnknown(why) from error
@@ -459,7 +448,7 @@ class Ledger:
 
 def _booked(outcome: Mapping[str, Any], *, is_own: bool) -> Booked:
     if not is_own:
-        raise OutcomeUnknown(ANOTHERS)
-    if outcome == LEFT:
+        raise OutcomeUnknown(base.ANOTHERS)
+    if outcome == base.LEFT:
         raise OutcomeUnknown("the booking was sent by a process that was taken for dead")
     return Booked(orjson.loads(outcome["record"]), replayed=False)

@@ -22,6 +22,7 @@ from msgspec import DecodeError, Struct, json
 from sqlalchemy import select
 
 from adapters import base
+from adapters.base import Adapter, AdapterError, Draft, OutcomeUnknown, Record, Watched
 from gateway.background import Periodic, ended
 from gateway.booking.base import STATES, LedgerRow, LostClaim, done
 from gateway.booking.rows import LedgerRows
@@ -74,7 +75,7 @@ class UnknownBookings:
         self._since: dict[str, float] = {}
         self._looks: dict[str, asyncio.Task[float]] = {}
 
-    def left(self, adapter: base.Adapter, row: LedgerRow) -> float:
+    def left(self, adapter: Adapter, row: LedgerRow) -> float:
         """Seconds in which it may still be made, where a look-up finds nothing; 0 for none.
 
         An adapter knows this of its own calls, and of another process's where it locks.
@@ -114,7 +115,7 @@ class UnknownBookings:
         is_of_now = kept.boot == boot()
         return {sent: since for sent, since in kept.since.items() if is_of_now and since <= now}
 
-    async def settle(self, row: LedgerRow, adapter: base.Adapter) -> None:
+    async def settle(self, row: LedgerRow, adapter: Adapter) -> None:
         """As `look`, once for all who meet the row at the same time; return once it is settled.
 
         Unavailable, with the seconds until it can be settled, where that is not yet possible.
@@ -128,8 +129,8 @@ class UnknownBookings:
             raise Unavailable(ceil(seconds))
 
     async def find(
-        self, row: LedgerRow, adapter: base.Adapter, draft: base.Draft, *, told: bool = True
-    ) -> base.Record | None:
+        self, row: LedgerRow, adapter: Adapter, draft: Draft, *, told: bool = True
+    ) -> Record | None:
         """What the attempt left behind, and the row now holds; None where it left nothing so far.
 
         An appointment that another row holds is somebody else's. OutcomeUnknown where the practice
@@ -137,16 +138,16 @@ class UnknownBookings:
         """
         try:
             found = await adapter.find_appointments(draft, row.created_at - SLACK)
-        except base.AdapterError as error:
-            raise base.OutcomeUnknown("the practice system can't be asked") from error
+        except AdapterError as error:
+            raise OutcomeUnknown("the practice system can't be asked") from error
         except Exception as error:
-            raise base.OutcomeUnknown("the adapter failed while it looked a booking up") from error
+            raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
         for record in found:
             if await self.rows.write(row, done(record, told=told)):
                 return record
         return None
 
-    async def look(self, row: LedgerRow, adapter: base.Adapter) -> float:
+    async def look(self, row: LedgerRow, adapter: Adapter) -> float:
         """Settle the row where that is possible now; the seconds until it can be settled.
 
         They are 0 once it is settled, or another process has taken it.
@@ -165,7 +166,7 @@ class UnknownBookings:
                 self.events.report("booking_not_made", reference=row.reference)
         except LostClaim:
             return 0.0
-        except (base.OutcomeUnknown, StoreError) as error:
+        except (OutcomeUnknown, StoreError) as error:
             cause = error if isinstance(error, StoreError) else error.__cause__
             return max(left, getattr(cause, "retry_after", 0.0) or AGAIN)
         return left
@@ -189,7 +190,7 @@ class Reconciler(Periodic):
     """
 
     store: Store
-    adapter: base.Adapter
+    adapter: Adapter
     owners: Owners
     events: Events
     lands: float = 15.0
@@ -279,12 +280,12 @@ class Watch(Periodic):
     """
 
     store: Store
-    adapter: base.Adapter
+    adapter: Adapter
     events: Events
     now: Callable[[], datetime]
 
     def __post_init__(self) -> None:
-        self._last = base.Watched()
+        self._last = Watched()
         super().__init__(
             WATCH_EVERY,
             self.look,
@@ -315,21 +316,21 @@ class Watch(Periodic):
         for appointment in sorted(self._last.unreadable - before.unreadable):
             self.events.report("booking_unreadable", appointment=appointment)
 
-    async def _watched(self, coming: Sequence[str]) -> base.Watched:
+    async def _watched(self, coming: Sequence[str]) -> Watched:
         """What is known of all; of what cannot be read now, what was seen before stays known."""
         overwritten, unreadable = set[str](), set[str]()
         for start in range(0, len(coming), base.WATCHED_AT_ONCE):
             some = coming[start : start + base.WATCHED_AT_ONCE]
             try:
                 watched = await self.adapter.find_overwritten(some)
-            except base.AdapterError as error:
+            except AdapterError as error:
                 self.events.report("bookings_unwatched", error)
                 unreadable |= self._last.unreadable.intersection(some)
                 overwritten |= self._last.overwritten.intersection(some)
             else:
                 unreadable |= watched.unreadable
                 overwritten |= watched.overwritten | (self._last.overwritten & watched.unreadable)
-        return base.Watched(overwritten=frozenset(overwritten), unreadable=frozenset(unreadable))
+        return Watched(overwritten=frozenset(overwritten), unreadable=frozenset(unreadable))
 
 
 class LedgerStatus:

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.booking import base
+from gateway.booking.base import Allowance, BookingRequest, LedgerRow, LostClaim, Outcome
 from gateway.store.base import BoundedStore, Store, changed
 from gateway.store.tables import adding, bookings, resolved_bookings
 
@@ -43,7 +44,7 @@ class LedgerRows:
     def __init__(self, store: Store) -> None:
         self._store = BoundedStore(store)
 
-    async def find(self, request: base.BookingRequest) -> Sequence[base.LedgerRow]:
+    async def find(self, request: BookingRequest) -> Sequence[LedgerRow]:
         """The row of the same Idempotency-Key; without one, those of the same request.
 
         Of the latter only what is not settled, or was found and never told.
@@ -54,21 +55,21 @@ class LedgerRows:
         # nosemgrep: digests-are-compared-in-constant-time - the database compares, in a statement
         return await self._read(is_own, _row.idempotency_digest == digest)
 
-    async def read(self, row: base.LedgerRow) -> base.LedgerRow | None:
+    async def read(self, row: LedgerRow) -> LedgerRow | None:
         """The same as it is now; None where it is gone."""
         same = _row.id == row.id, _row.reference == row.reference
         return next(iter(await self._read(*same)), None)
 
-    async def between(self, owner: str | None = None) -> Sequence[base.LedgerRow]:
+    async def between(self, owner: str | None = None) -> Sequence[LedgerRow]:
         """All that is under way or not known, or what one process is at work on; oldest first."""
         return await self._read(_IS_BETWEEN, *([] if owner is None else [_row.owner == owner]))
 
-    async def in_doubt(self, row: base.LedgerRow) -> Sequence[base.LedgerRow]:
+    async def in_doubt(self, row: LedgerRow) -> Sequence[LedgerRow]:
         """The others that nobody works on and nobody knows of, for its vet at its time."""
         is_left = _IS_UNKNOWN & _row.owner.is_(None)
         return await self._read(_overlaps(row), is_left, _row.id != row.id)
 
-    async def made(self, key_id: str, allowance: base.Allowance) -> int:
+    async def made(self, key_id: str, allowance: Allowance) -> int:
         """How many bookings a key has certainly made of its allowance."""
         return int((await self._store.rows(_made(key_id, allowance)))[0][0])
 
@@ -82,7 +83,7 @@ class LedgerRows:
         columns = select(_row.vet_id, _row.starts_at, _row.ends_at)
         return [(*found,) for found in await self._store.rows(columns.where(_IS_UNKNOWN))]
 
-    async def oldest_unknown(self, most: int) -> Sequence[base.LedgerRow]:
+    async def oldest_unknown(self, most: int) -> Sequence[LedgerRow]:
         """Those that may or may not have been booked; one with an owner is being looked up."""
         return await self._read(_IS_UNKNOWN, most=most)
 
@@ -101,8 +102,8 @@ class LedgerRows:
         return counts, found.get("unknown", (0, None))[1]
 
     async def insert(
-        self, row: base.LedgerRow, request: base.BookingRequest, *, waits: bool
-    ) -> base.LedgerRow | None:
+        self, row: LedgerRow, request: BookingRequest, *, waits: bool
+    ) -> LedgerRow | None:
         """A new row of what is intended; or another that is in the way.
 
         What is not known for the vet at that time is in the way; with `waits` so is what is under
@@ -111,7 +112,7 @@ class LedgerRows:
         quicker. LimitExceeded where the allowance is used up.
         """
 
-        async def inserted(connection: AsyncConnection) -> base.LedgerRow:
+        async def inserted(connection: AsyncConnection) -> LedgerRow:
             await _take_turn(connection, row.vet_id)
             undecided = await _check_allowance(connection, request)
             if undecided is not None:
@@ -127,14 +128,14 @@ class LedgerRows:
         except IntegrityError:
             return None
 
-    async def take(self, row: base.LedgerRow, owner: str, claim: str) -> base.LedgerRow | None:
+    async def take(self, row: LedgerRow, owner: str, claim: str) -> LedgerRow | None:
         """The row, if it is still as it was read: from now on it is the owner's, and not known."""
         values = {"owner": owner, "claim": claim, "state": "unknown"}
         change = update(bookings).where(_is_as_read(row)).values(values)
         is_taken = await self._store.transact(lambda connection: changed(connection, change))
         return replace(row, **values) if is_taken else None  # type: ignore[arg-type]
 
-    async def restore(self, row: base.LedgerRow, outcome: Mapping[str, Any]) -> bool:
+    async def restore(self, row: LedgerRow, outcome: Mapping[str, Any]) -> bool:
         """Write what came of a row that is gone; False where its appointment is another row's.
 
         LostClaim where its key has another row by now. Its claim is a new one, and its sender
@@ -159,9 +160,9 @@ class LedgerRows:
         try:
             return await self._store.run(restored)
         except IntegrityError as error:
-            raise base.LostClaim from error
+            raise LostClaim from error
 
-    async def write(self, row: base.LedgerRow, outcome: base.Outcome) -> bool:
+    async def write(self, row: LedgerRow, outcome: Outcome) -> bool:
         """Leave the row as the outcome says; False where its appointment is another row's.
 
         LostClaim where the row is its claim's no longer, or settled: what is settled stays.
@@ -177,14 +178,14 @@ class LedgerRows:
                 if await _is_held(connection, outcome["appointment_id"], but=row.id):
                     return False
             if not await changed(connection, change):
-                raise base.LostClaim
+                raise LostClaim
             if row.state == "unknown" and (outcome is None or outcome["state"] in base.SETTLED):
                 await _note(connection, row, outcome)
             return True
 
         return await self._store.run(written)
 
-    async def tell(self, row: base.LedgerRow) -> bool:
+    async def tell(self, row: LedgerRow) -> bool:
         """Whether it is this call that tells of a booking that was found."""
         this = and_(_row.id == row.id, _row.outcome == base.FOUND)
         return await self._store.change(update(bookings).where(this).values(outcome=None)) == 1
@@ -195,7 +196,7 @@ class LedgerRows:
         this = made & _row.idempotency_digest.is_(None) & (_row.state == "done")
         await self._store.change(update(bookings).where(this).values(outcome=base.FOUND))
 
-    async def abandon(self, row: base.LedgerRow) -> None:
+    async def abandon(self, row: LedgerRow) -> None:
         """What becomes of a row that nobody works on: what was intended goes, all else is unknown.
 
         Nothing where it has changed since it was read.
@@ -224,7 +225,7 @@ class LedgerRows:
 
         await self._store.run(purged)
 
-    async def _read(self, *which: Any, most: int | None = None) -> Sequence[base.LedgerRow]:
+    async def _read(self, *which: Any, most: int | None = None) -> Sequence[LedgerRow]:
         return _told(await self._store.rows(_wanted(*which).limit(most)))
 
 
@@ -232,16 +233,16 @@ def _wanted(*which: Any) -> Select[Any]:
     return select(bookings).where(*which).order_by(_row.id)
 
 
-def _told(found: Iterable[Row[Any]]) -> Sequence[base.LedgerRow]:
-    return [base.LedgerRow(**row._asdict()) for row in found]
+def _told(found: Iterable[Row[Any]]) -> Sequence[LedgerRow]:
+    return [LedgerRow(**row._asdict()) for row in found]
 
 
-def _columns(row: base.LedgerRow) -> dict[str, Any]:
+def _columns(row: LedgerRow) -> dict[str, Any]:
     """What is written of it; its id is the database's."""
     return {name: value for name, value in asdict(row).items() if name != "id"}
 
 
-def _is_claimed(row: base.LedgerRow) -> Any:
+def _is_claimed(row: LedgerRow) -> Any:
     """An id may be given again; a claim never is."""
     is_claimed = _row.claim == row.claim
     if row.id is None:  # it may have been written, or not
@@ -250,22 +251,22 @@ def _is_claimed(row: base.LedgerRow) -> Any:
     return and_(is_claimed, _row.id == row.id)
 
 
-def _is_as_read(row: base.LedgerRow) -> Any:
+def _is_as_read(row: LedgerRow) -> Any:
     return _is_claimed(row) & (_row.state == row.state)
 
 
-def _overlaps(row: base.LedgerRow) -> Any:
+def _overlaps(row: LedgerRow) -> Any:
     """What is under way or not known for the same vet at that time."""
     is_at_once = and_(_row.starts_at < row.ends_at, _row.ends_at > row.starts_at)
     return and_(_row.vet_id == row.vet_id, _IS_BETWEEN, is_at_once)
 
 
-def _of_day(key_id: str, allowance: base.Allowance) -> Any:
+def _of_day(key_id: str, allowance: Allowance) -> Any:
     is_asked_then = and_(_row.created_at >= allowance.since, _row.created_at < allowance.until)
     return and_(_row.key_id == key_id, is_asked_then)
 
 
-def _made(key_id: str, allowance: base.Allowance) -> Any:
+def _made(key_id: str, allowance: Allowance) -> Any:
     return select(func.count()).where(_of_day(key_id, allowance), _row.state == "done")
 
 
@@ -279,8 +280,8 @@ async def _take_turn(connection: AsyncConnection, vet_id: str | None, first: int
 
 
 async def _check_allowance(
-    connection: AsyncConnection, request: base.BookingRequest
-) -> base.LedgerRow | None:
+    connection: AsyncConnection, request: BookingRequest
+) -> LedgerRow | None:
     """An undecided booking of the key that has to end first; None where there is room for one more.
 
     LimitExceeded where the key has made as many as it may. Where those under way or unknown may
@@ -311,7 +312,7 @@ async def _is_held(
     return bool((await connection.execute(select(taken))).scalar_one())
 
 
-async def _note(connection: AsyncConnection, row: base.LedgerRow, outcome: base.Outcome) -> None:
+async def _note(connection: AsyncConnection, row: LedgerRow, outcome: Outcome) -> None:
     """How one of unknown outcome ended; where that was said before, this is the last word."""
     last = {
         "resolved_at": datetime.now(UTC),
