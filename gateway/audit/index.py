@@ -5,7 +5,7 @@ It counts who was shown which record, and what each key did.
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -63,24 +63,17 @@ class DaySpan(msgspec.Struct, gc=False):
         self.last = max(self.last, second)
 
 
-@dataclass(slots=True)
-class CallCount:
-    """One kind of call on one day: how often it was made, and was shown each record."""
-
-    day: int
-    view: CallView
-    outcome: str
-    reason: str
-    calls: DaySpan
-    shown: dict[str, DaySpan]
+# A record's id -> how often it was shown.
+Shown = dict[str, DaySpan]
 
 
 @dataclass(slots=True)
 class Counted:
     """The sums of some lines; `end` is where in the file the next begins.
 
-    `seq` and `time`, to the second, are the last line's. `kinds` are by day, key, operation, level,
-    policy, outcome and reason, as they are written; None where that is no day.
+    `seq` and `time`, to the second, are the last line's. `calls` says how often a kind of call was
+    made, and how often it was shown each record, by its day, key, operation, level, policy, outcome
+    and reason, as they are written.
     """
 
     end: int
@@ -88,7 +81,7 @@ class Counted:
     rows: int = 0
     seq: int = 0
     time: str = ""
-    kinds: dict[tuple[str | None, ...], CallCount | None] = field(default_factory=dict)
+    calls: dict[tuple[str | None, ...], tuple[DaySpan, Shown]] = field(default_factory=dict)
 
     def add(self, lines: Sequence[AuditLine]) -> None:
         """Some more; marks and what has no time of the right form are passed over."""
@@ -106,23 +99,24 @@ class Counted:
             return
         call = (time[:10], line.key_id, line.operation, line.level, line.policy, line.outcome,
                 line.reason)  # fmt: skip
-        if call not in self.kinds:
-            *of_view, outcome, reason = (part or "" for part in call[1:])
-            day, view = day_of(time[:10]), CallView(*of_view)
-            kind = CallCount(day, view, outcome, reason, DaySpan(0, DAY, -1), {})
-            self.kinds[call] = None if day < 0 else kind
-        if (found := self.kinds[call]) is None:
-            return
-        found.calls.count(second)
-        if found.outcome != ANSWERED:
-            return
-        shown = found.shown
-        for record in line.record_ids:
+        found = self.calls.get(call)
+        if found is None:
+            found = self.calls[call] = DaySpan(0, DAY, -1), {}
+        made, shown = found
+        made.count(second)
+        for record in line.record_ids if line.outcome == ANSWERED else ():
             span = shown.get(record)
             if span is None:
                 span = shown[record] = DaySpan(0, DAY, -1)
                 self.rows += 1
             span.count(second)
+
+    def kinds(self) -> Iterator[tuple[int, CallView, str, str, DaySpan, Shown]]:
+        """Each with its day, view, outcome and reason; but for those of no day."""
+        for call, sums in self.calls.items():
+            day, *of_view, outcome, reason = (part or "" for part in call)
+            if (number := day_of(day)) >= 0:
+                yield number, CallView(*of_view), outcome, reason, *sums
 
 
 def day_of(text: str) -> int:
@@ -237,7 +231,7 @@ class Index:
 
     async def _take(self, chain: str, at: IndexProgress, now: IndexProgress, new: Counted) -> bool:
         """Add it, all or nothing; False where the chain is not known as far as `at` any more."""
-        table, kinds = tables.audit_progress, [kind for kind in new.kinds.values() if kind]
+        table = tables.audit_progress
         async with self._store.begin() as connection:
             if at == _NONE:
                 first = tables.adding(connection, table).values(chain=chain, **now._asdict())
@@ -248,15 +242,10 @@ class Index:
                 moved = await connection.execute(change)
             if not moved.rowcount:
                 return False
-            views = await self._ids(connection, {kind.view for kind in kinds})
-            reads = await asyncio.to_thread(_reads, kinds, views)
-            await tables.add_sums(connection, audit_reads, reads)
-            calls = (
-                (each.day, views[each.view], each.outcome, each.reason, *astuple(each.calls))
-                for each in kinds
-            )
-            await tables.add_sums(connection, audit_calls, sorted(calls))
-            await tables.add_sums(connection, audit_days, _days(kinds, now.day))
+            views = await self._ids(connection, {view for _, view, *_ in new.kinds()})
+            rows = await asyncio.to_thread(_rows, new, views, now.day)
+            for filled, sums in zip((audit_reads, audit_calls, audit_days), rows, strict=True):
+                await tables.add_sums(connection, filled, sums)
         self._views.update(views)
         return True
 
@@ -273,22 +262,21 @@ class Index:
         return found
 
 
-def _reads(kinds: Sequence[CallCount], views: Mapping[CallView, int]) -> list[Row]:
-    """The rows in the order of the table: in a thread, as there may be many."""
-    return sorted(
-        (kind.day, record_key(record), views[kind.view], *astuple(span))
-        for kind in kinds
-        for record, span in kind.shown.items()
-    )
+def _rows(new: Counted, views: Mapping[CallView, int], file_day: str) -> Sequence[list[Row]]:
+    """Those of reads, of calls and of days: in a thread, as there may be many.
 
-
-def _days(kinds: Sequence[CallCount], day: str) -> list[Row]:
-    """What was added to each day; the file's own is there even where it has nothing of it."""
-    calls, reads = Counter({day_of(day): 0}), Counter[int]()
-    for kind in kinds:
-        calls[kind.day] += kind.calls.times
-        reads[kind.day] += sum(span.times for span in kind.shown.values())
-    return sorted((number, calls[number], reads[number]) for number in calls)
+    The file's own day is there even where it has nothing of it.
+    """
+    reads, calls = list[Row](), list[Row]()
+    all_calls, all_reads = Counter({day_of(file_day): 0}), Counter[int]()
+    for day, view, outcome, reason, made, shown in new.kinds():
+        number = views[view]
+        reads += ((day, record_key(each), number, *astuple(span)) for each, span in shown.items())
+        calls.append((day, number, outcome, reason, *astuple(made)))
+        all_calls[day] += made.times
+        all_reads[day] += sum(span.times for span in shown.values())
+    days = [(day, all_calls[day], all_reads[day]) for day in all_calls]
+    return [sorted(rows) for rows in (reads, calls, days)]
 
 
 async def forget(store: Store, before: date) -> None:
