@@ -91,7 +91,7 @@ async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
 
         async def figures() -> bytes:
             await look()
-            return kit.metrics.text()
+            return exposition(kit.metrics.snapshot())
 
         async def snapshot() -> Snapshot:
             return kit.metrics.snapshot()

@@ -14,7 +14,7 @@ import pytest
 from adapters.base import BackendNonsense
 from gateway.events import event_table
 from gateway.observe.event_log import EventLog
-from gateway.observe.metrics import FIGURES, Metrics
+from gateway.observe.metrics import FIGURES, Metrics, exposition
 from gateway.store.base import StoreError
 from tests.tables import ROOT
 
@@ -136,7 +136,7 @@ def test_an_event_moves_its_figure_by_its_amount() -> None:
     events.report("log_lines_dropped", lines=3)
     events.report("policy_refused", problem="x")
     events.report("connections_turned_away", reason="address")
-    text = metrics.text()
+    text = exposition(metrics.snapshot())
     assert b"gateway_log_lines_lost_total 3.0" in text
     assert b'gateway_policy_reloads_total{outcome="refused"} 1.0' in text
     assert b'gateway_connections_turned_away_total{reason="address"} 1.0' in text

@@ -138,7 +138,7 @@ class Unwritten(Exception):
 
 
 @dataclass(eq=False)
-class Buffer:
+class Buffer(Periodic):
     """The entries of one process, in a folder; every verb is for the event loop's thread.
 
     `broken` says why nothing can be written at present, and is empty otherwise.
@@ -157,7 +157,7 @@ class Buffer:
         # of the next write: why it failed, or nothing
         self._next: asyncio.Future[str] = asyncio.Future()
         self._failing_since: float | None = None
-        self._writes = Periodic(
+        super().__init__(
             EVERY, self._flush, self.events, name="write the audit", failed="fault_outside_call"
         )
 
@@ -165,10 +165,6 @@ class Buffer:
     def waiting(self) -> int:
         """How many entries are not on disk."""
         return len(self._outbox)
-
-    def start(self) -> None:
-        """Write what waits, again and again, until `aclose`."""
-        self._writes.start()
 
     def note(self, line: Entry | Mark) -> None:
         """One more line, on disk within a moment; missing where there is no room for it.
@@ -213,7 +209,7 @@ class Buffer:
 
     async def commit(self) -> None:
         """All that was noted so far is on disk; Unwritten where it is not, in time."""
-        self._writes.soon()
+        self.soon()
         try:
             async with asyncio.timeout(PATIENCE + EVERY):
                 reason = await asyncio.shield(self._next)
@@ -237,7 +233,7 @@ class Buffer:
 
     async def aclose(self) -> None:
         """Write the rest and the last line, where that is possible."""
-        await self._writes.finish()
+        await self.finish()
         await self._flush()
         if not self.broken:
             with contextlib.suppress(OSError):

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from itertools import takewhile
 
 from gateway.audit.chains import Chains, DayFile, audit_folder, files_by_chain, is_open, sync_folder
-from gateway.audit.entries import AuditSecret, key_file, read_line, read_secrets
+from gateway.audit.entries import key_file, read_line, read_secrets
 from gateway.audit.index import Index, forget
 from gateway.audit.search import last_lines
 from gateway.audit.verification import BrokenChain, Walk, head_of, is_begin_of, rest
@@ -72,9 +72,6 @@ class Upkeep(Periodic):
             if files:
                 self.events.report("audit_days_dropped", files=files)
 
-    def _secrets(self) -> Sequence[AuditSecret]:
-        return read_secrets(key_file(self.settings))
-
     async def record_ends(self) -> None:
         """Tell the store of the last lines of processes that died. StoreError, OSError.
 
@@ -95,7 +92,7 @@ class Upkeep(Periodic):
             lines = last_lines(last)
             head = head_of(lines.last) if lines else None
             if head is not None and head.seq > known.head.seq:
-                walk = Walk(self._folder, known, self._secrets(), rest)
+                walk = Walk(self._folder, known, read_secrets(key_file(self.settings)), rest)
                 with suppress(BrokenChain, FileNotFoundError):
                     await asyncio.to_thread(walk.follow_on, own)
                     if walk.head.seq > known.head.seq:
@@ -109,7 +106,7 @@ class Upkeep(Periodic):
         First the store is told up to where, as nobody deleted them. A chain whose old files are not
         as they were written keeps them: they are what there is to look at.
         """
-        dropped, secrets = 0, self._secrets()
+        dropped, secrets = 0, read_secrets(key_file(self.settings))
         known = {chain.id: chain for chain in await self._chains.known()}
         for name, own in files_by_chain(self._folder).items():
             old = list(takewhile(lambda file: file.day < before and not is_open(file.path), own))

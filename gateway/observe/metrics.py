@@ -171,10 +171,6 @@ class Metrics:
             added = {name: tuple(_series(values)) for name, values in self._added.items() if values}
         return added | {name: tuple(series()) for name, series in self._asked.items()}
 
-    def text(self) -> bytes:
-        """All figures of this process, in Prometheus' text form."""
-        return exposition(self.snapshot())
-
 
 def _series(values: Mapping[Labels, float]) -> Iterator[Series]:
     return (Series(labels, float(value)) for labels, value in values.items())

@@ -8,6 +8,7 @@ import pytest
 from adapters.base import Draft, Query, Record
 from gateway.contract.access import AccessLevel
 from gateway.contract.resources import RESOURCES
+from gateway.observe.metrics import exposition
 from gateway.settings import CacheSettings
 from tests.conftest import Begin
 from tests.partner import Partner
@@ -69,7 +70,8 @@ async def test_who_waits_for_room_or_for_the_answer_of_another_says_so(
     one, joined, hit = await lines_of(remembered)
     assert min(one["backendMs"], joined["backendMs"]) > 40
     assert hit["backendMs"] == 0
-    text = remembered.gateway.gateway.public.runner.server.request_handler.observers.metrics.text()
+    handler = remembered.gateway.gateway.public.runner.server.request_handler
+    text = exposition(handler.observers.metrics.snapshot())
     for outcome in ("hit", "joined", "miss"):
         assert f'gateway_cache_reads_total{{outcome="{outcome}"}} 1.0' in text.decode()
     assert "gateway_cache_entries 1.0" in text.decode()

@@ -9,7 +9,7 @@ import pytest
 from gateway.observe.access_log import MOST_WAITING, AccessLog
 from gateway.observe.event_log import EventLog
 from gateway.observe.json_lines import TOGETHER
-from gateway.observe.metrics import Metrics
+from gateway.observe.metrics import Metrics, exposition
 from tests.heard import Heard
 
 
@@ -122,7 +122,7 @@ async def test_lost_lines_are_counted_and_said_in_the_event_log(
     for number in range(MOST_WAITING + 2):
         lines.add(Line(str(number)))
     lines.flush()
-    assert b"gateway_log_lines_lost_total 2.0" in metrics.text()
+    assert b"gateway_log_lines_lost_total 2.0" in exposition(metrics.snapshot())
     monkeypatch.setattr(os, "write", write)
     lines.close()
     [failed, lost] = map(msgspec.json.decode, stream.getvalue().splitlines())

@@ -12,7 +12,7 @@ import pytest
 from adapters.base import BackendNonsense
 from gateway.events import event_table
 from gateway.observe.event_log import AGAIN, EventLog
-from gateway.observe.metrics import Metrics
+from gateway.observe.metrics import Metrics, exposition
 
 PHONE = {"kind": "unreadable", "resource": "clients", "field": "phone"}
 LOST = event_table().event["event_lines_lost"].text
@@ -80,7 +80,7 @@ def test_the_same_trouble_is_counted_each_time_and_logged_once() -> None:
         "id-1",
         "id-2",
     ]
-    assert b'resource="clients"} 4.0' in metrics.text()
+    assert b'resource="clients"} 4.0' in exposition(metrics.snapshot())
 
 
 @contextmanager
