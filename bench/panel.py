@@ -36,7 +36,7 @@ from gateway.settings import Settings, load_settings
 from gateway.store import Store, open_store
 from gateway.store.tables import keys, usage, usage_days
 from gateway.store.tables import secrets as key_secrets
-from gateway.usage.store import DAY, minute_of
+from gateway.usage import DAY, minute_of
 
 KEYS = int(os.environ.get("BENCH_KEYS", "5000"))
 ENTRIES = int(os.environ.get("BENCH_ENTRIES", "1000000"))

@@ -121,7 +121,7 @@ ROOMS_OF = {
         "gateway.booking",
         "gateway.policy.running.versions",
         "gateway.sealing",
-        "gateway.usage.store",
+        "gateway.usage",
         "gateway.administrators",
         "gateway.audit.chains",
         "gateway.audit.index",

@@ -24,7 +24,7 @@ from gateway.contract.window import BookingWindow
 from gateway.observe.access_log import ACCESS, AccessLog
 from gateway.observe.event_log import EventLog
 from gateway.observe.metrics import Metrics
-from gateway.observe.traces import Traces, open_traces
+from gateway.observe.traces import Traces
 from gateway.policy.policy import Policy
 from gateway.policy.running.follower import Follower, take
 from gateway.policy.running.keeper import CURRENT, Examined, Examiner, Keeper, Snapshot
@@ -83,8 +83,8 @@ def open_ledger(kit: Kit, store: Store, owners: Owners) -> Ledger:
     """The ledger of bookings."""
     lands, seen = _booking_traits(kit)
     wait = kit.settings.booking_wait
-    ledger = Ledger(store, owners, kit.events, wait=wait, lands=lands, seen=seen)
-    kit.closing(ledger).start(kit.now)
+    ledger = Ledger(store, owners, kit.events, kit.now, wait=wait, lands=lands, seen=seen)
+    kit.closing(ledger).start()
     kit.metrics.ask("gateway_ledger_unwritten", lambda: ledger.waiting)
     return ledger
 
@@ -154,14 +154,16 @@ def keep_audit(kit: Kit, store: Store) -> None:
 def open_spans(kit: Kit) -> Traces:
     """Spans for a collector, where one is named."""
     tracing = kit.settings.tracing
+    if tracing.endpoint is None:
+        return kit.closing(Traces())
     try:
-        traces = open_traces(tracing.endpoint, tracing.share, kit.events)
+        from gateway.observe.otlp import Otlp  # noqa: PLC0415 - its libraries are optional
     except ImportError as error:
         raise StartRefused(
             f"tracing.endpoint needs {error.name}, which is not installed:"
             " pip install 'clinic-gateway[otel]', or leave the setting out"
         ) from error
-    return kit.closing(traces)
+    return kit.closing(Otlp(tracing.endpoint, tracing.share, kit.events))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ _MAYBE = OutcomeUnknown, BackendTimeout
 
 
 @dataclass(eq=False)
-class Ledger:
+class Ledger(Periodic):
     """Books through an adapter, once; `wait` is how long a second call waits for the first.
 
     `looks` is for how long a call looks for its booking after a lost answer, `lands` how long one
@@ -64,6 +64,7 @@ class Ledger:
     store: Store
     owners: Owners
     events: Events
+    now: Callable[[], datetime]
     wait: float = 10.0
     looks: float = 3.0
     lands: float = 15.0
@@ -84,22 +85,17 @@ class Ledger:
         self._running: dict[str, asyncio.Future[Any]] = {}
         self._purged = -PURGE_EVERY
         self._handed_in = -HAND_IN_EVERY
-        self._tidying: Periodic | None = None
+        # where it fails the store's own probe says so
+        super().__init__(TIDY_EVERY, lambda: self.tidy(self.now()), name="tidy the ledger")
 
     @property
     def waiting(self) -> int:
         """How many outcomes wait; of rows that may never have been written nobody knows."""
         return sum(row.id is not None for row, _ in self._unwritten.values())
 
-    def start(self, now: Callable[[], datetime]) -> None:
-        """Tidy now and then, until `aclose`; where that fails the store's own probe says so."""
-        self._tidying = Periodic(TIDY_EVERY, lambda: self.tidy(now()), name="tidy the ledger")
-        self._tidying.start()
-
     async def aclose(self) -> None:
         """Write what is not written, where that is possible; what runs has ended before."""
-        if self._tidying is not None:
-            await self._tidying.aclose()
+        await super().aclose()
         with suppress(StoreError):
             await self._flush()
 

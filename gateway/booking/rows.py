@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.booking import base
 from gateway.booking.base import Allowance, BookingRequest, LedgerRow, LostClaim, Outcome
-from gateway.store.base import BoundedStore, Store, changed
+from gateway.store.base import BoundedStore, changed
 from gateway.store.tables import adding, bookings, resolved_bookings
 
 KEPT = timedelta(hours=24)
@@ -35,14 +35,11 @@ _UNTOLD = _row.idempotency_digest.is_(None) & or_(
 )
 
 
-class LedgerRows:
+class LedgerRows(BoundedStore):
     """The table of bookings; every method raises StoreError, in time, but for `insert` and `take`.
 
     Whoever asks for these two has to know what they wrote too late.
     """
-
-    def __init__(self, store: Store) -> None:
-        self._store = BoundedStore(store)
 
     async def find(self, request: BookingRequest) -> Sequence[LedgerRow]:
         """The row of the same Idempotency-Key; without one, those of the same request.
@@ -71,17 +68,17 @@ class LedgerRows:
 
     async def made(self, key_id: str, allowance: Allowance) -> int:
         """How many bookings a key has certainly made of its allowance."""
-        return int((await self._store.rows(_made(key_id, allowance)))[0][0])
+        return int((await self.rows(_made(key_id, allowance)))[0][0])
 
     async def has_untold(self, key_id: str) -> bool:
         """Whether a request without an Idempotency-Key may find a booking nobody was told of."""
         untold = select(_row.id).where(_row.key_id == key_id, _UNTOLD).limit(1)
-        return bool(await self._store.rows(untold))
+        return bool(await self.rows(untold))
 
     async def unknown(self) -> Sequence[tuple[str, datetime, datetime]]:
         """Vet, start and end of all that may or may not have been booked."""
         columns = select(_row.vet_id, _row.starts_at, _row.ends_at)
-        return [(*found,) for found in await self._store.rows(columns.where(_IS_UNKNOWN))]
+        return [(*found,) for found in await self.rows(columns.where(_IS_UNKNOWN))]
 
     async def oldest_unknown(self, most: int) -> Sequence[LedgerRow]:
         """Those that may or may not have been booked; one with an owner is being looked up."""
@@ -91,12 +88,12 @@ class LedgerRows:
         """How those ended that did since then: rows of the table of these, the latest first."""
         at = resolved_bookings.c.resolved_at
         wanted = select(resolved_bookings).where(at >= since)
-        return await self._store.rows(wanted.order_by(at.desc()).limit(most))
+        return await self.rows(wanted.order_by(at.desc()).limit(most))
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
         """How many rows are in each state, and since when the oldest is unknown."""
         columns = select(_row.state, func.count(), func.min(_row.created_at))
-        rows = await self._store.rows(columns.group_by(_row.state))
+        rows = await self.rows(columns.group_by(_row.state))
         found = {state: told for state, *told in rows}
         counts = {state: found.get(state, (0,))[0] for state in base.STATES}
         return counts, found.get("unknown", (0, None))[1]
@@ -124,7 +121,7 @@ class LedgerRows:
             return replace(row, id=result.inserted_primary_key[0])  # type: ignore[index]  # one row
 
         try:
-            return await self._store.transact(inserted)
+            return await self.transact(inserted)
         except IntegrityError:
             return None
 
@@ -132,7 +129,7 @@ class LedgerRows:
         """The row, if it is still as it was read: from now on it is the owner's, and not known."""
         values = {"owner": owner, "claim": claim, "state": "unknown"}
         change = update(bookings).where(_is_as_read(row)).values(values)
-        is_taken = await self._store.transact(lambda connection: changed(connection, change))
+        is_taken = await self.transact(lambda connection: changed(connection, change))
         return replace(row, **values) if is_taken else None  # type: ignore[arg-type]
 
     async def restore(self, row: LedgerRow, outcome: Mapping[str, Any]) -> bool:
@@ -158,7 +155,7 @@ class LedgerRows:
             return True
 
         try:
-            return await self._store.run(restored)
+            return await self.run(restored)
         except IntegrityError as error:
             raise LostClaim from error
 
@@ -183,18 +180,18 @@ class LedgerRows:
                 await _note(connection, row, outcome)
             return True
 
-        return await self._store.run(written)
+        return await self.run(written)
 
     async def tell(self, row: LedgerRow) -> bool:
         """Whether it is this call that tells of a booking that was found."""
         this = and_(_row.id == row.id, _row.outcome == base.FOUND)
-        return await self._store.change(update(bookings).where(this).values(outcome=None)) == 1
+        return await self.change(update(bookings).where(this).values(outcome=None)) == 1
 
     async def mark_untold(self, key_id: str, appointment_id: str) -> None:
         """A booking without an Idempotency-Key that was not told after all: as if it was found."""
         made = and_(_row.key_id == key_id, _row.appointment_id == appointment_id)
         this = made & _row.idempotency_digest.is_(None) & (_row.state == "done")
-        await self._store.change(update(bookings).where(this).values(outcome=base.FOUND))
+        await self.change(update(bookings).where(this).values(outcome=base.FOUND))
 
     async def abandon(self, row: LedgerRow) -> None:
         """What becomes of a row that nobody works on: what was intended goes, all else is unknown.
@@ -203,7 +200,7 @@ class LedgerRows:
         """
         is_intended = row.state == "intended"
         change = delete(bookings) if is_intended else update(bookings).values(base.LEFT)
-        await self._store.change(change.where(_is_as_read(row)))
+        await self.change(change.where(_is_as_read(row)))
 
     async def purge(self, now: datetime) -> None:
         """Forget what is older than a day.
@@ -223,10 +220,10 @@ class LedgerRows:
             await connection.execute(update(bookings).where(settled).values(forgotten))
             await connection.execute(delete(resolved_bookings).where(old))
 
-        await self._store.run(purged)
+        await self.run(purged)
 
     async def _read(self, *which: Any, most: int | None = None) -> Sequence[LedgerRow]:
-        return _told(await self._store.rows(_wanted(*which).limit(most)))
+        return _told(await self.rows(_wanted(*which).limit(most)))
 
 
 def _wanted(*which: Any) -> Select[Any]:

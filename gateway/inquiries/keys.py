@@ -20,7 +20,7 @@ from gateway.policy.masks import Mask
 from gateway.policy.policy import HIDDEN, WHOLE, Policy
 from gateway.policy.telling.wording import Phrases, conditions
 from gateway.store import Store
-from gateway.usage.store import CallSums, recent
+from gateway.usage import CallSums, recent
 
 EXPIRING = timedelta(days=30)
 UNUSED = timedelta(days=90)

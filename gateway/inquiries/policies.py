@@ -18,7 +18,7 @@ from gateway.policy.running.versions import Event, Process, Versions
 from gateway.policy.telling.wording import PolicyChange, changes
 from gateway.settings import StartRefused
 from gateway.store import Store
-from gateway.usage.store import answered
+from gateway.usage import answered
 
 RUNNING = "running"
 # Digits of a hash by which somebody names a policy; and days of which answers are counted.

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from adapters.asking import Asking
-from gateway.events import Events
 
 # A later version may say more behind these four parts; the version ff is none.
 _form = re.compile(
@@ -32,15 +31,3 @@ class Traces:
 
     async def aclose(self) -> None:
         """Send what waits, within two seconds."""
-
-
-def open_traces(endpoint: str | None, share: float, events: Events) -> Traces:
-    """What makes spans for a collector, or only passes on what partners send where there is none.
-
-    ImportError where the libraries that this needs are not installed.
-    """
-    if endpoint is None:
-        return Traces()
-    from gateway.observe.otlp import Otlp  # noqa: PLC0415 - its libraries are optional
-
-    return Otlp(endpoint, share, events)

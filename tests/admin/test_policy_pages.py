@@ -25,7 +25,7 @@ from gateway.policy.masks import KINDS, Mask
 from gateway.policy.running import follower
 from gateway.policy.running.versions import Event, Versions
 from gateway.policy.telling.sheets import as_csv
-from gateway.usage.store import CallSums, add, minute_of
+from gateway.usage import CallSums, add, minute_of
 from tests.admin.manager import Manager, manager_of
 from tests.conftest import RunningGateway, Start
 from tests.policies import TEXT

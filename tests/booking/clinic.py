@@ -95,6 +95,7 @@ class World:
             store or self.store,
             owners or self.owners,
             self.heard,
+            lambda: self.now,
             wait=wait,
             looks=looks,
             clock=self.steady,

@@ -63,7 +63,7 @@ async def _booking(orders: Mapping[str, Any]) -> None:
     (folder / orders["name"]).mkdir()
     adapter: Any = Stopping(practice.open(folder / orders["name"]), orders["point"])
     attempt = await attempt_of(adapter, key=orders["key"], ids=orders["ids"], point=orders["point"])
-    await Ledger(store, owners, Heard()).book(attempt)
+    await Ledger(store, owners, Heard(), lambda: datetime.now(UTC)).book(attempt)
     stop("answered")
 
 

@@ -56,7 +56,7 @@ class Scene:
                 process.kill()
 
     def ledger(self, **more: Any) -> Ledger:
-        return Ledger(self.store, self.owners, Heard(), **more)
+        return Ledger(self.store, self.owners, Heard(), lambda: datetime.now(UTC), **more)
 
     @asynccontextmanager
     async def reconciled(self, **more: Any) -> AsyncIterator[Reconciler]:

@@ -513,7 +513,7 @@ async def test_what_waits_is_written_as_soon_as_it_can_be(
     world.clinic.gate.set()
     await call
     await world.heard.more.wait()
-    world.ledger.start(lambda: world.now)
+    world.ledger.start()
     store.full = False
     async with asyncio.timeout(10):
         while world.ledger.waiting:  # noqa: ASYNC110 - until the ledger has come round
@@ -647,6 +647,6 @@ async def test_what_waits_is_written_at_the_end(world: World) -> None:
     world.clinic.gate.set()
     await call
     store.full = False
-    world.ledger.start(lambda: world.now)
+    world.ledger.start()
     await world.ledger.aclose()
     assert await kept(world) == ["done a0"]

@@ -395,8 +395,10 @@ def test_the_address_of_a_collector_gets_its_path() -> None:
 
 async def test_without_an_endpoint_nothing_of_the_library_is_loaded(partner: Partner) -> None:
     script = (
-        "import sys, gateway.app, gateway.observe.traces as t;"
-        "t.open_traces(None, 1.0, None);"
+        "import sys, gateway.app; from gateway.assembly.kit import open_spans;"
+        "from types import SimpleNamespace as N;"
+        "kit = N(settings=N(tracing=N(endpoint=None)), closing=lambda traces: traces);"
+        "open_spans(kit);"
         "print([each for each in sys.modules"
         " if each.startswith(('opentelemetry', 'google', 'requests'))])"
     )

@@ -21,10 +21,12 @@ from gateway.store import Store, open_store, tables
 from gateway.store.sqlite import _PRAGMAS
 from gateway.store.tables import usage as usage_minutes
 from gateway.store.tables import usage_days
-from gateway.usage import DROP_EVERY, NOBODY, Usage
-from gateway.usage.store import (
+from gateway.usage import (
+    DROP_EVERY,
+    NOBODY,
     CallSums,
     Slot,
+    Usage,
     add,
     answered,
     by_day,

@@ -14,7 +14,7 @@ from pathlib import Path
 from adapters.base import BackendUnavailable, Query, Record
 from gateway.keys.secret import mint
 from gateway.store import open_store
-from gateway.usage.store import CallSums, answered
+from gateway.usage import CallSums, answered
 from tests.conftest import Begin, RunningGateway
 from tests.partner import Partner
 from tests.usage.test_usage import EVER, by_minute

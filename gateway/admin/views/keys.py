@@ -27,7 +27,7 @@ from gateway.inquiries import keys as inquiries
 from gateway.inquiries.keys import Which
 from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, read_network
 from gateway.keys.store import ChangedKey, KeyAndSecrets, KeyExists, KnownSecret, row_of
-from gateway.usage.store import CallSums, by_day
+from gateway.usage import CallSums, by_day
 
 AT_ONCE = 50
 ORDERS = ("name", "newest", "used", "share")
