@@ -215,7 +215,14 @@ class SqliteStore(Store):
     async def _open(self) -> aiosqlite.Connection:
         place = existing(Path(self.place))
         connect = partial(sqlite3.connect, place, uri=True, factory=_SyncConnection)
-        return await _AsyncConnection(connect, ROWS_AT_ONCE)
+        connection = _AsyncConnection(connect, ROWS_AT_ONCE)
+        try:
+            return await connection
+        except RuntimeError:  # its thread cannot be started: nobody would hear that it is to end
+            raise
+        except BaseException:  # its thread is not to outlive a file that cannot be opened
+            await connection.close()
+            raise
 
     def remedy(self, error: BaseException) -> str:
         """SQLite's own names of errors tell it."""
