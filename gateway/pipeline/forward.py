@@ -1,24 +1,16 @@
 """Asks the practice system: the adapter's verb for the operation, and its errors in our words."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
-
-import orjson
 
 from adapters import base
 from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Query, Record
-from gateway.booking.base import Allowance, Booked, BookingRefused, BookingRequest
-from gateway.booking.ledger import Ledger
-from gateway.booking.times import Lengths
+from gateway.booking.base import BookingRefused
 from gateway.contract import errors
 from gateway.contract.operations import Operation, Param
-from gateway.contract.window import BookingWindow
-from gateway.keys.key import Key
 from gateway.pipeline.cursor import CursorCipher
-from gateway.pipeline.validate import CallReader, CallValues, Creation
+from gateway.pipeline.validate import CallReader, CallValues
 
 TRANSLATED: Mapping[type[AdapterError], type[errors.GatewayError]] = {
     base.NotFound: errors.NotFound,
@@ -141,63 +133,8 @@ class RequestPlan:
         raise base.BackendNonsense(f"a whole list of {self._resource} does not end")
 
 
-@dataclass(eq=False)
-class BookingForwarder:
-    """Books through the ledger, at times that the window admits."""
-
-    ledger: Ledger
-    adapter: Adapter
-    window: BookingWindow
-    now: Callable[[], datetime]
-
-    def __post_init__(self) -> None:
-        self._lengths = Lengths(self.adapter)
-
-    async def check_allowance(self, key: Key) -> None:
-        """LimitExceeded where the key has made its bookings of the day, and heard; Unavailable."""
-        now = self.now()
-        if allowance := self._allowance(key, now):
-            await self.ledger.check_allowance(key.id, allowance, now)
-
-    async def book(
-        self, creation: Creation, key: Key, others: Others, check_key: Callable[[], object]
-    ) -> Booked:
-        """The new appointment, or the one that the same request made before.
-
-        `check_key` raises where the caller may book no longer.
-        """
-        draft = _draft(creation.body, self.now(), others)
-
-        def check_time() -> None:
-            problem = self.window.problem(draft.scheduled_at, self.now())
-            if problem is not None:
-                raise errors.InvalidRequest(errors.InvalidField("scheduledAt", problem))
-
-        # spelling, order and offsets of the request do not count
-        body = orjson.dumps(creation.body, option=orjson.OPT_SORT_KEYS)
-        attempt = BookingRequest(
-            key_id=key.id,
-            idempotency_key=creation.idempotency_key,
-            fingerprint=sha256(body).digest(),
-            draft=draft,
-            lasts=await self._lengths.of(draft.appointment_type_id, draft.now),
-            adapter=self.adapter,
-            check_time=check_time,
-            check_key=check_key,
-            now=self.now,
-            allowance=self._allowance(key, draft.now),
-        )
-        return await self.ledger.book(attempt)
-
-    def _allowance(self, key: Key, now: datetime) -> Allowance | None:
-        """The key's bookings of this day, by the clinic's calendar."""
-        if key.bookings_per_day is None:
-            return None
-        since, until = self.window.day(now)
-        return Allowance(most=key.bookings_per_day, since=since, until=until)
-
-
-def _draft(body: Mapping[str, Any], now: datetime, others: Others) -> Draft:
+def draft_of(body: Mapping[str, Any], now: datetime, others: Others) -> Draft:
+    """The appointment that a checked body asks for."""
     return Draft(
         client_id=body["clientId"],
         patient_id=body["patientId"],

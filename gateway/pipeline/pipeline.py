@@ -4,15 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from hashlib import sha256
 from time import monotonic
 from urllib.parse import urlencode
+
+import orjson
 
 from adapters.base import Adapter, AdapterError, OutcomeUnknown, Page, Record
 from gateway.audit.buffer import EVERY, Buffer, Unwritten
 from gateway.audit.entries import BEGUN
-from gateway.booking.base import BookingRefused
+from gateway.booking.base import Allowance, Booked, BookingRefused, BookingRequest
 from gateway.booking.ledger import Ledger
-from gateway.contract.errors import BookingUnknownWithoutKey, GatewayError, NotFound, Unavailable
+from gateway.booking.times import Lengths
+from gateway.contract import errors
+from gateway.contract.errors import GatewayError, NotFound
 from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
@@ -20,10 +25,10 @@ from gateway.keys.ring import KeyRing, KeysBehind
 from gateway.limits.base import Limiter
 from gateway.pipeline.call import Call, Reply
 from gateway.pipeline.cursor import CursorCipher, bound_to
-from gateway.pipeline.forward import BookingForwarder, Others, RequestPlan, refusal, translated
+from gateway.pipeline.forward import Others, RequestPlan, draft_of, refusal, translated
 from gateway.pipeline.shedder import LoadShedder
 from gateway.pipeline.steps import authenticate, authorize, others_for, redact, throttle
-from gateway.pipeline.validate import CallValues
+from gateway.pipeline.validate import CallValues, Creation
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import Redactor
 
@@ -47,7 +52,7 @@ class Pipeline:
     audit: Buffer
 
     def __post_init__(self) -> None:
-        self._booking = BookingForwarder(self.ledger, self.adapter, self.window, self.now)
+        self._lengths = Lengths(self.adapter)
         self._plans = {
             known.id: RequestPlan(known, self.adapter, self.cursors) for known in OPERATIONS
         }
@@ -126,7 +131,9 @@ class Pipeline:
     ) -> Reply:
         if call.key is not None and not call.upload.idempotency_keys():
             # with one it may be a replay, which is told whatever the key may still book
-            await self._booking.check_allowance(call.key)
+            now = self.now()
+            if allowance := self._allowance(call.key, now):
+                await self.ledger.check_allowance(call.key.id, allowance, now)
         call.waits_since = monotonic()
         body = await call.upload.read()
         call.waits_since = None
@@ -145,16 +152,12 @@ class Pipeline:
             # on disk before anything is sent
             await self.audit.begin(call.told(self.now(), plan.operation.id, BEGUN))
         except Unwritten as error:
-            raise Unavailable(EVERY) from error
+            raise errors.Unavailable(EVERY) from error
         try:
-            booked = await self._booking.book(creation, key, others, check_key)
+            booked = await self._book(creation, key, others, check_key)
         except BookingRefused as error:
             call.replayed = error.replayed
             raise refusal(error) from error
-        except OutcomeUnknown as error:
-            if creation.idempotency_key is None:
-                raise BookingUnknownWithoutKey from error
-            raise
         call.replayed = booked.replayed
         call.records = id_of(booked.record)
         if creation.idempotency_key is None:
@@ -165,6 +168,48 @@ class Pipeline:
         shown = "id" in redactor.visible
         location = f"{plan.operation.path}/{booked.record['id']}" if shown else ""
         return Reply(plan.operation.status, body, location=location)
+
+    async def _book(
+        self, creation: Creation, key: Key, others: Others, check_key: Callable[[], object]
+    ) -> Booked:
+        """The new appointment, or the one that the same request made before.
+
+        `check_key` raises where the caller may book no longer.
+        """
+        draft = draft_of(creation.body, self.now(), others)
+
+        def check_time() -> None:
+            problem = self.window.problem(draft.scheduled_at, self.now())
+            if problem is not None:
+                raise errors.InvalidRequest(errors.InvalidField("scheduledAt", problem))
+
+        # spelling, order and offsets of the request do not count
+        body = orjson.dumps(creation.body, option=orjson.OPT_SORT_KEYS)
+        attempt = BookingRequest(
+            key_id=key.id,
+            idempotency_key=creation.idempotency_key,
+            fingerprint=sha256(body).digest(),
+            draft=draft,
+            lasts=await self._lengths.of(draft.appointment_type_id, draft.now),
+            adapter=self.adapter,
+            check_time=check_time,
+            check_key=check_key,
+            now=self.now,
+            allowance=self._allowance(key, draft.now),
+        )
+        try:
+            return await self.ledger.book(attempt)
+        except OutcomeUnknown as error:
+            if creation.idempotency_key is None:
+                raise errors.BookingUnknownWithoutKey from error
+            raise
+
+    def _allowance(self, key: Key, now: datetime) -> Allowance | None:
+        """The key's bookings of this day, by the clinic's calendar."""
+        if key.bookings_per_day is None:
+            return None
+        since, until = self.window.day(now)
+        return Allowance(most=key.bookings_per_day, since=since, until=until)
 
     def _list(
         self, call: Call, operation: Operation, values: CallValues, page: Page, body: bytes
