@@ -228,7 +228,7 @@ def _busy(
         look.ok(f"{counted(count, 'row', 'block')} {ahead}")
     # of rows of which nobody says whose each is none need be over another
     if over and not ("" in read and case.has_several_vets):
-        owner = "schedule" if source.busy.schedule is not None else "vet"
+        owner = "schedule" if source.rows.schedule is not None else "vet"
         text = f"{len(over)} appointments to come lie over another of the same {owner}"
         remedy = "the desk should part them; or some of them do not block: see `where`"
         look.warning(text, subject="overlaps", ids=over, remedy=remedy)

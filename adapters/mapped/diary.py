@@ -14,7 +14,7 @@ from adapters.mapped.slots import Block, FreeDay, Interval, day_window
 from adapters.mapped.spans import lasting, readings, spans_of, type_lasts, whole_day
 from adapters.mapping.converters import Converters
 from adapters.mapping.hours import Shift, closed_days
-from adapters.mapping.models import BusyMap, DiaryMap, HoursMap, SlotsMap, TimesMap
+from adapters.mapping.models import BusyMap, DiaryMap, HoursMap, TimesMap
 from adapters.values.convert import Unreadable
 from adapters.values.times import ROOM, clock, instant_text, wall
 
@@ -78,6 +78,7 @@ class TimesSource:
 
     def __init__(self, number: int, rows: TimesMap, diary: "Diary") -> None:
         self.number, self.rows, self._diary = number, rows, diary
+        self.is_keyed = rows.key is not None
         self.start, self.end = (
             diary.converters.moment(each, columns=len(each.source))
             for each in (rows.start, rows.end or rows.start)
@@ -92,17 +93,13 @@ class BusySource(TimesSource):
     """One source of what blocks: appointments, absences. In doubt a row blocks, and is reported."""
 
     kind = "busy"
-
-    def __init__(self, number: int, busy: BusyMap, diary: "Diary") -> None:
-        super().__init__(number, busy, diary)
-        self.busy = busy
-        self.longest = None if busy.longest is None else timedelta(days=busy.longest)
+    rows: BusyMap
 
     async def read(self, session: Session, span: DiarySpan) -> list[list[Block]]:
         """What blocks the calendar within the window, and a little beyond it: row by row."""
         around = Interval(span.window.start - ROOM, span.window.end + ROOM)
-        busy = self.busy
-        of_schedule = busy.schedule or (busy.get is not None and "schedule" in busy.names)
+        rows = self.rows
+        of_schedule = rows.schedule or (rows.get is not None and "schedule" in rows.names)
         schedule = span.calendar.schedule if of_schedule else None
         return [
             [
@@ -141,7 +138,7 @@ class BusySource(TimesSource):
         lasts = None if is_clear else self.tried(lasting, minutes)
         if fitting:
             yield from readings(begins, fitting, lasts, self._diary.zone)
-        elif ends == () and lasts is None and self.busy.endless:
+        elif ends == () and lasts is None and self.rows.endless:
             yield Interval(begins[0], max(begins[0], around.end)), True
         else:
             lasts = lasts or self.default
@@ -152,11 +149,6 @@ class SlotsSource(TimesSource):
     """Free times that the practice system keeps as rows. In doubt a row offers nothing."""
 
     kind = "slots"
-
-    def __init__(self, number: int, slots: SlotsMap, diary: "Diary") -> None:
-        super().__init__(number, slots, diary)
-        self.is_keyed = slots.key is not None
-        self._is_bare = slots.end is None and slots.minutes is None
 
     async def read(self, session: Session, span: DiarySpan) -> list[Offer]:
         """The free rows, with their keys."""
@@ -175,7 +167,8 @@ class SlotsSource(TimesSource):
             return None
         ends: Moments | None = () if row.end is None else self.tried(self.end.instants, row.end)
         if ends == ():
-            lasts = self.default if self._is_bare else self.tried(lasting, row.minutes)
+            is_bare = self.rows.end is None and self.rows.minutes is None
+            lasts = self.default if is_bare else self.tried(lasting, row.minutes)
             ends = tuple(start + lasts for start in starts) if lasts else ()
         spans = spans_of(starts, ends or ())
         return min(spans, key=lambda span: (span.end - span.start, span.start), default=None)
@@ -204,7 +197,7 @@ class Diary:
         # without a type it may take a free row of the practice's own as a whole
         takes_whole = any(source.is_keyed for source in self.free) and not shortens_slots
         self.default_length = None if takes_whole else self.default
-        self.knows_appointments = any(source.key is not None for source in diary.busy)
+        self.knows_appointments = any(source.is_keyed for source in self.busy)
 
     def unusable(self, kind: str) -> None:
         """Report a row that cannot be read."""

@@ -97,7 +97,7 @@ class Request:
     body: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Received:
     """What came back, whole."""
 
@@ -277,14 +277,9 @@ async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
         body += chunk
         if len(body) > LARGEST:
             raise BackendNonsense(f"{label}: the answer is larger than {LARGEST // 1024**2} MiB")
-    return Received(
-        status=response.status,
-        kind=response.content_type,
-        charset=(response.charset or "utf-8").lower(),
-        link=headers.get("Link", ""),
-        date=headers.get("Date", ""),
-        body=bytes(body),
-    )
+    charset, link = (response.charset or "utf-8").lower(), headers.get("Link", "")
+    date, status = headers.get("Date", ""), response.status
+    return Received(status, response.content_type, charset, link, date, bytes(body))
 
 
 def _translation(error: Exception) -> tuple[type[AdapterError], str]:

@@ -17,7 +17,7 @@ from adapters.mapping.models import BusyMap, DiaryMap, ValueSource
 from adapters.mapping.paths import holds, path
 from adapters.rest.backend import for_each
 from adapters.rest.paging import MOST_ROWS, Pager
-from adapters.rest.records import found_value, own_id, raw_value
+from adapters.rest.records import json_value, own_id, raw_value
 from adapters.rest.requests import TemplateValues
 from adapters.rest.resource import Components
 from adapters.values.convert import Text, Unreadable
@@ -50,7 +50,10 @@ class OwnedRows:
 
     def value(self, source: ValueSource | None, shape: FieldShape) -> RowValue:
         """A value of a row; of what the mapping does not name none."""
-        return NOTHING if source is None else found_value(self._parts.converters, source, shape)
+        if source is None:
+            return NOTHING
+        make, columns = self._parts.converters.make, len(source.expressions)
+        return json_value(source, shape, make(source, shape, columns=columns))
 
     async def read(
         self, calendar: Calendar, make: Callable[[Any], T], *given: dict[str, Any]

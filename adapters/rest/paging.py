@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -68,9 +69,11 @@ class _Page:
     def batch(self, fresh: int, *position: int) -> Batch:
         """The rows from number `fresh` on, by their numbers; in the page at `position`, if any."""
         begin = 0 if position else self.begin
-        numbers = range(fresh, len(self.rows))
-        places = [_place(*position, begin + row, self.marks[row]) for row in numbers]
-        return Batch(rows=self.rows[fresh:], place=places.__getitem__, last=self.last)
+
+        def place(number: int) -> str:
+            return _place(*position, begin + fresh + number, self.marks[fresh + number])
+
+        return Batch(rows=self.rows[fresh:], place=place, last=self.last)
 
 
 class Pager:
@@ -232,18 +235,16 @@ class Pager:
             rows, following = self.rows(answer), self._following(answer, is_link=name is None)
             marks = self.marks(rows)
             fresh = _behind(marks, mark) or 0
-            places = [_place(token, row) for row in marks]
             if following is None:
-                yield Batch(rows=rows[fresh:], place=places[fresh:].__getitem__, last=True)
+                place = partial(_place_of, token, marks[fresh:], None)
+                yield Batch(rows=rows[fresh:], place=place, last=True)
                 return
             barren, before = (0, 0) if rows else (barren + 1, before)
             endless = self._endless(name or "the address of the next page")
             if before + barren >= MOST_EMPTY_IN_ALL:
                 raise Endless(endless)
             end = _place(following, "", *([] if rows else [before + barren]))
-            if places:
-                places[-1] = end
-            place = places[fresh:].__getitem__
+            place = partial(_place_of, token, marks[fresh:], end)
             yield Batch(rows=rows[fresh:], place=place, last=False, end=end)
             if barren == MOST_EMPTY:
                 raise Barren(endless)
@@ -277,6 +278,12 @@ def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
 
 def _place(*parts: Any) -> str:
     return json.dumps(parts, separators=(",", ":"))
+
+
+def _place_of(token: Any, marks: Sequence[str], end: str | None, number: int) -> str:
+    """The place behind a row of the page at the token; behind the last one begins the next."""
+    is_last = number == len(marks) - 1
+    return end if is_last and end is not None else _place(token, marks[number])
 
 
 def _parts(place: str | None, beginning: Sequence[Any]) -> Sequence[Any]:

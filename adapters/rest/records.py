@@ -7,7 +7,7 @@ from typing import Any
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Trouble
 from adapters.ids.seal import Id, PublicIds
 from adapters.mapped.records import OF_IDS, Planned, RowReader, RowValue
-from adapters.mapping.converters import Converters, conversion_name
+from adapters.mapping.converters import conversion_name
 from adapters.mapping.models import KeptValue, ListMap, ResourceMap, ValueSource
 from adapters.mapping.paths import Path, holds, path
 from adapters.values.convert import Converter, Text, Unreadable
@@ -63,12 +63,6 @@ def json_value(source: ValueSource, shape: FieldShape, converter: Converter) -> 
         return [text for text in map(_TEXT.decode, raw) if text is not None]
 
     return RowValue(plain, decode, converter)
-
-
-def found_value(converters: Converters, source: ValueSource, shape: FieldShape) -> RowValue:
-    """The value as the mapping says to read it, or as its format is read."""
-    columns = len(source.expressions)
-    return json_value(source, shape, converters.make(source, shape, columns=columns))
 
 
 def own_id(source: ValueSource, ids: PublicIds) -> RowValue:

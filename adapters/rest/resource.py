@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from adapters import base
 from adapters.base import BackendNonsense, Filter, NotFound, Only, Page, Record
-from adapters.mapped.records import UNUSABLE, Barren, ResourceReader, RowValue
+from adapters.mapped.records import UNUSABLE, Barren, ResourceReader
 from adapters.mapping.checker import SEARCH
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import ListCall, MappingFile, ResourceMap
@@ -56,13 +56,12 @@ class ListCalls:
     """
 
     def __init__(
-        self, call: ListCall, key: RowValue, resource: ResourceMap, rows: JsonRows,
-        parts: Components,
-    ) -> None:  # fmt: skip
+        self, call: ListCall, resource: ResourceMap, rows: JsonRows, parts: Components
+    ) -> None:
         self._parts, self._shapes = parts, rows.shapes
         self._fields, self.has_details = resource.fields, call.details
         self._call = parts.templates.call(call, self._shapes)
-        self.id = key if call.key is None else own_id(call.key, rows.ids)
+        self.id = own_id(call.key or resource.key, rows.ids)
         self.pager = Pager(call.page, path(call.items), self.id.plain, self._call.label)
         self.needed = frozenset(name for name in call.names if name in self._shapes)
         self._by = {name: by for name, by in call.filters.items() if name not in self.needed}
@@ -137,7 +136,7 @@ class ResourceCalls(ResourceReader):
             self._one = parts.templates.call(resource.one, of_one)
             self._item = path(resource.one.item)
         if resource.list_ is not None:
-            self._list = ListCalls(resource.list_, self.key, resource, self.rows, parts)
+            self._list = ListCalls(resource.list_, resource, self.rows, parts)
         self.filterable = frozenset() if self._list is None else self._list.names
         self._has_details = self._list is not None and self._list.has_details
         self.most = MOST_DETAILS if self._has_details else MOST_ROWS

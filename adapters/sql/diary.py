@@ -5,7 +5,7 @@ adapters/mapped/diary.py, on the times that were read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, and_, null, or_
@@ -96,7 +96,7 @@ class BusyRows(SpanRows):
 
     def __init__(self, source: BusySource, speech: Speech) -> None:
         super().__init__(source)
-        self._endless = source.busy.endless
+        self._endless = source.rows.endless
         self._from, self._until = source.start, source.end
         self._bounds = {
             "until": (self._from, lambda window: window.end + ROOM),
@@ -118,10 +118,10 @@ class BusyRows(SpanRows):
         recent = no_end if self._endless else start > given("early")
         near = and_(start < given("until"), or_(*reaching, and_(or_(*senseless), recent)))
         odd = self._odd(start, speech)
-        if source.longest is None:
+        if source.rows.longest is None:
             self._statements = [self._rows.where(or_(near, odd))]
             return
-        longest = max(source.longest, LONGEST_OPEN) + ROOM
+        longest = max(timedelta(days=source.rows.longest), LONGEST_OPEN) + ROOM
         self._bounds["first"] = (self._from, lambda window: window.start - longest)
         # on the start as it is, so that an index serves
         within = and_(first_start >= given("first"), first_start < given("until"))

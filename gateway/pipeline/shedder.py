@@ -127,7 +127,9 @@ class LoadShedder:
         if let_in and not call.gone:
             return
         if not call.gone:
-            self._events.report("calls_turned_away", reason=self._why(key_id, size))
+            why = BODY if size and len(self.inside) < self._most else PROCESS
+            why = KEY if self._own(key_id) >= self.places.now else why
+            self._events.report("calls_turned_away", reason=why)
         raise Crowded(self._patience)
 
     def crowded(self, key_id: str) -> bool:
@@ -166,11 +168,6 @@ class LoadShedder:
             and len(self.inside) < self._most
             and (not size or self._bytes + size <= self._most_bytes)
         )
-
-    def _why(self, key_id: str, size: int) -> str:
-        if self._own(key_id) >= self.places.now:
-            return KEY
-        return BODY if size and len(self.inside) < self._most else PROCESS
 
     def _let_in(self, call: Call, size: int) -> None:
         self.inside.add(call)
