@@ -9,6 +9,7 @@ itself, with the same two checks.
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType, SimpleNamespace
@@ -130,7 +131,7 @@ def typed_value(field: Field, raw: Any, is_sound: Callable[[Any], bool] | None =
 BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
 
 
-class NoValue(ValueError):
+class NoValue(Exception):
     """Why what was written is no value of the field: a sentence without its first words."""
 
 
@@ -149,14 +150,9 @@ def read_value(field: Field, written: Any) -> Any:
 
 
 def _checked(field: Field, written: Any) -> Any:
-    try:
+    with suppress(*BROKEN, ArithmeticError):
         value = _as_answered(field, written)
         typed_value(field, [value] if field.many else value)
-    except NoValue:
-        raise
-    except (*BROKEN, ArithmeticError):
-        pass
-    else:
         return value
     if isinstance(written, dict | list):
         raise NoValue("is one plain value")

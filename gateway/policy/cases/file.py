@@ -29,7 +29,7 @@ KnownT = TypeVar("KnownT")
 _ID = "00000000-0000-4000-8000-000000000001"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PolicyCase:
     """One expectation, at its place in a file.
 
@@ -42,10 +42,10 @@ class PolicyCase:
     line: int
     column: int
     level: AccessLevel
+    scopes: Mapping[str, AccessLevel]
     operation: Operation
     record: Record
     sees: Mapping[str, Any] | None
-    scopes: Mapping[str, AccessLevel] = field(default_factory=dict)
 
     @property
     def applied(self) -> AccessLevel:
@@ -128,18 +128,8 @@ class _CaseReader:
             sees = self.sees(at["sees"], data["sees"], operation.returns, record)
         if len(self.problems) > before or not (level and operation and record is not None):
             return None
-        line, column = self.document.marks[place]
-        return PolicyCase(
-            name=str(name),
-            file=self.document.file,
-            line=line,
-            column=column,
-            level=level,
-            scopes=scopes,
-            operation=operation,
-            record=record,
-            sees=sees,
-        )
+        spot = self.document.file, *self.document.marks[place]
+        return PolicyCase(str(name), *spot, level, scopes, operation, record, sees)
 
     def name(self, place: Place, name: Any) -> None:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():

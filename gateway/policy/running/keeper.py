@@ -151,7 +151,7 @@ class Examiner:
         return compile_policy(replace(version, file=str(self.path)), rules, self.report)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PolicyStatus:
     """Which policy runs and since when, and what is wrong with the file.
 
@@ -356,9 +356,7 @@ class Keeper:
 
     def _run(self, policy: Policy, since: datetime, failing: Problems = ()) -> None:
         _, file_hash = policy.version.made_of or ("", policy.hash)
-        self.status = PolicyStatus(
-            policy=policy, loaded_at=since, file_hash=file_hash, failing=failing
-        )
+        self.status = PolicyStatus(policy, since, file_hash, failing=failing)
 
     def _hold(self, waiting: Policy, failing: Problems) -> None:
         """The running policy goes on and this one waits, which is told once."""

@@ -42,7 +42,7 @@ class SeenField:
     shown: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Preview:
     """A record before a level.
 
@@ -67,17 +67,12 @@ def preview(
     whole = msgspec.json.decode(Redactor(resource, resource.paths, report).one(record))
     body = redactor.one(record)
     answer = msgspec.json.decode(body)
-    return Preview(
-        whole=whole,
-        answer=answer,
-        body=body,
-        fields=tuple(
-            SeenField(path, sight, at(whole, path), ABSENT if sight is HIDDEN else at(answer, path))
-            for path, sight in rules.sights(level).items()
-        ),
-        exists=redactor.admits(record),
-        condition=conditions(resource, rules.rows_of(level)),
+    fields = tuple(
+        SeenField(path, sight, at(whole, path), ABSENT if sight is HIDDEN else at(answer, path))
+        for path, sight in rules.sights(level).items()
     )
+    condition = conditions(resource, rules.rows_of(level))
+    return Preview(whole, answer, body, fields, redactor.admits(record), condition)
 
 
 def specimen(resource: Resource) -> Record:

@@ -109,7 +109,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reason:
     """One decision: about a field, or with an empty `path` about the records.
 
@@ -127,13 +127,11 @@ def reasons(
     resource: Resource, rules: ResourceRules, level: AccessLevel, spots: Spots
 ) -> Iterator[Reason]:
     """Why a level sees what it sees: the records first, then each field as answers have them."""
-    rows = rules.rows_of(level)
-    yield Reason(
-        path="",
-        sight=conditions_in_file(resource, rows) if rows else "all",
-        why=f"{'only these records exist' if rows else 'every record exists'} at {level}",
-        spot=spots.get((resource.name, ONLY, level)) if rows else None,
-    )
+    if rows := rules.rows_of(level):
+        why, spot = f"only these records exist at {level}", spots.get((resource.name, ONLY, level))
+        yield Reason("", conditions_in_file(resource, rows), why, spot)
+    else:
+        yield Reason("", "all", f"every record exists at {level}", None)
     for path in resource.paths:
         sight, first = rules.sight(path, level), rules.opened_at(path)
         spot = spots.get((resource.name, path))
@@ -145,7 +143,7 @@ def reasons(
             spot = spots.get((resource.name, MASK, path))
         elif sight is HIDDEN and lowest is not first:
             why = f"{lowest} is the first to see it, masked"
-        yield Reason(path=path, sight=str(sight), why=why, spot=spot)
+        yield Reason(path, str(sight), why, spot)
 
 
 class Effect(StrEnum):
