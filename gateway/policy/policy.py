@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import product
-from types import MappingProxyType
 from typing import TypeAlias
 
 from adapters.base import Report
@@ -50,10 +49,6 @@ class ResourceRules:
 
     fields: Mapping[str, Sights]
     rows: Mapping[AccessLevel, RowFilter]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
-        object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
 
     def sight(self, path: str, level: AccessLevel) -> Sight:
         return self.fields[path][LEVELS.index(level)]
@@ -152,7 +147,7 @@ class Version:
     made_of: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Policy:
     """What each level sees.
 
@@ -163,10 +158,10 @@ class Policy:
     version: Version
     file: str
     hash: str
+    short_hash: str
     rules: Rules
     redactors: Mapping[tuple[str, AccessLevel], Redactor]
     has_rows: bool
-    short_hash: str
 
     def redactor(self, resource: str, level: AccessLevel) -> Redactor:
         """The level's view of a resource; each sees the whole of what no level governs."""
@@ -196,15 +191,8 @@ def compile_policy(
         visible = [path for path, sight in sights.items() if sight is WHOLE]
         masks = {path: sight for path, sight in sights.items() if isinstance(sight, Mask)}
         redactors[view] = Redactor(resource, visible, report, masks=masks, rows=rows)
-    return Policy(
-        version=version,
-        file=version.file,
-        hash=version.hash,
-        rules=MappingProxyType(dict(rules)),
-        redactors=MappingProxyType(redactors),
-        has_rows=any(redactor.only for redactor in redactors.values()),
-        short_hash=version.hash[:12],
-    )
+    has_rows, digest = any(redactor.only for redactor in redactors.values()), version.hash
+    return Policy(version, version.file, digest, digest[:12], rules, redactors, has_rows)
 
 
 def _seen(rules: Rules, resource: str, level: AccessLevel) -> tuple[Mapping[str, Sight], RowFilter]:

@@ -73,7 +73,6 @@ def as_page(policy: Policy, today: date) -> str:
 
 
 def _written(template: str, policy: Policy, today: date | None = None) -> str:
-    operations = {operation.returns.name for operation in OPERATIONS}
     return _templates.get_template(template).render(
         policy=policy,
         file=wording.printable(PurePath(policy.file).name),
@@ -82,12 +81,8 @@ def _written(template: str, policy: Policy, today: date | None = None) -> str:
         levels=LEVELS,
         masks=wording.masks_of(policy.rules.values()),
         governed=GOVERNED,
-        # what the policy does not decide, as far as any operation shows it
-        ungoverned=[
-            resource
-            for resource in RESOURCES
-            if not resource.governed and resource.name in operations
-        ],
+        resources=RESOURCES,
+        answered={operation.returns.name for operation in OPERATIONS},
         kind_of=wording.kind_of,
         row_sentences=wording.row_sentences,
         printable=wording.printable,
