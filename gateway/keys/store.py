@@ -135,12 +135,10 @@ class KeyStore:
     async def list(self) -> Listing:
         """Every key, with what may be told of its secrets."""
         async with self._store.begin() as connection:
-            ordered = sa.select(*_COLUMNS).order_by(keys.c.created_at, keys.c.id)
-            read = await _read(connection, ordered, sa.select(*_SECRETS))
-        return Listing(
-            [held for held in read.values() if held is not None],
-            [key_id for key_id, held in read.items() if held is None],
-        )
+            read = await _read(connection)
+        sound = [held for held in read.values() if held is not None]
+        sound.sort(key=lambda held: (held.key.created_at, held.key.id))
+        return Listing(sound, [key_id for key_id, held in read.items() if held is None])
 
     async def get(self, key_id: str) -> Key:
         """The key with that id; UnknownKey, OddKey."""
@@ -251,9 +249,7 @@ class KeyStore:
         async with self._store.begin() as connection:
             # what is newer than this is read with it perhaps, and then once more
             revision = await _revision(connection)
-            newer = keys.c.revision > since
-            named = sa.select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(newer)
-            return revision, await _read(connection, sa.select(*_COLUMNS).where(newer), named)
+            return revision, await _read(connection, keys.c.revision > since)
 
     async def last_used(self, key_ids: Sequence[str]) -> Mapping[str, datetime]:
         """When each of some keys was last used, where it was at all."""
@@ -298,20 +294,18 @@ async def _next_revision(connection: AsyncConnection) -> int:
     return await _revision(connection)
 
 
-async def _read(
-    connection: AsyncConnection, some: Any, named: Any
-) -> dict[str, KeyAndSecrets | None]:
-    """The keys of some rows, by their ids, with those secrets that are named and theirs."""
-    rows = (await connection.execute(some)).all()
+async def _read(connection: AsyncConnection, *wanted: Any) -> dict[str, KeyAndSecrets | None]:
+    """The keys that meet the conditions, by their ids, with their secrets."""
+    rows = (await connection.execute(sa.select(*_COLUMNS).where(*wanted))).all()
+    theirs = sa.select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(*wanted)
     held: dict[str, list[Any]] = {}
-    for secret in await connection.execute(named.order_by(secrets.c.created_at)):
+    for secret in await connection.execute(theirs.order_by(secrets.c.created_at)):
         held.setdefault(secret.key_id, []).append(secret)
     return {row.id: _stored(row, held.get(row.id, ())) for row in rows}
 
 
 async def _get(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
-    own = sa.select(*_SECRETS).where(secrets.c.key_id == key_id)
-    found = await _read(connection, sa.select(*_COLUMNS).where(keys.c.id == key_id), own)
+    found = await _read(connection, keys.c.id == key_id)
     if key_id not in found:
         raise UnknownKey(key_id)
     if (held := found[key_id]) is None:
