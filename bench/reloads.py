@@ -12,7 +12,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gateway.policy.cases.run import cases_beside
+from gateway.policy.cases import cases_beside
 from gateway.policy.running.keeper import Examiner, Keeper, find
 from gateway.settings import shipped_policy
 

@@ -26,7 +26,7 @@ from gateway.contract.operations import BASE_PATH
 from gateway.identity import reason_of
 from gateway.inquiries.keys import settings_told
 from gateway.keys.key import Key
-from gateway.policy.cases.run import cases_beside
+from gateway.policy.cases import cases_beside
 from gateway.serving import Gateway
 from gateway.settings import StartRefused, load_settings, shipped_policy
 

@@ -28,7 +28,7 @@ from gateway.audit import chains
 from gateway.audit.chains import Known, audit_folder
 from gateway.audit.entries import key_file, read_secrets
 from gateway.audit.verification import ChainVerdict, elsewhere, verify
-from gateway.policy.cases.run import cases_beside
+from gateway.policy.cases import cases_beside
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import has_fingerprint, secret_file
 from gateway.settings import Settings, StartRefused, shipped_policy

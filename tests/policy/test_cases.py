@@ -13,8 +13,16 @@ from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.cases.file import PolicyCase, read_cases
-from gateway.policy.cases.run import INSIDE, OUTSIDE, cases_beside, coverage, run, verify
+from gateway.policy.cases import (
+    INSIDE,
+    OUTSIDE,
+    PolicyCase,
+    cases_beside,
+    coverage,
+    read_cases,
+    run,
+    verify,
+)
 from gateway.policy.masks import Mask, fitting
 from gateway.policy.policy import HIDDEN, WHOLE, Policy, Sight
 from gateway.policy.reading.document import load_policy, parse_policy

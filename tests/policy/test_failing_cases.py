@@ -9,7 +9,7 @@ import pytest
 
 from adapters.documents.problems import DocumentErrors
 from gateway.contract.access import LEVELS, AccessLevel
-from gateway.policy.cases.run import UNREADABLE, cases_beside
+from gateway.policy.cases import UNREADABLE, cases_beside
 from gateway.policy.policy import Version
 from gateway.policy.running.keeper import MOST, Examiner, Keeper, find
 from gateway.settings import StartRefused

@@ -22,7 +22,7 @@ from adapters.documents.problems import Problem
 from gateway.contract.access import LEVELS
 from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
-from gateway.policy.cases.run import FAILED, cases_beside
+from gateway.policy.cases import FAILED, cases_beside
 from gateway.policy.policy import Policy, Rules, no_more
 from gateway.policy.reading.document import write_rules
 from gateway.policy.running.keeper import Examiner, Keeper, find

@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from adapters.base import Trouble
-from gateway.policy.cases.file import read_cases
-from gateway.policy.cases.run import run
+from gateway.policy.cases import read_cases, run
 from gateway.policy.policy import Policy
 from gateway.policy.reading.document import parse_policy
 

@@ -16,9 +16,8 @@ from gateway.cli.output import counted, fail, members, say, say_json
 from gateway.cli.policy import reports
 from gateway.cli.values import FILE, FLAG
 from gateway.inquiries import policies
-from gateway.policy.cases.file import read_cases
-from gateway.policy.cases.run import FAILED, cases_beside, coverage, summary, verify
-from gateway.policy.cases.run import run as tried
+from gateway.policy.cases import FAILED, cases_beside, coverage, read_cases, summary, verify
+from gateway.policy.cases import run as tried
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checks import Checked, check_policy, notes_of
 from gateway.policy.reading.document import load_policy

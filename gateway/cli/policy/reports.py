@@ -24,7 +24,7 @@ from gateway.cli.command import Run
 from gateway.cli.output import counted, fail, legible, members, say, say_json
 from gateway.cli.values import FILE
 from gateway.inquiries.policies import lines_of
-from gateway.policy.cases.file import LARGEST  # more than a policy may have
+from gateway.policy.cases import LARGEST  # more than a policy may have
 from gateway.policy.policy import Policy
 from gateway.policy.reading.checks import CHECKS, Checked
 from gateway.policy.reading.document import load_policy

@@ -22,8 +22,8 @@ from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.fields import write_instant
 from gateway.events import Events
 from gateway.observe.json_lines import printable
-from gateway.policy.cases.file import LARGEST as LARGEST_CASES
-from gateway.policy.cases.run import UNREADABLE, cases_beside, summary, verify
+from gateway.policy.cases import LARGEST as LARGEST_CASES
+from gateway.policy.cases import UNREADABLE, cases_beside, summary, verify
 from gateway.policy.policy import Policy, Version, compile_policy, narrowed, no_wider
 from gateway.policy.reading.document import parse_policy, read_version, write_rules
 from gateway.policy.running.versions import HELD, RAN, REFUSED, Event
