@@ -77,7 +77,6 @@ def _written(template: str, policy: Policy, today: date | None = None) -> str:
         policy=policy,
         file=wording.printable(PurePath(policy.file).name),
         today=today,
-        about_levels=wording.ABOUT_LEVELS,
         levels=LEVELS,
         masks=wording.masks_of(policy.rules.values()),
         governed=GOVERNED,

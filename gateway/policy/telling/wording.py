@@ -19,18 +19,6 @@ from gateway.policy.rows import RowFilter, Value, conditions_in_file, shown
 
 T = TypeVar("T")
 
-# What a level is, said to somebody who has never seen a key.
-ABOUT_LEVELS = (
-    "Each partner has a key, and the clinic gives each key a level; a key may have another level"
-    " for a single kind of record.",
-    "BASIC is the least; STANDARD sees what BASIC sees, and more; FULL sees what STANDARD sees, and"
-    " more.",
-    "whole: the value as it is. hidden: the answer does not hold the field at all. Any other word"
-    " is a mask, which shows a part of the value.",
-    "A field such as lines[].total is the total of each item in the list lines. What a partner may"
-    " ask for at all is decided by the permissions of the key.",
-)
-
 # A comparison -> the phrase of it, of amounts and of times.
 _BOUNDS = {
     "min": ("at least", "from"),
