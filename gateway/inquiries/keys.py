@@ -80,7 +80,8 @@ class KeyBook:
             counts.update(states)
             if which in states:
                 texts = "\n".join((key.name, key.contact or "", key.id, *hints)).casefold()
-                found += [held] if all(word in texts for word in words) else []
+                if all(word in texts for word in words):
+                    found.append(held)
         odd = len(self._held) - len(sound)
         return Selection(at, found, {state: counts[state] for state in Which}, odd)
 

@@ -16,25 +16,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.contract.resources import GOVERNED
 from gateway.keys.key import Key, read_network
 from gateway.keys.secret import digest, hint, mint
+from gateway.store import tables
 from gateway.store.base import Store, StoreError
-from gateway.store.tables import (
-    Instant,
-    instant,
-    keys,
-    members,
-    meta,
-    read_instant,
-    revisions,
-    secrets,
-)
+from gateway.store.tables import instant, keys, meta, read_instant, revisions, secrets
 
 
 def _untyped(table: sa.Table) -> list[sa.ColumnElement[Any]]:
     """The columns with their times as texts: one that is none spoils its own row alone."""
-    return [
-        sa.type_coerce(each, sa.String).label(each.name) if isinstance(each.type, Instant) else each
-        for each in table.c
-    ]
+    texts = (sa.type_coerce(column, sa.String).label(column.name) for column in table.c)
+    pairs = zip(table.c, texts, strict=True)
+    return [text if isinstance(own.type, tables.Instant) else own for own, text in pairs]
 
 
 _COLUMNS, _SECRETS = _untyped(keys), _untyped(secrets)
@@ -338,7 +329,7 @@ def _stored(row: Any, own: Sequence[Any]) -> KeyAndSecrets | None:
     """A key of its rows; None for what this version of the gateway can't have written."""
     try:
         known = [KnownSecret(held.hint, held.digest, read_instant(held.expires_at)) for held in own]
-        values = members(row) | {"limit": row.hourly_limit}
+        values = tables.members(row) | {"limit": row.hourly_limit}
         for name in ("permissions", "scopes", "networks"):
             values[name] = json.loads(values[name] or "[]")
         key = convert(values, Key)
