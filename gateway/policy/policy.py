@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import product
+from types import MappingProxyType
 from typing import TypeAlias
 
 from adapters.base import Report
@@ -49,6 +50,10 @@ class ResourceRules:
 
     fields: Mapping[str, Sights]
     rows: Mapping[AccessLevel, RowFilter]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
+        object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
 
     def sight(self, path: str, level: AccessLevel) -> Sight:
         return self.fields[path][LEVELS.index(level)]
@@ -192,7 +197,8 @@ def compile_policy(
         masks = {path: sight for path, sight in sights.items() if isinstance(sight, Mask)}
         redactors[view] = Redactor(resource, visible, report, masks=masks, rows=rows)
     has_rows, digest = any(redactor.only for redactor in redactors.values()), version.hash
-    return Policy(version, version.file, digest, digest[:12], rules, redactors, has_rows)
+    frozen = MappingProxyType(dict(rules)), MappingProxyType(redactors)
+    return Policy(version, version.file, digest, digest[:12], *frozen, has_rows)
 
 
 def _seen(rules: Rules, resource: str, level: AccessLevel) -> tuple[Mapping[str, Sight], RowFilter]:
