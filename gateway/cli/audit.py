@@ -1,7 +1,7 @@
 """`clinic-gateway audit`: who was shown what, and whether the audit is as it was written."""
 
 import socket
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
 from datetime import date
@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import click
 
-from gateway.administrators.log import DONE, DeedLog, Looks
+from gateway.administrators.log import DONE, DeedLog
 from gateway.audit.chains import PLACE, Chains, audit_folder, day_files, place_of
 from gateway.audit.entries import key_file, rotate
 from gateway.audit.index import forget_all, record_id
-from gateway.audit.questions import Days, IndexState, Occurrences, brought_up, has_called, losses
+from gateway.audit.questions import Days, IndexState, brought_up, has_called, losses
 from gateway.audit.questions import deeds as deeds_of
 from gateway.audit.search import EntryFilter, newest_entries
 from gateway.audit.verification import RUNS
@@ -24,7 +24,7 @@ from gateway.cli.output import counted, fail, members, plain, say
 from gateway.cli.values import FLAG, ONE_LINE, RESOURCE, TextValue
 from gateway.contract.fields import Resource
 from gateway.identity import identity_of, reason_of
-from gateway.inquiries.audit import AuditReport, RecordReader, can_be, readers_of, verify_audit
+from gateway.inquiries.audit import AuditReport, can_be, readers_of, verify_audit
 from gateway.keys.store import KeyStore
 from gateway.settings import Settings, StartRefused
 from gateway.state import opened_if_begun
@@ -59,8 +59,9 @@ _since = option("--since", TextValue("DATE", _day), "The first day that counts, 
 _until = option("--until", TextValue("DATE", _day), "The last day that counts, in UTC.")
 
 
-def _in_words(seen: Occurrences | Looks) -> str:
-    return f"{counted(seen.times, 'time')}, first {plain(seen.first)}, last {plain(seen.last)}"
+def _in_words(seen: Mapping[str, Any]) -> str:
+    first, last = plain(seen["first"]), plain(seen["last"])
+    return f"{counted(seen['times'], 'time')}, first {first}, last {last}"
 
 
 def _between(days: Days) -> str:
@@ -93,12 +94,6 @@ async def who_read(run: Run, resource: Resource, record: str, **between: date | 
                 " ids are that partners are told: clinic-gateway sample"
                 f" {resource.name} lists some",
             )
-    keys = {0: "no key has", 1: "1 key has"}.get(len(found), f"{len(found)} keys have")
-    lines = [
-        f"{resource.name} {record}: {keys} been shown it{_between(days)}",
-        *(line for reader in found for line in _reader_lines(reader)),
-        *(f"{look.who} looked at it in the panel: {_in_words(look)}" for look in looks),
-    ]
     data = {
         "resource": resource.name,
         "id": record,
@@ -118,21 +113,27 @@ async def who_read(run: Run, resource: Resource, record: str, **between: date | 
             {"name": look.who} | members(look, "times", "first", "last") for look in looks
         ],
     }
-    say_answer(run, data, lines, state)
+    say_answer(run, data, _readers_in_words(data, days), state)
 
 
-def _reader_lines(found: RecordReader) -> Iterator[str]:
-    yield f"{found.name or GONE} ({found.id})"
-    for view, seen in found.seen:
-        yield f"  {view.operation} at {view.level}: {_in_words(seen)}"
-        fields = found.fields[view.policy, view.level]
-        if fields is None:
-            yield f"    which fields is not known: the store has no policy {view.policy}"
-        else:
-            shown = (
-                path if sight == "whole" else f"{path} ({sight})" for path, sight in fields.items()
-            )
-            yield f"    policy {view.policy}: {', '.join(shown)}"
+def _readers_in_words(data: Mapping[str, Any], days: Days) -> Iterator[str]:
+    many = len(data["keys"])
+    keys = {0: "no key has", 1: "1 key has"}.get(many, f"{many} keys have")
+    yield f"{data['resource']} {data['id']}: {keys} been shown it{_between(days)}"
+    for reader in data["keys"]:
+        yield f"{reader['name'] or GONE} ({reader['id']})"
+        for call in reader["calls"]:
+            yield f"  {call['operation']} at {call['level']}: {_in_words(call)}"
+            if call["fields"] is None:
+                yield f"    which fields is not known: the store has no policy {call['policy']}"
+            else:
+                shown = (
+                    path if sight == "whole" else f"{path} ({sight})"
+                    for path, sight in call["fields"].items()
+                )
+                yield f"    policy {call['policy']}: {', '.join(shown)}"
+    for look in data["administrators"]:
+        yield f"{look['name']} looked at it in the panel: {_in_words(look)}"
 
 
 @audit.command("key")
@@ -157,7 +158,7 @@ async def key(run: Run, wanted: str, **between: date | None) -> None:
         ended = {"operation": operation or None, "outcome": outcome, "reason": reason or None}
         calls.append(ended | asdict(seen))
         why = f" ({reason})" if reason else ""
-        lines.append(f"  {operation or 'no operation'} {outcome}{why}: {_in_words(seen)}")
+        lines.append(f"  {operation or 'no operation'} {outcome}{why}: {_in_words(calls[-1])}")
     if last:
         lines.append(f"  the last {len(last)}:")
     elif not found:

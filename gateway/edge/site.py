@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -95,32 +96,6 @@ def named_node(text: str, settings: Settings) -> Node:
     return Node(found["name"], host, ports[0], host, ports[1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """One proxy and the gateways behind it; times are whole seconds.
-
-    `certificate` is empty where the proxy does not speak TLS, `key` where it lies in the same file.
-    `per_caller` is how many connections one caller may hold, 0 where other proxies call this one;
-    `hops` counts these too. `strict` is what a Strict-Transport-Security header says.
-    """
-
-    public_url: str
-    host: str
-    port: int
-    certificate: str
-    key: str
-    nodes: Sequence[Node]
-    connections: int
-    per_caller: int
-    hops: int
-    body: int
-    read: int
-    booking: int
-    idle: int = ceil(KEEP_ALIVE)
-    keep_alive: int = ceil(KEEP_ALIVE - SOONER)
-    strict: str = STRICT["Strict-Transport-Security"]
-
-
 def site_of(
     settings: Settings,
     nodes: Sequence[Node],
@@ -128,17 +103,20 @@ def site_of(
     *,
     certificate: str,
     key: str = "",
-) -> Site:
-    """The proxy of these gateways, whose settings have a public_url.
+) -> SimpleNamespace:
+    """The proxy of these gateways, whose settings have a public_url; times are whole seconds.
 
     It listens on that host and port, by default on the port of the public address.
+    Its `certificate` is empty where it does not speak TLS, its `key` where it lies in the same
+    file. `per_caller` is how many connections one caller may hold, 0 where other proxies call this
+    one; `hops` counts these too. `strict` is what a Strict-Transport-Security header says.
     """
     public_url, backend = settings.public_url or "", settings.backend
     found = urlsplit(public_url)
     host, port = listen or ("", found.port or PORTS[found.scheme])
     processes, speaks_tls = settings.workers * len(nodes), public_url.startswith("https:")
     booking = settings.body_timeout + settings.booking_wait + backend.booking_timeout
-    return Site(
+    return SimpleNamespace(
         public_url=public_url,
         host=host,
         port=port,
@@ -151,10 +129,13 @@ def site_of(
         body=ceil(settings.body_timeout + LONGER),
         read=ceil(ROOM + QUESTIONS * (backend.timeout + 1)),
         booking=ceil(booking + ROOM + LONGER),
+        idle=ceil(KEEP_ALIVE),
+        keep_alive=ceil(KEEP_ALIVE - SOONER),
+        strict=STRICT["Strict-Transport-Security"],
     )
 
 
-def render(program: str, site: Site) -> str:
+def render(program: str, site: SimpleNamespace) -> str:
     """The whole configuration of `haproxy` or `nginx`."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -256,7 +237,7 @@ def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
             )
 
 
-def site_obstacles(site: Site) -> Iterator[str]:
+def site_obstacles(site: SimpleNamespace) -> Iterator[str]:
     """Why the proxy could not listen there."""
     for node in site.nodes:
         # the proxy may listen on another address of the same machine
@@ -268,7 +249,7 @@ def site_obstacles(site: Site) -> Iterator[str]:
             )
 
 
-def warnings(settings: Settings, site: Site) -> Iterator[str]:
+def warnings(settings: Settings, site: SimpleNamespace) -> Iterator[str]:
     """What works but should be changed."""
     if not site.certificate and not is_loopback(urlsplit(site.public_url).hostname or ""):
         yield (

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -273,24 +273,6 @@ def _spelt(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What one key sees of one operation's answers.
-
-    `refused` says why it gets no answer at all; `decided` what gave it its level. `past` are the
-    audit's entries of the answer that is explained, where one is: others had the same request id
-    before it.
-    """
-
-    operation: Operation
-    key: Key | None
-    level: AccessLevel
-    decided: str
-    policy: Policy
-    refused: str = ""
-    past: Sequence[Any] = ()
-
-
 @click.command(cls=Command)
 @option("--key key_id", TextValue("ID", str), "A key, by its id or its name.")
 @option("--operation", _OPERATION, "What it calls, such as get_client.")
@@ -310,22 +292,31 @@ async def explain(
     that time is taken.
     """
     if request and not (key_id or operation):
-        found = await _of_answer(run, request)
+        data, named = await _of_answer(run, request)
     elif key_id and operation and not request:
-        found = await _of_key(run, key_id, operation, policy)
+        data, named = await _of_key(run, key_id, operation, policy)
     else:
         raise click.UsageError("name --key and --operation, or --request")
-    resource = found.operation.returns
+    resource = _BY_ID[data["operation"]].returns
     if resource.governed:
-        spots = spots_of(found.policy.version.content)
-        why = list(reasons(resource, found.policy.rules[resource.name], found.level, spots))
+        spots = spots_of(named.version.content)
+        why = list(reasons(resource, named.rules[resource.name], data["level"], spots))
     else:
         text = "no policy is about it"
         why = [Reason(path=path, sight="whole", why=text, spot=None) for path in resource.paths]
-    run.say(_explained_data(found, why), _explained_lines(found, why), indent=2)
+    data["policy"] = {"name": named.file, "hash": named.hash, "place": named.version.file}
+    data["fields"] = [
+        {"field": reason.path or None, "sight": reason.sight, "why": reason.why}
+        | dict(zip(("line", "column"), reason.spot or (None, None), strict=True))
+        for reason in why
+    ]
+    run.say(data, _explained_lines(data), indent=2)
 
 
-async def _of_key(run: Run, key_id: str, operation: Operation, policy: str) -> Explanation:
+async def _of_key(
+    run: Run, key_id: str, operation: Operation, policy: str
+) -> tuple[dict[str, Any], Policy]:
+    """What is told of a key's answers, but for the fields; and the policy."""
     async with run.store(NO_KEYS) as store:
         key, _ = await key_named(KeyStore(store), key_id)
         try:
@@ -342,12 +333,13 @@ async def _of_key(run: Run, key_id: str, operation: Operation, policy: str) -> E
     elif name in key.scopes:
         decided = f"the key's scope {name}={level}"
     is_open = operation.permission in key.permissions
-    lacks = "" if is_open else f"the key lacks {operation.permission}: every call is 403"
-    return Explanation(operation, key, level, decided, named, refused=lacks)
+    lacks = None if is_open else f"the key lacks {operation.permission}: every call is 403"
+    data = {"operation": operation.id, "key": members(key, "id", "name"), "level": level}
+    return data | {"decided": decided, "refused": lacks, "answer": None, "others": []}, named
 
 
-async def _of_answer(run: Run, request: str) -> Explanation:
-    """By the newest entry of the request: a partner may use an id again.
+async def _of_answer(run: Run, request: str) -> tuple[dict[str, Any], Policy]:
+    """The same by the newest entry of the request: a partner may use an id again.
 
     That a booking began is no answer, unless nothing else is known of it.
     """
@@ -357,60 +349,41 @@ async def _of_answer(run: Run, request: str) -> Explanation:
     ended = [entry for entry in found if entry["outcome"] != BEGUN] or found
     if not ended:
         fail(f"the audit in {folder} knows no answer with the request id {request}")
-    entry = ended[-1]
-    operation = _BY_ID.get(entry["operation"])
-    if operation is None or entry["level"] is None or entry["policy"] is None:
+    *others, entry = ended
+    if entry["operation"] not in _BY_ID or entry["level"] is None or entry["policy"] is None:
         fail(f"that call got no further than {entry['reason'] or 'the documents'}: nothing shown")
     key = None
     async with opened_if_begun(run.settings) as store:
         named = await policy_named(entry["policy"], store)
         with suppress(UnknownKey, OddKey):
             key = await KeyStore(store).get(entry["keyId"]) if store else None
-    decided = "the level that was applied, as the audit has it"
-    return Explanation(operation, key, AccessLevel(entry["level"]), decided, named, past=ended)
+    data = {"operation": entry["operation"], "key": key and members(key, "id", "name")}
+    data |= {"level": AccessLevel(entry["level"]), "refused": None}
+    data["decided"] = "the level that was applied, as the audit has it"
+    return data | {"answer": entry, "others": others}, named
 
 
-def _explained_lines(found: Explanation, why: Sequence[Reason]) -> Iterator[str]:
-    whose = f"{found.key.name} ({found.key.id})" if found.key else "a key that is gone"
-    yield f"{found.operation.id} for {whose}"
-    if found.past:
-        *others, entry = found.past
+def _explained_lines(data: Mapping[str, Any]) -> Iterator[str]:
+    key, entry, others, policy = (data[name] for name in ("key", "answer", "others", "policy"))
+    whose = f"{key['name']} ({key['id']})" if key else "a key that is gone"
+    yield f"{data['operation']} for {whose}"
+    if entry:
         records = counted(len(entry["recordIds"]), "record")
         yield f"answer of {entry['time'][:19]}Z: {entry['outcome']}, {records}"
-        if others:
-            yield f"the newest of {len(found.past)} with that request id; before:"
-        for other in others:
-            operation = other["operation"] or "no operation"
-            yield f"  {other['time'][:19]}Z {operation}: {other['outcome']}"
-    yield f"level {found.level}: {found.decided}"
-    short, name = found.policy.short_hash, found.policy.file
+    if others:
+        yield f"the newest of {len(others) + 1} with that request id; before:"
+    for other in others:
+        operation = other["operation"] or "no operation"
+        yield f"  {other['time'][:19]}Z {operation}: {other['outcome']}"
+    yield f"level {data['level']}: {data['decided']}"
+    short, name = policy["hash"][:12], policy["name"]
     yield f"policy {short}, as it ran" if name == short else f"policy {name}, hash {short}"
-    if found.refused:
-        yield found.refused
-    width = max((len(reason.path) for reason in why), default=0)
-    for reason in why:
-        spot = (found.policy.version.file, *(reason.spot or ()))
-        place = f" ({':'.join(map(str, spot))})" if reason.spot else ""
-        if reason.path:
-            yield f"  {reason.path:{width}}  {reason.sight:8}  {reason.why}{place}"
-        elif reason.sight != "all":
-            yield f"records: {reason.sight}: {reason.why}{place}"
-
-
-def _explained_data(found: Explanation, why: Sequence[Reason]) -> dict[str, Any]:
-    policy = found.policy
-    return {
-        "operation": found.operation.id,
-        "key": members(found.key, "id", "name") if found.key else None,
-        "level": found.level,
-        "decided": found.decided,
-        "refused": found.refused or None,
-        "policy": {"name": policy.file, "hash": policy.hash, "place": policy.version.file},
-        "answer": found.past[-1] if found.past else None,
-        "others": list(found.past[:-1]),
-        "fields": [
-            {"field": reason.path or None, "sight": reason.sight, "why": reason.why}
-            | dict(zip(("line", "column"), reason.spot or (None, None), strict=True))
-            for reason in why
-        ],
-    }
+    yield from [data["refused"]] if data["refused"] else []
+    width = max((len(field["field"] or "") for field in data["fields"]), default=0)
+    for field in data["fields"]:
+        spot = (policy["place"], field["line"], field["column"])
+        why = f"{field['why']} ({':'.join(map(str, spot))})" if field["line"] else field["why"]
+        if field["field"]:
+            yield f"  {field['field']:{width}}  {field['sight']:8}  {why}"
+        elif field["sight"] != "all":
+            yield f"records: {field['sight']}: {why}"

@@ -15,7 +15,7 @@ from gateway.cli.output import fail, members, plain, say
 from gateway.cli.values import ONE_LINE, TextValue
 from gateway.inquiries.policies import Reload, looked, waiting
 from gateway.policy.running.keeper import CASES, CURRENT
-from gateway.policy.running.versions import APPROVED, DECLINED, Event, Process, Versions
+from gateway.policy.running.versions import APPROVED, DECLINED, Event, Versions
 
 NOBODY = "no gateway is running on this store"
 
@@ -142,15 +142,14 @@ def _print(run: Run, asked: Reload, refusals: Mapping[str, Event] = MappingProxy
     One that has not looked is said not to have answered. `refusals` are what somebody declined of
     the policies that wait, by their hashes.
     """
-    found = [(process, refusals.get(process.state["waiting"])) for process in asked.running]
     data = []
-    for process, refusal in found:
+    for process in asked.running:
         times = {"startedAt": process.started_at, "seenAt": process.seen_at}
         data.append(members(process, "host", "pid") | times | dict(process.state))
-        if refusal:
+        if refusal := refusals.get(process.state["waiting"]):
             data[-1]["declined"] = members(refusal, "at", "reason") | {"by": refusal.who}
-    run.say({"processes": data}, (line for pair in found for line in _lines(*pair)))
-    if not found:
+    run.say({"processes": data}, (line for told in data for line in _lines(told)))
+    if not data:
         fail(NOBODY)
     for process in asked.late:
         say(f"process {process.pid} on {process.host} has not looked in time", err=True)
@@ -158,16 +157,15 @@ def _print(run: Run, asked: Reload, refusals: Mapping[str, Event] = MappingProxy
         raise click.exceptions.Exit(1)
 
 
-def _lines(process: Process, refusal: Event | None) -> Iterator[str]:
-    state = process.state
+def _lines(state: Mapping[str, Any]) -> Iterator[str]:
     role = f" ({state['role']})" if "role" in state else ""
-    yield f"process {process.pid} on {process.host}{role}: {state['state']}"
+    yield f"process {state['pid']} on {state['host']}{role}: {state['state']}"
     yield f"  runs      {state['hash']} since {state['loadedAt']}"
     yield f"  file      {state['fileHash'] or 'unreadable'} {state['file']}"
     if made_of := state.get("madeOf"):
         yield f"  made of   what both {made_of[0]} and {made_of[1]} show"
     if state["waiting"]:
-        yield from _waiting_lines(state, refusal)
+        yield from _waiting_lines(state)
     if error := state["lastError"]:
         yield f"  refused   {_place(error, state['file'])}{error['text']} ({error['at']})"
         yield "            clinic-gateway policy check says more"
@@ -180,13 +178,13 @@ def _lines(process: Process, refusal: Event | None) -> Iterator[str]:
         yield "            clinic-gateway policy test says more"
 
 
-def _waiting_lines(state: Mapping[str, Any], refusal: Event | None) -> Iterator[str]:
+def _waiting_lines(state: Mapping[str, Any]) -> Iterator[str]:
     yield f"  waits     {state['waiting']}"
     if state.get("waitsFor") == CASES:
         yield "            what it shows more waits until its cases pass"
         return
-    if refusal:
-        yield f"  declined  by {refusal.who} ({plain(refusal.at)}): {refusal.reason}"
+    if told := state.get("declined"):
+        yield f"  declined  by {told['by']} ({plain(told['at'])}): {told['reason']}"
     yield "            clinic-gateway policy diff says what it shows more"
     yield f"            clinic-gateway policy approve {state['waiting']} --reason TEXT"
 
