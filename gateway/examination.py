@@ -5,7 +5,7 @@ The operations of the contract are run on real rows, whatever adapter is behind 
 
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from adapters.base import Adapter, AdapterError, Filter, NotFound, Page, Query, Record, Trouble
 from adapters.doctor import doctor_of
+from adapters.doctor.words import counted, short
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.examination import Examination, Finding, Verdict
 from gateway.contract import operations as contract
@@ -90,7 +91,7 @@ def _reported(troubles: Sequence[Trouble]) -> Iterator[Finding]:
         place = (f"{trouble.resource}.{trouble.field}", trouble.kind)
         by_field.setdefault(place, {})[trouble.record] = None
     for (subject, kind), records in by_field.items():
-        text = f"{_count(records)} with what cannot be used: {kind}"
+        text = f"{counted(len(records), 'record')} with what cannot be used: {kind}"
         yield _finding("values", subject, Verdict.WARNING, text, list(filter(None, records)))
 
 
@@ -114,12 +115,8 @@ def _words(error: Exception) -> str:
     if isinstance(error, PartnerFailure):
         return str(error)
     if isinstance(error, AdapterError):
-        return " ".join(str(error).split()) or type(error).__name__
+        return short(error) or type(error).__name__
     return f"the adapter itself fails: {type(error).__name__}"
-
-
-def _count(records: Sized) -> str:
-    return "1 record" if len(records) == 1 else f"{len(records)} records"
 
 
 @dataclass(slots=True)
@@ -186,7 +183,7 @@ class Rounds:
         if found := lost or other:
             what = "not found by their own ids" if lost else "others when read by their ids"
             raise PartnerFailure(f"{len(found)} of {len(some)} records are {what}", found)
-        return f"{_count(some)}, each found by its id"
+        return f"{counted(len(some), 'record')}, each found by its id"
 
     async def _slots(self) -> str:
         vets, kinds = (await self._some("vets"))[:VETS], await self._some("appointmentTypes")
@@ -234,7 +231,7 @@ class Rounds:
         if not records:
             self.doubts.append("0 records: is its `where` right?")
             return "0 records"
-        done, half = [_count(records)], max(1, len(records) // 2)
+        done, half = [counted(len(records), "record")], max(1, len(records) // 2)
         first = await page(limit=half)
         if first.after is not None:
             more = await page(limit=half, after=first.after)

@@ -14,7 +14,6 @@ from adapters.documents.document import Document, Place, comments_in
 from adapters.examination import Examination, Finding, Verdict
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.session import Session
-from adapters.mapping.models import ListMap, ResourceMap
 
 T = TypeVar("T")
 # By what name a record of a list has its parent, and what stands there where it has none.
@@ -178,12 +177,6 @@ class DoctorCase(ABC):
         resource, _, inner = name.partition(".")
         rows = self.adapter.readers[resource].rows
         return rows.lists.get(inner, rows)
-
-    def mapped(self, name: str) -> ResourceMap | ListMap:
-        """What the mapping says of a resource, or of a list inside it."""
-        resource, _, inner = name.partition(".")
-        mapped = self.adapter.mapping.resources[resource]
-        return mapped.lists[inner] if inner else mapped
 
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
         """Says what it means that a question was not answered."""

@@ -119,7 +119,8 @@ class RowTally:
     """
 
     def __init__(self, case: DoctorCase, name: str) -> None:
-        mapped, rows = case.mapped(name), case.rows(name)
+        rows = case.rows(name)
+        mapped = rows.mapped
         self.names, self.count, self.nameless = rows.names, 0, 0
         self.known, self.doubled = set[int](), dict[int, str | None]()
         self.fields = {

@@ -71,6 +71,7 @@ class RowReader(ABC):
         prefix: str = "",
     ) -> None:
         self.resource, self.prefix, self.report = resource, prefix, report
+        self.mapped = mapped
         self.shapes = base.inside(shapes, prefix)
         self.names, self.has_id = tuple(self.shapes), "id" in self.shapes
         lists = () if prefix else base.lists_in(shapes)

@@ -182,7 +182,7 @@ def _columns(
         yield at, [each[2] for each in matches if (each[1] or alias).lower() == alias.lower()]
     if place[0] == "resources":
         base = place[: 4 if "lists" in place else 2]
-        mapped: Any = case.mapped(".".join(map(str, base[1::2])))
+        mapped: Any = case.rows(".".join(map(str, base[1::2]))).mapped
         pieces: dict[Place, str] = {
             ("fields", name): " ".join(field.expressions) for name, field in mapped.fields.items()
         }

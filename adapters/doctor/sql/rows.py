@@ -62,7 +62,7 @@ class SqlCase(DoctorCase):
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """Behind the fields of a list's row stands the key of its parent."""
         table: KeyedRows = self.rows(name)
-        reader, mapped = self.adapter.readers[table.resource], self.mapped(name)
+        reader, mapped = self.adapter.readers[table.resource], table.mapped
         parent, statement = Columns(()), reader.every_row
         if isinstance(mapped, ListMap):
             parent = Columns(mapped.parent or ())
