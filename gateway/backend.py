@@ -63,9 +63,7 @@ class BackendTroubles:
 def check_configured(settings: Settings) -> None:
     """StartRefused, before anything is made, where no practice system is named at all."""
     backend = settings.backend
-    missing = [
-        name for name, value in (("url", backend.url), ("mapping", backend.mapping)) if not value
-    ]
+    missing = [name for name in ("url", "mapping") if not getattr(backend, name)]
     if backend.adapter in ADAPTERS and missing:
         named = " and ".join(f"backend.{name}" for name in missing)
         raise StartRefused(
@@ -150,10 +148,8 @@ def clinic_zone(settings: Settings) -> ZoneInfo:
 
 def booking_window(settings: Settings) -> BookingWindow:
     """When partners may book."""
-    booking = settings.booking
-    return BookingWindow(
-        horizon=booking.horizon, lead_time=booking.lead_time, zone=clinic_zone(settings)
-    )
+    booking, zone = settings.booking, clinic_zone(settings)
+    return BookingWindow(horizon=booking.horizon, lead_time=booking.lead_time, zone=zone)
 
 
 def remembered(settings: Settings) -> Iterator[CacheRule]:

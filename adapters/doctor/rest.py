@@ -293,11 +293,9 @@ async def _clash(case: RestCase, look: Look) -> None:
         remedy = "send the draft's reference in a field that is kept, and name it: reference"
         look.warning(text, subject="reference", remedy=remedy)
     if not any(rule.means == "slot taken" for rule in rules):
-        text = (
-            "no answer of the backend's means that a time is taken: a refusal says something else"
-        )
+        text = "no answer of the backend's means that a time is taken"
         remedy = "write a rule under backend.errors that means slot taken"
-        look.warning(text, subject="taken", remedy=remedy)
+        look.warning(f"{text}: a refusal says something else", subject="taken", remedy=remedy)
     if not look.findings:
         look.ok("checked before and after; a clash is refused or withdrawn, a lost booking found")
 

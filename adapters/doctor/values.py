@@ -120,17 +120,11 @@ class RowTally:
 
     def __init__(self, case: DoctorCase, name: str) -> None:
         rows = case.rows(name)
-        mapped = rows.mapped
         self.names, self.count, self.nameless = rows.names, 0, 0
         self.known, self.doubled = set[int](), dict[int, str | None]()
-        self.fields = {
-            field: FieldTally(
-                value,
-                mapped.from_ is not None
-                and any(map(_SUB_SELECT, mapped.fields[field].expressions)),
-            )
-            for field, value in rows.by_name.items()
-        }
+        self.fields = {field: FieldTally(value) for field, value in rows.by_name.items()}
+        for of, source in rows.mapped.fields.items() if rows.mapped.from_ else ():
+            self.fields[of].is_selected = any(map(_SUB_SELECT, source.expressions))
 
     def take(self, rows: Iterable[RowTaken]) -> list[Record]:
         """Returns the rows as records, each value counted."""
