@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Record, Trouble
@@ -47,15 +47,6 @@ class Look:
     alone: bool = False
     findings: list[Finding] = field(default_factory=list)
 
-    def ok(self, text: str, *, place: Place = (), **more: Any) -> None:
-        self.judge(Verdict.OK, text, place=place, **more)
-
-    def warning(self, text: str, *inner: str | int, **more: Any) -> None:
-        self.judge(Verdict.WARNING, text, *inner, **more)
-
-    def failed(self, text: str, *inner: str | int, **more: Any) -> None:
-        self.judge(Verdict.FAILED, text, *inner, **more)
-
     def judge(
         self,
         verdict: Verdict,
@@ -66,11 +57,16 @@ class Look:
         **more: Any,
     ) -> None:
         """Notes a finding; `more` are its other members. A text is a place by itself."""
-        at = (*self.place, *inner) if place is None else place
+        own = () if verdict is Verdict.OK else (*self.place, *inner)
+        at = own if place is None else place
         problem = self.document.problem(at, "") if at and not isinstance(at, str) else None
         where = f"{problem.file}:{problem.line}:{problem.column}" if problem else str(at or "")
         named = {"check": self.check, "subject": self.subject, "ids": tuple(ids)[:MOST_IDS]}
         self.findings.append(Finding(verdict=verdict, text=text, place=where, **(named | more)))
+
+    ok = partialmethod(judge, Verdict.OK)
+    warning = partialmethod(judge, Verdict.WARNING)
+    failed = partialmethod(judge, Verdict.FAILED)
 
 
 class RowTaken(NamedTuple):
