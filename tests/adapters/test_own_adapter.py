@@ -64,5 +64,5 @@ def test_a_verb_that_is_neither_written_nor_named_fails_with_what_to_do(folder: 
 
 
 def test_what_cannot_be_must_be_a_verb() -> None:
-    with pytest.raises(TypeError, match=r"names stopp, .* did you mean stop"):
+    with pytest.raises(TypeError, match=r"names stopp, .*did you mean stop"):
         type("TestIt", (AdapterConformance,), {"cannot": {"stopp"}})
