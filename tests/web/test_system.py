@@ -129,7 +129,7 @@ async def test_a_fault_of_a_page_is_500_and_in_the_event_log(
 
     stream = io.StringIO()
     monkeypatch.setattr(running_gateway.gateway.events, "_outlet", Outlet(stream, str))
-    monkeypatch.setattr(Metrics, "text", broken)
+    monkeypatch.setattr(Metrics, "snapshot", broken)
     async with session.get(running_gateway.operations + "/metrics") as response:
         assert (response.status, response.headers["Server"]) == (500, "clinic-gateway")
         assert await response.json() == {"message": "Internal server error"}

@@ -658,9 +658,9 @@ async def test_a_source_of_the_rows_that_have_no_vet_names_none(database: Path) 
 
 
 async def test_an_untouched_draft_is_told_each_line_that_it_left_open(database: Path) -> None:
-    draft = await draft_mapping(f"sqlite:///{database}", shapes(), "Europe/Paris", "")
-    found = await found_in(database, draft.text, rows=50, alone=True)
-    lines = [each for each, line in enumerate(draft.text.splitlines(), 1) if "# TODO" in line]
+    draft, _ = await draft_mapping(f"sqlite:///{database}", shapes(), "Europe/Paris", "")
+    found = await found_in(database, draft, rows=50, alone=True)
+    lines = [each for each, line in enumerate(draft.splitlines(), 1) if "# TODO" in line]
     told = [int(each.place.split(":")[-2]) for each in found if "TODO" in each.text]
     assert len(lines) > 5
     assert set(lines) <= set(told)

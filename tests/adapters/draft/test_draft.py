@@ -176,8 +176,8 @@ def test_a_draft_loads_without_a_problem(tmp_path: Path, opened: Any) -> None:
 
 async def test_the_sample_clinic_reads_the_same_through_its_draft(tmp_path: Path) -> None:
     database = copy_to(tmp_path)
-    draft = await draft_mapping(url_of(database), shapes(), "Europe/Paris", "")
-    own, other = connect(database), connect(database, mapping=draft.text)
+    draft, _ = await draft_mapping(url_of(database), shapes(), "Europe/Paris", "")
+    own, other = connect(database), connect(database, mapping=draft)
     try:
         await other.check()
         same = []
