@@ -115,8 +115,8 @@ def wrapped(
         "gateway_cache_reads_total",
         lambda: {(outcome,): times for outcome, times in cached.outcomes.items()},
     )
-    metrics.ask("gateway_cache_entries", lambda: own.entries if own else 0)
-    metrics.ask("gateway_cache_bytes", lambda: own.size if own else 0)
+    metrics.ask("gateway_cache_entries", lambda: len(own.kept) if own else 0)
+    metrics.ask("gateway_cache_bytes", lambda: own.kept.current_size() if own else 0)
     return cached
 
 

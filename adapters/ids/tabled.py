@@ -234,7 +234,6 @@ class IdKeeper:
         await self._learn((refers, draft.asked[name]) for name, refers in REFERS.items())
 
     async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
-        """Look up ids of one resource."""
         await self._learn((resource, each) for each in public_ids)
 
     async def kept(self, answer: Awaitable[T], *, is_booking: bool = False) -> T:

@@ -1,7 +1,7 @@
 """A mapped database as an Adapter: each call is a session that answers at once, one transaction."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar, TypeVar
@@ -19,10 +19,10 @@ from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursR
 from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
 from adapters.mapping.loading import open_mapping
+from adapters.sql import diary
 from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import mismatches_in
 from adapters.sql.columns import Columns, sql
-from adapters.sql.diary import CalendarRows, DiaryRows
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import HALF
 from adapters.sql.records import SqlReader, SqlRecords
@@ -55,8 +55,8 @@ class SqlSession:
         return SqlRecords(self._adapter.readers[resource], self.connection)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
-        rows = self._adapter.diary_rows.schedules
-        return [] if rows is None else [row[0] for row in self._found(rows, Calendar(vet))]
+        rows = self._adapter.schedule_rows
+        return [] if rows is None else self._found(rows, Calendar(vet))
 
     def keys(self, vet: str) -> Sequence[str]:
         return [str(each) for each in self._vet(vet)]
@@ -67,28 +67,26 @@ class SqlSession:
         return None
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        rows = self._adapter.diary_rows.hours[source]
-        return [HoursRow(*row) for row in self._found(rows, calendar)]
+        return self._found(self._adapter.hours_rows[source], calendar)
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        rows = self._adapter.diary_rows.busy[source]
-        return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
+        rows = self._adapter.busy_rows[source]
+        return self._found(rows, span.calendar, **rows.bounds(span.window))
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        rows = self._adapter.diary_rows.slots[source]
-        return rows.times(self._found(rows, span.calendar, **rows.bounds(span.window)))
+        rows = self._adapter.slot_rows[source]
+        return self._found(rows, span.calendar, **rows.bounds(span.window))
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        rows = self._adapter.diary_rows.durations[source]
+        rows = self._adapter.duration_rows[source]
         # a UUID that was not met yet may be kept in another case: `exists` tells
         key = self._adapter.readers["appointmentTypes"].keys_of(type_id)[0]
-        return [row[0] for row in self._found(rows, calendar, **rows.type.bound("type", key))]
+        return self._found(rows, calendar, **rows.type.bound("type", key))
 
-    def _found(self, rows: CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:
+    def _found(self, rows: diary.CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:
         return rows.found(self.connection, self._vet(calendar.vet), calendar.schedule, bounds)
 
     def kept(self, draft: Draft) -> Draft:
-        """Its encoding may lack letters of the reason."""
         return self._adapter.writes.kept(draft)
 
     async def lock(self, calendar: Calendar) -> None:
@@ -104,10 +102,8 @@ class SqlSession:
             name = "vet:" + ";".join(map(str.strip, parts))
         self._adapter.engine.speech.lock(self.connection, name)
 
-    @asynccontextmanager
-    async def before_writing(self) -> AsyncIterator[None]:
-        """Nothing is written before."""
-        yield
+    def before_writing(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()  # nothing is written before
 
     async def write(self, draft: Draft, offer: Offer) -> str:
         """Every row that is for such a time."""
@@ -176,7 +172,7 @@ class SqlAdapter(MappedAdapter):
         mapping, document = open_mapping(options, "sql", problems)
         limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
         self.engine = open_engine(options.url, **limits)
-        speech = self.engine.speech
+        self.ping, speech = self.engine.ping, self.engine.speech
         converters = Converters(
             ZoneInfo(mapping.zone),
             options.secret,
@@ -191,12 +187,19 @@ class SqlAdapter(MappedAdapter):
         self.writes = BookingWrites(mapping, converters)
         shortens = self.writes.shortens_slots
         super().__init__(options, mapping, document, converters, readers, shortens_slots=shortens)
-        self.diary_rows = DiaryRows(self.diary, speech)
+        said = mapping.diary
+        self.hours_rows = [diary.HoursRows(hours) for hours in said.hours]
+        self.busy_rows = [diary.BusyRows(source, speech) for source in self.diary.busy]
+        self.slot_rows = [diary.SlotRows(source) for source in self.diary.free]
+        self.duration_rows = [diary.DurationRows(durations) for durations in said.durations]
+        self.schedule_rows = None
+        if said.schedules is not None:
+            key = sql(said.schedules.key.text)
+            self.schedule_rows = diary.CalendarRows(said.schedules, key, order=key)
         reference = mapping.booking.reference
         self.reference = None if reference is None else sql(reference)
 
     def _work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
-        """The flow as work for the engine."""
         return lambda connection: session.complete(flow(SqlSession(self, connection)))
 
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
@@ -217,9 +220,6 @@ class SqlAdapter(MappedAdapter):
 
     async def book(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:
         return await self.engine.book(self._work(flow))
-
-    async def ping(self) -> None:
-        await self.engine.ping()
 
     async def aclose(self) -> None:
         await self.engine.aclose()

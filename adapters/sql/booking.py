@@ -30,7 +30,6 @@ def named_table(name: str, columns: Iterable[str]) -> sa.TableClause:
 
 
 def following(name: str) -> sa.Select[Any]:
-    """The next value of a sequence by such a name."""
     schema, _, bare = name.rpartition(".")
     return sa.select(sa.Sequence(bare, schema=schema or None).next_value())
 
@@ -166,7 +165,6 @@ class _Scope:
         }
 
     def _encoded(self, name: str, converter: Converter | None) -> Any:
-        """A value of the draft as it is written."""
         value = self.values[name]
         if converter is None or value is None:
             return value

@@ -47,7 +47,6 @@ class Columns:
 
     @property
     def present(self) -> Criterion:
-        """Whether every part has a value."""
         return and_(*(part.is_not(None) for part in self.parts))
 
     def named(self, name: str) -> Criterion:
@@ -59,7 +58,6 @@ class Columns:
         return {f"{name}_{number}": part for number, part in enumerate(_parts(raw))}
 
     def among(self, raws: Sequence[Any]) -> Criterion:
-        """Whether the value is one of these."""
         if self.width == 1 and len(raws) > 1:
             return self.parts[0].in_(given(None, list(raws), expanding=True))
         pairs = [zip(self.parts, _parts(raw), strict=True) for raw in raws]

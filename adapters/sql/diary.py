@@ -4,14 +4,16 @@ Rows are chosen by their times as they are kept, generously; what then really bl
 adapters/mapped/diary.py, on the times that were read.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, and_, null, or_
 
-from adapters.mapped.diary import EARLIEST, BusySource, Diary, SlotsSource, TimesSource
-from adapters.mapped.session import TimeRow
+from adapters.mapped.diary import EARLIEST, BusySource, SlotsSource, TimesSource
+from adapters.mapped.session import HoursRow, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapped.spans import LONGEST_OPEN, is_day
 from adapters.mapping.models import DurationsMap, HoursMap, Owned, ValueSource
@@ -24,7 +26,12 @@ NO_DAYS = ("____-00%", "_______-00%")
 
 
 class CalendarRows:
-    """The rows of a vet, of a schedule, or all of them: a statement with the owner bound."""
+    """The rows of a vet, of a schedule, or all of them: a statement with the owner bound.
+
+    `row` is what is made of each: where it has one column, what stands in it.
+    """
+
+    row: Callable[[Any], Any] = itemgetter(0)
 
     def __init__(self, owned: Owned, *columns: Expression, order: Expression | None = None) -> None:
         self._by_vet = owned.schedule is None
@@ -37,9 +44,21 @@ class CalendarRows:
     def found(
         self, connection: Connection, vets: Sequence[Any], schedule: Any, bounds: dict[str, Any]
     ) -> list[Any]:
-        """The rows of a calendar."""
+        """What the rows of a calendar say."""
         bounds["owner"] = list(vets) if self._by_vet else [schedule]
-        return [row for each in self._statements for row in connection.execute(each, bounds)]
+        found = (connection.execute(statement, bounds) for statement in self._statements)
+        return list(map(self.row, chain.from_iterable(found)))
+
+
+class HoursRows(CalendarRows):
+    """Working hours."""
+
+    row = staticmethod(HoursRow._make)
+
+    def __init__(self, hours: HoursMap) -> None:
+        when = hours.weekday or hours.day
+        columns = (when and when.text, hours.start, hours.end)
+        super().__init__(hours, *(sql(column or "NULL") for column in columns))
 
 
 class DurationRows(CalendarRows):
@@ -62,20 +81,17 @@ class SpanRows(CalendarRows):
         self._start, self._end = (_or_null(each) for each in (rows.start, rows.end))
         lasts, key = Columns((rows.minutes or "NULL",)), _or_null(rows.key)
         named = {"starts": self._start, "ends": self._end, "lasts": lasts, "row_key": key}
-        self._parts = []
+        parts = []
         for name, each in named.items():
-            self._parts.append(each.getter(len(columns)))
+            parts.append(each.getter(len(columns)))
             columns += each.labelled(name)
+        self.row = lambda row: TimeRow(*(part(row) for part in parts))
         super().__init__(rows, *columns)
         self._bounds: dict[str, tuple[TimeConverter, Callable[[Interval], datetime]]] = {}
 
     def bounds(self, window: Interval) -> dict[str, Any]:
         """What finds the rows that may concern the window."""
         return {name: _first(how, at(window)) for name, (how, at) in self._bounds.items()}
-
-    def times(self, rows: Iterable[Any]) -> list[TimeRow]:
-        """What the rows say."""
-        return [TimeRow(*(part(row) for part in self._parts)) for row in rows]
 
 
 class SlotRows(SpanRows):
@@ -156,25 +172,3 @@ def _first(converter: TimeConverter, moment: datetime | str) -> Any:
     """The first column of a moment as it is kept."""
     raw = converter.encode(moment)[0]
     return raw[0] if isinstance(raw, tuple) else raw
-
-
-class DiaryRows:
-    """All statements of a diary, by the numbers of its sources."""
-
-    def __init__(self, diary: Diary, speech: Speech) -> None:
-        said = diary.map
-        self.hours = [_hours_rows(hours) for hours in said.hours]
-        self.busy = [BusyRows(source, speech) for source in diary.busy]
-        self.slots = [SlotRows(source) for source in diary.free]
-        self.durations = [DurationRows(durations) for durations in said.durations]
-        self.schedules = None
-        if said.schedules is not None:
-            key = sql(said.schedules.key.text)
-            self.schedules = CalendarRows(said.schedules, key, order=key)
-
-
-def _hours_rows(hours: HoursMap) -> CalendarRows:
-    """Rows of working hours, as a HoursRow has them."""
-    when = hours.weekday or hours.day
-    columns = (when and when.text, hours.start, hours.end)
-    return CalendarRows(hours, *(sql(column or "NULL") for column in columns))

@@ -100,20 +100,16 @@ class SqlReader:
         text = self.table.refusal(condition)
         if text is not None:
             return text
-        column = self._places[condition.field]
-        name = f"{self.name}.{condition.field}"
+        column, does = self._places[condition.field], "sort" if is_ordered(condition) else "compare"
         if column.width > 1:
-            return (
-                f"{name} is kept in several columns: leave it out of `only`, or map it from one"
-                " column"
-            )
-        if type(column.converter) in COMPARED and column.converter.compares:
+            how, other = "in several columns", "one column"
+        elif type(column.converter) not in COMPARED or not column.converter.compares:
+            how = f"in a way that the database does not {does}"
+            other = f"a column that it does {does}"
+        else:
             return None
-        does = "sort" if is_ordered(condition) else "compare"
-        return (
-            f"{name} is kept in a way that the database does not {does}: leave it out of `only`,"
-            f" or map it from a column that it does {does}"
-        )
+        name = f"{self.name}.{condition.field}"
+        return f"{name} is kept {how}: leave it out of `only`, or map it from {other}"
 
     def filtered(self, wanted: Filter) -> Criterion:
         """What to add to a statement; BackendNonsense for what cannot be compared."""
@@ -124,10 +120,9 @@ class SqlReader:
         converter = column.converter
         if not converter.compares:
             raise BackendNonsense(f"{self.name} cannot be compared by {wanted.fields[0]}")
-        if wanted.match == "since":
-            return column.beyond(converter.since(wanted.value), at_least=True)
-        if wanted.match == "written since":
-            return column.beyond(converter.first_written(wanted.value), at_least=True)
+        if wanted.match in ("since", "written since"):
+            first = converter.since if wanted.match == "since" else converter.first_written
+            return column.beyond(first(wanted.value), at_least=True)
         if wanted.match == "around":
             early, late = (converter.encode(wanted.value + each)[0] for each in (-ROOM, ROOM))
             return and_(column.beyond(early, at_least=True), not_(column.beyond(late)))
@@ -220,7 +215,6 @@ class SqlRecords(ResourceReader):
             children.fill(self._connection, by_key)
 
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
-        """In one statement."""
         reader, wanted = self._reader, frozenset(public_ids)
         keys = [raw for public_id in wanted for raw in reader.spellings(public_id)]
         rows = self._connection.execute(reader.every_row.where(reader.table.key.among(keys)))

@@ -85,7 +85,6 @@ class Breaker:
                 self._become("closed")
 
     def failed(self, turn: int) -> None:
-        """It has not."""
         if turn == self.turn:
             self._failed_in_a_row += 1
             if not self.closed or self._failed_in_a_row >= self._failures:
@@ -131,12 +130,10 @@ class CallLimiter:
 
     @property
     def in_use(self) -> int:
-        """How many are inside."""
         return self._most - self._free
 
     @property
     def waiting(self) -> int:
-        """How many wait to come in."""
         return sum(map(len, self._lines.values()))
 
     def take(self) -> bool:
@@ -248,7 +245,6 @@ class CallSpan:
             raise TimeoutError
 
     def end(self) -> None:
-        """The time is over."""
         self.late = True
         del self._deadline.running[self]
         self._task.cancel()

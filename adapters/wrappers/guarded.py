@@ -93,7 +93,6 @@ class Guarded(Around):
         return await self._ask(self._one, query.resource, self._inner.read_one, query)
 
     async def read_many(self, query: Query) -> Page:
-        """The same of a page."""
         return await self._ask(self._many, query.resource, self._inner.read_many, query)
 
     async def create_appointment(self, draft: Draft) -> Record:

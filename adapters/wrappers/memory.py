@@ -52,16 +52,6 @@ class LocalMemory:
         )
         self._drops = [0] * COUNTERS
 
-    @property
-    def entries(self) -> int:
-        """How many answers are kept."""
-        return len(self.kept)
-
-    @property
-    def size(self) -> int:
-        """Bytes that they take."""
-        return self.kept.current_size()
-
     async def look(self, key: str, mark: str) -> tuple[bytes | None, bytes | None]:
         version = b"%d" % (self._drops[hash(mark) % COUNTERS] if mark else 0)
         end, data, as_of = self.kept.get(key, _NOTHING)

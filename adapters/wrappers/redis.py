@@ -50,7 +50,6 @@ class RedisMemory:
     def __init__(self, url: str, *, secret: bytes, scope: bytes, most: float) -> None:
         self._names = blake2b(b"cache names" + scope, key=secret, digest_size=32).digest()
         self._cipher = AESGCM(blake2b(b"cache", key=secret, digest_size=32).digest())
-        self._prefix = f"{PREFIX}:{self._digest('scope')[:16]}"
         self._cache = _cache(url)
         self._breaker = Breaker(FAILURES, PAUSE)
         self._most = most + LONGER
@@ -109,10 +108,7 @@ class RedisMemory:
         self._owed.clear()
 
     def _name(self, text: str) -> str:
-        return f"{self._prefix}:{self._digest(text)}"
-
-    def _digest(self, text: str) -> str:
-        return blake2b(text.encode(), key=self._names, digest_size=20).hexdigest()
+        return f"{PREFIX}:{blake2b(text.encode(), key=self._names, digest_size=20).hexdigest()}"
 
     async def _asking(self, asked: Coroutine[Any, Any, T]) -> T | None:
         """None where it fails, or takes too long; then it goes on by itself until it is given up.

@@ -4,7 +4,6 @@ import errno
 import re
 import socket
 import ssl
-from collections.abc import Iterator
 
 _ACCOUNT = "it refuses the account or its password"
 _NO_DATABASE = "it has no database of that name"
@@ -31,13 +30,12 @@ def reason(error: BaseException) -> str | None:
 
     They quote nothing of what was sent or answered. None where the errors don't say why.
     """
-    return next((said for each in _chain(error) if (said := _said(each))), None)
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    behind: BaseException | None = error
+    while behind is not None:
+        if said := _said(behind):
+            return said
+        behind = behind.__cause__ or behind.__context__
+    return None
 
 
 def _said(error: BaseException) -> str | None:
@@ -46,13 +44,11 @@ def _said(error: BaseException) -> str | None:
         return f"its host name is not found ({code})"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not to be trusted ({error.verify_message})"
-    codes = _system_codes(error) if isinstance(error, OSError) else _server_codes(error)
+    # a number first: drivers put a class of codes, which says less, beside it
+    codes = [str(code) for code in (*error.args[:1], getattr(error, "sqlstate", None))]
+    if isinstance(error, OSError):
+        codes = _system_codes(error)
     return next((f"{WORDS[code]} ({code})" for code in codes if code in WORDS), None)
-
-
-def _server_codes(error: BaseException) -> list[str]:
-    """A number first: drivers put a class of codes, which says less, beside it."""
-    return [str(each) for each in (*error.args[:1], getattr(error, "sqlstate", None))]
 
 
 def _system_codes(error: OSError) -> list[str]:

@@ -135,7 +135,6 @@ class Speech(Protocol):
         return error.orig
 
     def kind(self, error: DBAPIError) -> ErrorKind:
-        """What the error is about."""
         code = self.code(error)
         fitting = filter(code.startswith, self.kinds)
         return self.kinds.get(max(fitting, key=len, default=""), ErrorKind.OTHER)
@@ -153,7 +152,6 @@ class Speech(Protocol):
         """
 
     def clock(self, connection: sa.Connection) -> ServerClock:
-        """What the server's clock shows."""
         return ServerClock(*connection.execute(self.now).one())
 
     def rights(self, connection: sa.Connection) -> Sequence[str]:

@@ -108,7 +108,6 @@ class Attempt:
 
     @property
     def left(self) -> float:
-        """Seconds that are left."""
         return max(0.0, self.until - time.monotonic())
 
     def run(self, connection: Connection, work: Work[T]) -> T:

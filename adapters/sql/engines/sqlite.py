@@ -185,7 +185,6 @@ class SqliteDriver(ThreadDriver):
         return f"{self._path}{said} ({code})"
 
     def _file(self) -> tuple[int, int]:
-        """Which file now has the database's name."""
         try:
             found = self._path.stat()
         except OSError as error:
