@@ -24,7 +24,6 @@ ROUNDS = 8
 HALF = 61
 _HALF_MASK = (1 << HALF) - 1
 _MARK_BITS = 58
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 REMEMBERED = 65_536
 LONGEST_TEXT = 8
 _NUMBER = re.compile("0|-?[1-9][0-9]{0,18}").fullmatch
@@ -95,16 +94,14 @@ class SealedIds(PublicIds):
         return (key, str(key)) if isinstance(key, int) else (key,)
 
     def _seal(self, key: int | str) -> str:
-        """The id of a key; ValueError where it does not fit."""
+        """The id of a key; ValueError, or OverflowError of a number, where it does not fit."""
         if isinstance(key, str):
             letters = key.encode()
             if not 0 < len(letters) <= LONGEST_TEXT or letters[-1] == 0:
                 raise ValueError(f"only texts of 1 to {LONGEST_TEXT} bytes can be sealed")
             block = self._text_mark << 64 | int.from_bytes(letters.ljust(LONGEST_TEXT, b"\0"))
-        elif _LEAST <= key <= _MOST:
-            block = self._mark << 64 | (key & (1 << 64) - 1)
         else:
-            raise ValueError("only whole numbers of 64 bits can be sealed")
+            block = self._mark << 64 | int.from_bytes(key.to_bytes(8, signed=True))
         left, right = block >> HALF, block & _HALF_MASK
         for number in range(ROUNDS):
             left, right = right, left ^ self._mix(number, right)
@@ -122,7 +119,7 @@ class SealedIds(PublicIds):
         block = left << HALF | right
         key = block & (1 << 64) - 1
         if block >> 64 == self._mark:
-            return key - (1 << 64) if key > _MOST else key
+            return int.from_bytes(key.to_bytes(8), signed=True)
         if block >> 64 == self._text_mark:
             with suppress(UnicodeDecodeError):
                 return key.to_bytes(LONGEST_TEXT).rstrip(b"\0").decode()

@@ -1,6 +1,7 @@
 """What a mapping reads of rows: expressions as SQL, values of several columns, keys and fields."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -95,7 +96,8 @@ def _parts(raw: Any) -> tuple[Any, ...]:
 class KeyedRows(RowReader):
     """Rows with a key and fields: of a resource, or of a list inside it.
 
-    They are selected as the key, then the fields; `key_in` is a row's raw key.
+    `statement` selects them: the key, then the fields, then of a list the key of the record that a
+    row is inside. `key_in` is a row's raw key, `parent_in` that other one.
     """
 
     lists: Mapping[str, "KeyedRows"]
@@ -114,12 +116,24 @@ class KeyedRows(RowReader):
             self.width += column.width
         self.key = self.columns.pop("id", Columns(()))
         self.key_in = self.key.getter(0)
+        self.parent = Columns((mapped.parent or ()) if isinstance(mapped, ListMap) else ())
+        self.parent_in = self.parent.getter(self.width)
+        fields = {f"f{number}": column for number, column in enumerate(self.columns.values())}
+        named = {"row_key": self.key, **fields, "parent_key": self.parent}
+        # labelled, so that no two names can clash
+        labelled = (column.labelled(name) for name, column in named.items())
+        self.statement = rows_of(mapped, *chain.from_iterable(labelled))
         return found
 
-    def selected(self) -> list[Expression]:
-        """The key and the fields, labelled, so that no two names can clash."""
-        named = (each.labelled(f"f{number}") for number, each in enumerate(self.columns.values()))
-        return [*self.key.labelled("row_key"), *chain.from_iterable(named)]
+    @cached_property
+    def of_parents(self) -> Select[Any]:
+        """The rows of a list, in the order of the records that they are inside."""
+        return self.statement.order_by(*self.parent.parts, *self.key.parts)
+
+    @cached_property
+    def of_given_parents(self) -> Select[Any]:
+        """Those inside the records whose keys are `parents`, where these have one column."""
+        return self.of_parents.where(self.parent.parts[0].in_(given("parents", expanding=True)))
 
 
 def comparable(raws: Sequence[Any], *, loose_types: bool) -> Sequence[Any]:

@@ -35,7 +35,8 @@ _DASHED = "%Y-%m-%d"
 _NO_DAY = "0000-00-00"
 # From when on, and until when: without the end itself. None where there is no bound.
 _Span = tuple[Any, Any]
-_Since = Callable[[Any], Criterion]
+# What the database compares with, of a moment or a day.
+_Bound = Callable[[Any], Expression]
 
 
 class ColumnComparison:
@@ -47,8 +48,8 @@ class ColumnComparison:
         # whether the values are those to be, and not those to be left out
         self._wants = condition.test == "in"
 
-    def sql(self, converter: Any) -> Criterion:
-        return _WAYS[type(converter)](self, converter)
+    def sql(self) -> Criterion:
+        return _WAYS[type(self.column.converter)](self, self.column.converter)
 
     @property
     def _filled(self) -> Criterion:
@@ -60,10 +61,8 @@ class ColumnComparison:
 
         A blank that is none to the database, such as one that does not break, is a letter here.
         """
-        if not texts:
-            return false()
         spelt = self.speech.exact(self.speech.trimmed(self._kept))
-        return or_(*(spelt == given(None, text) for text in texts))
+        return or_(false(), *(spelt == given(None, text) for text in texts))
 
     def by_id(self, ids: Id) -> Criterion:
         raws = [raw for value in self.condition.value for raw in ids.encode(value)]
@@ -115,11 +114,8 @@ class ColumnComparison:
     def by_epoch(self, epoch: Epoch) -> Criterion:
         """Times as numbers."""
         kept = self.speech.number(self._kept)
-
-        def since(moment: datetime) -> Criterion:
-            return kept >= _number(Decimal(epoch.since(moment)))
-
-        found = self._within(kept, self._spans(_seconds), since)
+        spans = self._spans(_seconds)
+        found = self._within(kept, spans, lambda moment: _number(Decimal(epoch.since(moment))))
         found = and_(found, *(kept != _number(mark) for mark in epoch.none))
         return self._or_unclear(found, kept)
 
@@ -135,18 +131,18 @@ class ColumnComparison:
                 kept = func.replace(kept, quoted("T"), quoted(" "))
             kept = self.speech.exact(kept)
 
-        def since(moment: datetime) -> Criterion:
-            bound = converter.since(moment)
+        def bound(moment: datetime) -> Expression:
+            first = converter.since(moment)
             if is_iso:  # the first text that reads as that time: `2026-03-01` is its midnight
-                bound = bound.removesuffix(":00").removesuffix(" 00:00")
-            return kept >= given(None, bound)
+                first = first.removesuffix(":00").removesuffix(" 00:00")
+            return given(None, first)
 
         plain = roomy = self._spans(_seconds)
         if isinstance(converter, LocalTime):
             roomy = [_roomy(span, converter.zone) for span in plain]
         # what lies near a change of the clocks is told by the times
         certain = (span for span in plain if span in roomy)
-        found = self._within(kept, roomy, since, certain)
+        found = self._within(kept, roomy, bound, certain)
         return and_(found, *self._unmarked(kept, converter.zero, as_text=converter.as_text))
 
     def by_day(self, day: Day) -> Criterion:
@@ -154,11 +150,11 @@ class ColumnComparison:
         as_text = self.speech.times_as_text or day.pattern != _DASHED
         kept = self.speech.exact(self.speech.trimmed(self._kept)) if as_text else self._kept
 
-        def since(first: date) -> Criterion:
-            return kept >= given(None, written(first, day.pattern))
+        def bound(first: date) -> Expression:
+            return given(None, written(first, day.pattern))
 
         spans = self._spans(_days)
-        found = self._within(kept, spans, since, spans)
+        found = self._within(kept, spans, bound, spans)
         return and_(found, *self._unmarked(kept, day.zero, as_text=as_text))
 
     def _spans(self, ends: Callable[[Any], _Span]) -> list[_Span]:
@@ -169,18 +165,16 @@ class ColumnComparison:
         test, value = self.condition.test, self.condition.value
         if not is_ordered(self.condition):
             return [ends(each) for each in value]
-        at, behind = ends(value)
-        if test in ("min", "above"):
-            return [(at if test == "min" else behind, None)]
-        return [(None, behind if test == "max" else at)]
+        at, end = ends(value)
+        return [{"min": (at, None), "above": (end, None), "max": (None, end)}.get(test, (None, at))]
 
     def _within(
-        self, kept: Expression, spans: list[_Span], since: _Since, certain: Iterable[_Span] = ()
+        self, kept: Expression, spans: list[_Span], bound: _Bound, certain: Iterable[_Span] = ()
     ) -> Criterion:
         """Whether it lies in one of the spans; where these are not to be, in no `certain` one."""
         if self.condition.test == "not in":
-            return and_(kept.is_not(None), *(not_(_in_span(kept, each, since)) for each in certain))
-        return or_(false(), *(_in_span(kept, span, since) for span in spans))
+            return and_(kept.is_not(None), *(not_(_in_span(kept, each, bound)) for each in certain))
+        return or_(false(), *(_in_span(kept, span, bound) for span in spans))
 
     def _unmarked(
         self, kept: Expression, zeros: Iterable[str], *, as_text: bool
@@ -249,11 +243,11 @@ def _around(value: Decimal, converter: Number | Integer | Money) -> _Around:
     return _Around(wide, [narrow] if cents == cents.to_integral_value() else [])
 
 
-def _in_span(kept: Expression, span: _Span, since: _Since) -> Criterion:
+def _in_span(kept: Expression, span: _Span, bound: _Bound) -> Criterion:
     first, end = span
     found: list[Criterion] = [kept.is_not(None)]
-    found += [since(first)] if first is not None else []
-    found += [not_(since(end))] if end is not None else []
+    found += [kept >= bound(first)] if first is not None else []
+    found += [kept < bound(end)] if end is not None else []
     return and_(*found)
 
 

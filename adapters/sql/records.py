@@ -7,7 +7,7 @@ same, and the shown value is not, is left out here, before more of it is read.
 """
 
 import json
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from adapters.ids.seal import Id
 from adapters.ids.tabled import NativeIds
 from adapters.mapped.records import Batch, ResourceReader
 from adapters.mapping.converters import Converters
-from adapters.mapping.models import ListMap, ResourceMap
+from adapters.mapping.models import ResourceMap
 from adapters.mapping.narrowing import is_ordered
 from adapters.sql.columns import Columns, KeyedRows, comparable, rows_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
@@ -56,15 +56,10 @@ class SqlReader:
             # a text that cannot be compared may be searched all the same
             if column.converter.compares or isinstance(column.converter, JoinedText | PartOfText)
         )
-        self.children = [
-            Children(inner, nested, self.table.lists[inner], speech)
-            for inner, nested in rows.lists.items()
-        ]
-        key = self.table.key
-        columns = self.table.selected()
-        self.every_row = rows_of(rows, *columns).where(key.present)
+        key, statement = self.table.key, self.table.statement
+        self.every_row = statement.where(key.present)
         """All rows that have a key: the key, then the fields."""
-        self.keyless = rows_of(rows, *columns).where(not_(key.present))
+        self.keyless = statement.where(not_(key.present))
         """The rows without a key."""
         self.is_native = isinstance(self.table.ids, NativeIds)
         # as it may be spelt, not by a function of the column, so that its index serves
@@ -89,11 +84,9 @@ class SqlReader:
         keys = self.table.ids.keys(public_id)
         return comparable(keys, loose_types=self.speech.loose_types)
 
-    def conditions(self, only: Only) -> Iterator[Criterion]:
+    def conditions(self, only: Only) -> list[Criterion]:
         """What to add to a statement; of what comes then `exists` of its rows decides."""
-        for condition in only:
-            column = self._places[condition.field]
-            yield ColumnComparison(column, condition, self.speech).sql(column.converter)
+        return [ColumnComparison(self._places[c.field], c, self.speech).sql() for c in only]
 
     def refusal(self, condition: Condition) -> str | None:
         """Why a statement cannot have that condition; None where it can."""
@@ -211,8 +204,31 @@ class SqlRecords(ResourceReader):
     def add_lists(self, records: Collection[Record]) -> None:
         """One statement for each list inside them."""
         by_key = {self._keys[record["id"]]: record for record in records}
-        for children in self._reader.children if by_key else ():
-            children.fill(self._connection, by_key)
+        for name, rows in self._reader.table.lists.items() if by_key else ():
+            self._add_list(name, rows, by_key)
+
+    def _add_list(self, name: str, table: KeyedRows, records: dict[Any, Record]) -> None:
+        """Give each record, by its key, the list of its rows."""
+        spelt = Columns.spelling
+        # as a backend compares them that takes no notice of case, then as they are
+        parents = {spelt(key, folded=True): records[key] for key in reversed(records)}
+        parents |= {spelt(key): record for key, record in records.items()}
+        for record in records.values():
+            record[name] = []
+        keys = [_bare(key) for key in records]
+        if table.parent.width > 1:
+            rows = self._connection.execute(table.of_parents.where(table.parent.among(keys)))
+        else:  # a number against a text column would be compared as numbers, past its index
+            bound = keys if self._reader.speech.loose_types else list(map(str, keys))
+            rows = self._connection.execute(table.of_given_parents, {"parents": bound})
+        for row in rows:
+            key = table.parent_in(row)
+            spellings = (spelt(key), spelt(key, folded=True), spelt(whole(key)))
+            parent = next((parents[each] for each in spellings if each in parents), None)
+            if parent is None:
+                table.report(Trouble("unreadable", table.resource, name, ""))
+            elif (child := table.record(row, parent["id"])) is not None:
+                parent[name].append(child)
 
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
         reader, wanted = self._reader, frozenset(public_ids)
@@ -281,44 +297,6 @@ class SqlRecords(ResourceReader):
         for _ in range(count):
             self.rows.report(Trouble("no id", self.name, "id", ""))
         return count
-
-
-class Children:
-    """A list inside the records of a page: one statement for all of them."""
-
-    def __init__(self, name: str, rows: ListMap, table: KeyedRows, speech: Speech) -> None:
-        self.name, self.table = name, table
-        self._loose = speech.loose_types
-        self._parent = Columns(rows.parent or ())
-        self._parent_in = self._parent.getter(table.width)
-        selected = [*table.selected(), *self._parent.labelled("parent_key")]
-        order = [*self._parent.parts, *table.key.parts]
-        self._statement = rows_of(rows, *selected).order_by(*order)
-        parents = given("parents", expanding=True)
-        self._of_many = self._statement.where(self._parent.parts[0].in_(parents))
-
-    def fill(self, connection: Connection, records: dict[Any, Record]) -> None:
-        """Give each record, by its key, the list of its rows."""
-        spelt = Columns.spelling
-        # as a backend compares them that takes no notice of case, then as they are
-        parents = {spelt(key, folded=True): records[key] for key in reversed(records)}
-        parents |= {spelt(key): record for key, record in records.items()}
-        for record in records.values():
-            record[self.name] = []
-        keys = [_bare(key) for key in records]
-        if self._parent.width > 1:
-            rows = connection.execute(self._statement.where(self._parent.among(keys)))
-        else:  # a number against a text column would be compared as numbers, past its index
-            bound = keys if self._loose else list(map(str, keys))
-            rows = connection.execute(self._of_many, {"parents": bound})
-        for row in rows:
-            key = self._parent_in(row)
-            spellings = (spelt(key), spelt(key, folded=True), spelt(whole(key)))
-            parent = next((parents[each] for each in spellings if each in parents), None)
-            if parent is None:
-                self.table.report(Trouble("unreadable", self.table.resource, self.name, ""))
-            elif (child := self.table.record(row, parent["id"])) is not None:
-                parent[self.name].append(child)
 
 
 def _bare(key: Any) -> Any:

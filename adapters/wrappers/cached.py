@@ -109,11 +109,9 @@ class Cached(Around):
         await super().aclose()
 
     def _seconds(self, query: Query, *, many: bool) -> float:
-        for kind in self._kinds.get((query.resource, many), ()):
-            if not kind.only or kind.only.issubset(query.filters):
-                slots = query.resource == "slots"
-                return min(kind.seconds, SLOTS_AT_MOST) if slots else kind.seconds
-        return 0
+        kinds = self._kinds.get((query.resource, many), ())
+        seconds = next((kind.seconds for kind in kinds if kind.only.issubset(query.filters)), 0.0)
+        return min(seconds, SLOTS_AT_MOST) if query.resource == "slots" else seconds
 
     async def _drop(self, vet: str) -> None:
         self._drops += 1

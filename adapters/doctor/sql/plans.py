@@ -45,7 +45,7 @@ def plans(case: SqlCase) -> Iterator[Look]:
         ids = (record["id"] for record in case.samples.get(name, ()) if record.get("id"))
         if known := [shown for shown in ids if reader.table.ids.keys(shown)]:
             one = _one(name, known[len(known) // 2])
-            nested = [("resources", name, "lists", children.name) for children in reader.children]
+            nested = [("resources", name, "lists", inner) for inner in reader.table.lists]
             places: list[Place] = [("resources", name), *nested]
             yield _look(case, "a single read", name, one, *places)
             yield _look(case, "a page", name, _page(name), *places, strict=False)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Select, func, not_, select
 from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken
 from adapters.doctor.words import counted
 from adapters.examination import SAMPLE, Examination
-from adapters.mapping.models import ListMap, ResourceMap
+from adapters.mapping.models import ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.columns import Columns, KeyedRows, rows_of, sql
 from adapters.sql.records import MOST_BLANK
@@ -62,20 +62,16 @@ class SqlCase(DoctorCase):
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
         """Behind the fields of a list's row stands the key of its parent."""
         table: KeyedRows = self.rows(name)
-        reader, mapped = self.adapter.readers[table.resource], table.mapped
-        parent, statement = Columns(()), reader.every_row
-        if isinstance(mapped, ListMap):
-            parent = Columns(mapped.parent or ())
-            statement = rows_of(mapped, *table.selected(), *parent.labelled("parent_key"))
+        reader, is_inner = self.adapter.readers[table.resource], table.parent.width > 0
+        statement = table.statement if is_inner else reader.every_row
         most, count = self.examination.rows, 0
-        key_of = parent.getter(table.width)
 
         def taken(row: Any) -> RowTaken:
             owner = None
-            if parent.width:
+            if is_inner:
                 owner = NO_PARENT
                 with suppress(Unreadable):  # it may be spelt otherwise than the key
-                    owner = reader.table.ids.referred(key_of(row)) or NO_PARENT
+                    owner = reader.table.ids.referred(table.parent_in(row)) or NO_PARENT
             return RowTaken(row, table.id_of(row), Columns.spelling(table.key_in(row)), owner)
 
         for found in pages(self.session.connection, statement, table.key, most=most):

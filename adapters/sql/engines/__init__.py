@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from adapters.sql.engines.lanes import Driver
+from adapters.sql.engines.lanes import Lane
 
 # Seconds in which it should be told why the practice system does not answer.
 PING_PATIENCE = 1.5
@@ -27,13 +27,14 @@ class Engine:
     would say that nothing answers.
     """
 
-    def __init__(self, driver: Driver, *, timeout: float, booking_timeout: float) -> None:
-        self.speech, lane = driver.speech, driver.lane
-        self.reader = lane(driver, driver.readers, timeout)
-        searcher = lane(driver, 1, timeout)
-        inspector = lane(driver, 1, max(timeout, driver.inspection))
-        self.booker = lane(driver, driver.bookers, booking_timeout, booking=True)
-        pinger = lane(driver, 1, min(timeout, PING_PATIENCE))
+    def __init__(
+        self, kind: type[Lane], address: URL, *, timeout: float, booking_timeout: float
+    ) -> None:
+        self.speech, lane = kind.speech, partial(kind, address)
+        self.reader, searcher = lane(kind.readers, timeout), lane(1, timeout)
+        inspector = lane(1, max(timeout, kind.inspection))
+        self.booker = lane(kind.bookers, booking_timeout, booking=True)
+        pinger = lane(1, min(timeout, PING_PATIENCE))
         self._lanes = (self.reader, searcher, inspector, pinger, self.booker)
         self.read = self.reader.run
         """The work's result, in one snapshot that cannot write."""
@@ -46,7 +47,7 @@ class Engine:
 
         The work may be called again when the database undid it for a collision.
         """
-        question = text(driver.question)
+        question = text(kind.question)
         self.ping = partial(pinger.run, lambda connection: connection.scalar(question))
         """Whether the database answers."""
 
@@ -57,32 +58,32 @@ class Engine:
 
 
 class EngineKind(NamedTuple):
-    """One kind of database: where its Driver stands, as the extra is named, and what that needs.
+    """One kind of database: where its Lane stands, as the extra is named, and what that needs.
 
     `options` are those of an address; None where the driver itself judges them.
     """
 
     module: str
-    driver: str
+    lane: str
     needs: str
     options: tuple[str, ...] | None = None
 
 
-_SQLITE = EngineKind("sqlite", "SqliteDriver", "sqlite3")
-_POSTGRES = EngineKind("postgres", "PostgresDriver", "asyncpg")
+_SQLITE = EngineKind("sqlite", "SqliteLane", "sqlite3")
+_POSTGRES = EngineKind("postgres", "PostgresLane", "asyncpg")
 # The driver would take others too, but as texts where it needs numbers.
 _MYSQL_OPTIONS = (
     *("ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_check_hostname"),
     *("unix_socket", "charset"),
 )
-_MYSQL = EngineKind("mysql", "MysqlDriver", "asyncmy", _MYSQL_OPTIONS)
+_MYSQL = EngineKind("mysql", "MysqlLane", "asyncmy", _MYSQL_OPTIONS)
 KINDS = {
     "sqlite": _SQLITE,
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
-    "mssql": EngineKind("mssql", "MssqlDriver", "mssql_python"),
+    "mssql": EngineKind("mssql", "MssqlLane", "mssql_python"),
 }
 
 
@@ -122,8 +123,8 @@ def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
     address = make_url(url)
     kind = KINDS[address.drivername]
     # only now, as it needs its driver
-    driver = getattr(import_module(f"{__name__}.{kind.module}"), kind.driver)(address)
-    return Engine(driver, timeout=timeout, booking_timeout=booking_timeout)
+    lane = getattr(import_module(f"{__name__}.{kind.module}"), kind.lane)
+    return Engine(lane, address, timeout=timeout, booking_timeout=booking_timeout)
 
 
 def _unknown(address: URL) -> str:

@@ -15,9 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -46,30 +47,138 @@ _UNDONE = (ErrorKind.DOWN, ErrorKind.TIMEOUT, ErrorKind.BUSY, ErrorKind.AGAIN)
 _USED, _LIMIT = "clinic_used", "clinic_limit"
 
 
-class Driver(Protocol):
-    """What one kind of database does in its own way.
+@dataclass(slots=True)
+class Attempt:
+    """A piece of work in a transaction, to end by `until` (of time.monotonic), tried until it does.
 
-    `never_committed`: what an error of a COMMIT is about that proves that there is no booking.
-    `unreadable`: what the driver raises beside DRIVER_ERRORS where an answer is none.
-    `question`: what a ping asks. `inspection`: seconds for all statements of a mapping, as over a
-    slow line each takes its time.
+    `connected`: whether a connection was had for this try.
     """
 
-    speech: Speech
-    lane: ClassVar[type["Lane"]]
+    lane: "Lane"
+    until: float
+    collisions: int = 0
+    connected: bool = False
+    info: dict[Any, Any] = field(default_factory=dict)
+    reused: bool = False
+    begun: bool = False
+    committing: bool = False
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.until - time.monotonic())
+
+    def run(self, connection: Connection, work: Work[T]) -> T:
+        """The work's result, committed; one of DRIVER_ERRORS or the work's own."""
+        lane, self.info = self.lane, connection.info
+        self.reused = _USED in self.info
+        self.info[_USED] = True
+        self.info.pop(HALF, None)
+        self.info[UNTIL] = self.until
+        tenths = int(self.left * 10) + 1
+        if self.info.get(_LIMIT) != tenths:  # most calls have all of their time left
+            lane.limit(connection, tenths)
+            self.info[_LIMIT] = tenths
+        connection.exec_driver_sql(lane.begin_booking if lane.booking else lane.begin_read)
+        self.begun = True
+        result = work(connection)
+        if lane.booking:
+            lane.before_commit(connection)
+            self.committing = True
+        connection.exec_driver_sql("COMMIT" if lane.booking else lane.end_read)
+        self.begun = self.committing = False
+        return result
+
+    def settle(self, connection: Connection) -> bool:
+        """Undo what is not committed; True, as the connection is clean then."""
+        if self.begun:
+            connection.exec_driver_sql(self.lane.rollback)
+        self.lane.settle(connection)
+        return True
+
+    def leaves_whole(self, error: BaseException) -> bool:
+        """Whether the connection is in a known state: an answer came to all that was asked."""
+        if isinstance(error, DBAPIError):
+            return self._kind(error) is not ErrorKind.DOWN
+        lost: tuple[type[Exception], ...] = (OSError, *self.lane.unreadable)
+        return isinstance(error, Exception) and not isinstance(error, lost)
+
+    def pause_after(self, error: Exception) -> float:
+        """Seconds until another attempt where that does no harm; else raises the AdapterError."""
+        kind, half = self._kind(error), HALF in self.info
+        self.collisions += kind in COLLISIONS
+        # nobody gains by guessing it
+        pause = random.uniform(*JITTER) * self.collisions  # noqa: S311  # nosec B311
+        if kind in COLLISIONS:  # it left nothing
+            harmless = self.collisions < MOST_COLLISIONS
+            harmless = harmless and (self.lane.booking or kind is ErrorKind.AGAIN)
+        else:  # a connection that was dead already got nothing of a booking
+            harmless = kind is ErrorKind.DOWN and self.reused
+            harmless = harmless and not (self.lane.booking and self.begun)
+        if half or not harmless or self.left <= pause:
+            raise self._failure(kind, error, half=half) from error
+        self.connected = self.reused = self.begun = self.committing = False
+        return pause
+
+    def _kind(self, error: BaseException) -> ErrorKind:
+        if isinstance(error, DBAPIError):
+            down = error.connection_invalidated
+            return ErrorKind.DOWN if down else self.lane.speech.kind(error)
+        if isinstance(error, TimeoutError) and self.connected:
+            return ErrorKind.TIMEOUT
+        return ErrorKind.DOWN if isinstance(error, OSError) else ErrorKind.OTHER
+
+    def _failure(self, kind: ErrorKind, error: Exception, *, half: bool) -> base.AdapterError:
+        code = errno.errorcode.get(getattr(error, "errno", 0), type(error).__name__)
+        if isinstance(error, DBAPIError):
+            code = self.lane.speech.code(error)
+        if half:
+            return base.OutcomeUnknown(f"a booking could not be taken back whole ({code})")
+        said = self.lane.explained(kind, code, error)
+        if self.committing and kind not in self.lane.never_committed:
+            return base.OutcomeUnknown(f"the booking's end is not known: {said}")
+        if kind is ErrorKind.TIMEOUT and not self.lane.booking:
+            return base.BackendTimeout(said)
+        return base.BackendUnavailable(said) if kind in _UNDONE else base.BackendNonsense(said)
+
+
+class Lane(ABC):
+    """Does one kind of work on one kind of database, so many pieces at a time.
+
+    Each piece has `patience` seconds in all. What waits too long for its turn, and what finds too
+    much waiting, is BackendUnavailable.
+
+    What each kind of database does in its own way: `never_committed` is what an error of a COMMIT
+    is about that proves that there is no booking; `unreadable` what the driver raises beside
+    DRIVER_ERRORS where an answer is none; `question` what a ping asks; `inspection` the seconds for
+    all statements of a mapping, as over a slow line each takes its time.
+    """
+
+    speech: ClassVar[Speech]
     begin_read: ClassVar[str] = "BEGIN"
     begin_booking: ClassVar[str] = "BEGIN"
     end_read: ClassVar[str] = "COMMIT"
     rollback: ClassVar[str] = "ROLLBACK"
-    never_committed: ClassVar[frozenset[ErrorKind]] = frozenset(
-        {ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED}
-    )
+    never_committed: ClassVar = frozenset({ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED})
     unreadable: ClassVar[tuple[type[Exception], ...]] = ()
     question: ClassVar[str] = "SELECT 1"
     readers: ClassVar[int] = READERS
     bookers: ClassVar[int] = BOOKERS
     inspection: ClassVar[float] = 30.0
 
+    def __init__(self, address: URL, size: int, patience: float, *, booking: bool = False) -> None:
+        self.address, self.size, self.patience, self.booking = address, size, patience, booking
+        self._room = CallLimiter(size, MOST_WAITING, patience)
+        self._raised: tuple[type[Exception], ...] = DRIVER_ERRORS + self.unreadable
+
+    @abstractmethod
+    async def run(self, work: Work[T]) -> T:
+        """The work's result, or its AdapterError."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Wait for what runs, and let go of every connection."""
+
+    @abstractmethod
     def limit(self, connection: Connection, tenths: int) -> None:
         """From now on the server stops each statement that takes more tenths of a second."""
 
@@ -89,121 +198,6 @@ class Driver(Protocol):
         return f"{kind} ({code})"
 
 
-@dataclass(slots=True)
-class Attempt:
-    """A piece of work in a transaction, to end by `until` (of time.monotonic), tried until it does.
-
-    `connected`: whether a connection was had for this try.
-    """
-
-    driver: Driver
-    booking: bool
-    until: float
-    collisions: int = 0
-    connected: bool = False
-    info: dict[Any, Any] = field(default_factory=dict)
-    reused: bool = False
-    begun: bool = False
-    committing: bool = False
-
-    @property
-    def left(self) -> float:
-        return max(0.0, self.until - time.monotonic())
-
-    def run(self, connection: Connection, work: Work[T]) -> T:
-        """The work's result, committed; one of DRIVER_ERRORS or the work's own."""
-        driver, self.info = self.driver, connection.info
-        self.reused = _USED in self.info
-        self.info[_USED] = True
-        self.info.pop(HALF, None)
-        self.info[UNTIL] = self.until
-        tenths = int(self.left * 10) + 1
-        if self.info.get(_LIMIT) != tenths:  # most calls have all of their time left
-            driver.limit(connection, tenths)
-            self.info[_LIMIT] = tenths
-        connection.exec_driver_sql(driver.begin_booking if self.booking else driver.begin_read)
-        self.begun = True
-        result = work(connection)
-        if self.booking:
-            driver.before_commit(connection)
-            self.committing = True
-        connection.exec_driver_sql("COMMIT" if self.booking else driver.end_read)
-        self.begun = self.committing = False
-        return result
-
-    def settle(self, connection: Connection) -> bool:
-        """Undo what is not committed; True, as the connection is clean then."""
-        if self.begun:
-            connection.exec_driver_sql(self.driver.rollback)
-        self.driver.settle(connection)
-        return True
-
-    def leaves_whole(self, error: BaseException) -> bool:
-        """Whether the connection is in a known state: an answer came to all that was asked."""
-        if isinstance(error, DBAPIError):
-            return self._kind(error) is not ErrorKind.DOWN
-        lost: tuple[type[Exception], ...] = (OSError, *self.driver.unreadable)
-        return isinstance(error, Exception) and not isinstance(error, lost)
-
-    def pause_after(self, error: Exception) -> float:
-        """Seconds until another attempt where that does no harm; else raises the AdapterError."""
-        kind, half = self._kind(error), HALF in self.info
-        self.collisions += kind in COLLISIONS
-        # nobody gains by guessing it
-        pause = random.uniform(*JITTER) * self.collisions  # noqa: S311  # nosec B311
-        if kind in COLLISIONS:  # it left nothing
-            harmless = self.collisions < MOST_COLLISIONS
-            harmless = harmless and (self.booking or kind is ErrorKind.AGAIN)
-        else:  # a connection that was dead already got nothing of a booking
-            harmless = kind is ErrorKind.DOWN and self.reused
-            harmless = harmless and not (self.booking and self.begun)
-        if half or not harmless or self.left <= pause:
-            raise self._failure(kind, error, half=half) from error
-        self.connected = self.reused = self.begun = self.committing = False
-        return pause
-
-    def _kind(self, error: BaseException) -> ErrorKind:
-        if isinstance(error, DBAPIError):
-            down = error.connection_invalidated
-            return ErrorKind.DOWN if down else self.driver.speech.kind(error)
-        if isinstance(error, TimeoutError) and self.connected:
-            return ErrorKind.TIMEOUT
-        return ErrorKind.DOWN if isinstance(error, OSError) else ErrorKind.OTHER
-
-    def _failure(self, kind: ErrorKind, error: Exception, *, half: bool) -> base.AdapterError:
-        number = error.errno if isinstance(error, OSError) else None
-        code = errno.errorcode.get(number or 0, type(error).__name__)
-        if isinstance(error, DBAPIError):
-            code = self.driver.speech.code(error)
-        if half:
-            return base.OutcomeUnknown(f"a booking could not be taken back whole ({code})")
-        said = self.driver.explained(kind, code, error)
-        if self.committing and kind not in self.driver.never_committed:
-            return base.OutcomeUnknown(f"the booking's end is not known: {said}")
-        if kind is ErrorKind.TIMEOUT and not self.booking:
-            return base.BackendTimeout(said)
-        return base.BackendUnavailable(said) if kind in _UNDONE else base.BackendNonsense(said)
-
-
-class Lane(ABC):
-    """Does one kind of work, so many pieces at a time, each with `patience` seconds in all.
-
-    What waits too long for its turn, and what finds too much waiting, is BackendUnavailable.
-    """
-
-    def __init__(self, driver: Any, size: int, patience: float, *, booking: bool = False) -> None:
-        self._driver, self._booking, self._patience = driver, booking, patience
-        self._room = CallLimiter(size, MOST_WAITING, patience)
-
-    @abstractmethod
-    async def run(self, work: Work[T]) -> T:
-        """The work's result, or its AdapterError."""
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Wait for what runs, and let go of every connection."""
-
-
 class PoolLane(Lane):
     """So many connections for one kind of work.
 
@@ -211,22 +205,42 @@ class PoolLane(Lane):
     caller who leaves does not end.
     """
 
-    def __init__(
-        self, driver: "PoolDriver", size: int, patience: float, *, booking: bool = False
-    ) -> None:
-        super().__init__(driver, size, patience, booking=booking)
-        self._engine = driver.pool(size, booking=booking)
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._engine = self.pool()
         self._tasks: set[asyncio.Task[Any]] = set()
 
+    @abstractmethod
+    def pool(self) -> AsyncEngine:
+        """What makes and keeps the lane's `connections`."""
+
+    def connections(self, address: Any, **arguments: Any) -> AsyncEngine:
+        """An engine in AUTOCOMMIT, as transactions are our own, that resets nothing."""
+        return create_async_engine(
+            address,
+            isolation_level="AUTOCOMMIT",
+            pool_size=self.size,
+            max_overflow=0,
+            pool_reset_on_return=None,
+            connect_args=arguments,
+        )
+
+    async def stop(self, info: dict[Any, Any]) -> None:
+        """See that nothing of a connection that is given up runs on; `info` is its own.
+
+        Nothing is to be done where the driver itself asks the server to stop what is cancelled.
+        """
+        return
+
     async def run(self, work: Work[T]) -> T:
-        attempt = Attempt(self._driver, self._booking, time.monotonic() + self._patience)
+        attempt = Attempt(self, time.monotonic() + self.patience)
         task = asyncio.create_task(self._in_turn(attempt, work))
         self._tasks.add(task)
         task.add_done_callback(self._forget)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if not self._booking:
+            if not self.booking:
                 task.cancel()
             raise
 
@@ -247,7 +261,7 @@ class PoolLane(Lane):
             while True:
                 try:
                     return await self._transaction(attempt, work)
-                except (*DRIVER_ERRORS, *self._driver.unreadable) as error:
+                except self._raised as error:
                     pause = attempt.pause_after(error)
                 await asyncio.sleep(pause)
         finally:
@@ -281,50 +295,31 @@ class PoolLane(Lane):
                     await connection.run_sync(attempt.settle)
                     await connection.close()
                     return
-        await self._driver.stop(attempt.info)
+        await self.stop(attempt.info)
         with suppress(SQLAlchemyError, OSError):
             await connection.invalidate()
             await connection.close()
 
 
-class PoolDriver(Driver, Protocol):
-    """A Driver of asynchronous connections."""
-
-    lane: ClassVar[type[Lane]] = PoolLane
-
-    def pool(self, size: int, *, booking: bool) -> AsyncEngine:
-        """A `connection_pool` of so many connections at the most."""
-
-    async def stop(self, info: dict[Any, Any]) -> None:
-        """See that nothing of a connection that is given up runs on; `info` is its own.
-
-        Nothing is to be done where the driver itself asks the server to stop what is cancelled.
-        """
-        return
-
-
-def connection_pool(address: Any, size: int, **arguments: Any) -> AsyncEngine:
-    """An engine in AUTOCOMMIT, as transactions are our own, that resets nothing."""
-    return create_async_engine(
-        address,
-        isolation_level="AUTOCOMMIT",
-        pool_size=size,
-        max_overflow=0,
-        pool_reset_on_return=None,
-        connect_args=arguments,
-    )
-
-
 class ThreadLane(Lane):
     """A few threads, each with a connection."""
 
-    def __init__(
-        self, driver: "ThreadDriver", size: int, patience: float, *, booking: bool = False
-    ) -> None:
-        super().__init__(driver, size, patience, booking=booking)
-        self._pool = ThreadPoolExecutor(size, thread_name_prefix="practice")
+    # a thread is not to be left: who closes waits for it
+    inspection = 10.0
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._pool = ThreadPoolExecutor(self.size, thread_name_prefix="practice")
         self._own = threading.local()
         self._opened: set[Connection] = set()
+
+    @abstractmethod
+    def connect(self) -> Connection:
+        """A new connection."""
+
+    def is_current(self, connection: Connection) -> bool:
+        """Whether the connection still leads to the database; AdapterError where none is there."""
+        return True
 
     async def run(self, work: Work[T]) -> T:
         """The work's result.
@@ -333,7 +328,7 @@ class ThreadLane(Lane):
         two pieces the event loop has one, which else would fight with the threads for the lock of
         the interpreter.
         """
-        attempt = Attempt(self._driver, self._booking, time.monotonic() + self._patience)
+        attempt = Attempt(self, time.monotonic() + self.patience)
         given_up = False
 
         def begin() -> T:
@@ -342,7 +337,7 @@ class ThreadLane(Lane):
             while True:
                 try:
                     return self._transaction(attempt, work)
-                except (*DRIVER_ERRORS, *self._driver.unreadable) as error:
+                except self._raised as error:
                     time.sleep(attempt.pause_after(error))
 
         if not self._room.take():
@@ -375,11 +370,11 @@ class ThreadLane(Lane):
 
     def _transaction(self, attempt: Attempt, work: Work[T]) -> T:
         connection: Connection | None = getattr(self._own, "connection", None)
-        if connection is not None and not self._driver.is_current(connection):
+        if connection is not None and not self.is_current(connection):
             self._give_up(connection)
             connection = None
         if connection is None:
-            connection = self._own.connection = self._driver.connect(booking=self._booking)
+            connection = self._own.connection = self.connect()
             self._opened.add(connection)
         try:
             return attempt.run(connection, work)
@@ -398,18 +393,3 @@ class ThreadLane(Lane):
         with suppress(SQLAlchemyError):
             connection.invalidate()
             connection.close()
-
-
-class ThreadDriver(Driver, Protocol):
-    """A Driver of connections that block."""
-
-    lane: ClassVar[type[Lane]] = ThreadLane
-    # a thread is not to be left: who closes waits for it
-    inspection: ClassVar[float] = 10.0
-
-    def connect(self, *, booking: bool) -> Connection:
-        """A new connection."""
-
-    def is_current(self, connection: Connection) -> bool:
-        """Whether the connection still leads to the database; AdapterError where none is there."""
-        return True

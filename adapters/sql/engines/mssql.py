@@ -19,14 +19,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, Executable, func, literal_column, text
 from sqlalchemy.dialects.mssql.base import MSDialect, MSSQLCompiler
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
-from adapters.sql.engines.lanes import ThreadDriver
+from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # It knows letters with and without their accents, and in both cases, as the same.
@@ -173,26 +172,27 @@ def _text(expression: Expression) -> Expression:
     return func.convert(literal_column("NVARCHAR(4000)"), expression, literal_column("121"))
 
 
-class MssqlDriver(ThreadDriver):
+class MssqlLane(ThreadLane):
     """A connection for each thread; the driver stops a statement that takes too long."""
 
+    speech = MssqlSpeech()
     begin_read = begin_booking = "BEGIN TRANSACTION"
     end_read = "ROLLBACK"
     rollback = "IF @@TRANCOUNT > 0 ROLLBACK"
 
-    def __init__(self, address: URL) -> None:
-        self.speech = MssqlSpeech()
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
         self._engine = sa.create_engine(
-            address.set(drivername="mssql+mssqlpython"),
+            self.address.set(drivername="mssql+mssqlpython"),
             isolation_level="AUTOCOMMIT",
             poolclass=NullPool,
         )
 
-    def connect(self, *, booking: bool) -> Connection:
+    def connect(self) -> Connection:
         connection = self._engine.connect()
         # nosemgrep: sql-is-never-put-together-as-text - constants of ours
         connection.exec_driver_sql(SESSION.format("READ COMMITTED"))
-        if not booking and connection.execute(_SNAPSHOTS).scalar() == 1:
+        if not self.booking and connection.execute(_SNAPSHOTS).scalar() == 1:
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
         return connection
 

@@ -23,14 +23,13 @@ from asyncmy.converters import conversions
 from asyncmy.errors import MySQLError
 from sqlalchemy import Connection, Executable, case, cast, event, func, text
 from sqlalchemy.dialects.mysql import CHAR, DECIMAL
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
-from adapters.sql.engines.lanes import PoolDriver, connection_pool
+from adapters.sql.engines.lanes import PoolLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # In a connection's `info`: the names of the locks that it holds.
@@ -186,25 +185,22 @@ def _accesses(node: Any) -> Iterator[TableAccess]:
         yield from _accesses(inner)
 
 
-class MysqlDriver(PoolDriver):
+class MysqlLane(PoolLane):
     """TLS is asked for with ?ssl_ca=/path/of/ca.pem."""
 
+    speech = MysqlSpeech()
     begin_read = BEGIN_READ
     begin_booking = "START TRANSACTION READ WRITE"
 
-    def __init__(self, address: URL) -> None:
-        self.speech = MysqlSpeech()
-        self._address = address.set(drivername="mysql+asyncmy")
-        # how a connection is made: another one may have to stop it
-        self._arguments: dict[str, Any] = {}
+    # how a connection is made: another one may have to stop it
+    _arguments: Any = None
 
-    def pool(self, size: int, *, booking: bool) -> AsyncEngine:
+    def pool(self) -> AsyncEngine:
         """The isolation is the session's, for all of a pool's transactions."""
         # what the desk commits meanwhile is seen when a booking looks again
-        level = "READ COMMITTED" if booking else "REPEATABLE READ"
-        engine = connection_pool(
-            self._address,
-            size,
+        level = "READ COMMITTED" if self.booking else "REPEATABLE READ"
+        engine = self.connections(
+            self.address.set(drivername="mysql+asyncmy"),
             charset="utf8mb4",
             conv=_CONVERSIONS,
             init_command=f"SET SESSION TRANSACTION ISOLATION LEVEL {level}",

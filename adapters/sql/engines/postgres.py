@@ -10,23 +10,22 @@ The smallest rights that an account needs:
 """
 
 import json
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]  # it comes without types
 import sqlalchemy as sa
 from asyncpg.pgproto import pgproto  # type: ignore[import-untyped]
 from sqlalchemy import Connection, Executable, case, cast, event, func, literal_column, text
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
-from adapters.sql.engines.lanes import PoolDriver, connection_pool
+from adapters.sql.engines.lanes import PoolLane
 from adapters.values.convert import LONGEST_FOLDED, fold
 
 # By the beginning of the SQLSTATE; the longest that fits holds.
@@ -94,22 +93,19 @@ _SETTINGS = {
     "enable_mergejoin": "off",
 }
 
-_LETTERS = [chr(code) for code in (*range(0xC0, 0x180), *range(0x1E00, 0x1F00))]
-_MARKS = [chr(code) for code in (*range(0xA1, 0xC0), 0xD7, 0xF7, *range(0x2010, 0x2028))]
-_FOLDED = {letter: fold(letter)[1:] for letter in _LETTERS}
-_ONE_TO_ONE = {
-    letter: plain for letter, plain in _FOLDED.items() if len(plain) == 1 and plain != letter
-}
-_BLANKED = "".join(["\u00a0", *(mark for mark in _MARKS if fold(mark) == "  ")])
-# Accents that stand behind their letter.
-_COMBINING = "".join(chr(code) for code in range(0x300, 0x370) if unicodedata.combining(chr(code)))
+# Letters and marks, and accents that stand behind their letter; but for one that turns Greek.
+_CODES = (range(0xA0, 0xB5), range(0xB6, 0x180), range(0x300, 0x370), range(0x1E00, 0x1F00))
+_LETTERS = map(chr, chain(*_CODES, range(0x2010, 0x2028)))
+_FOLDED = {letter: plain for letter in _LETTERS if (plain := fold(letter)[1:]) != letter}
+_ONE_TO_ONE = {letter: plain for letter, plain in _FOLDED.items() if len(plain) == 1}
+_LEFT_OUT = "".join(letter for letter, plain in _FOLDED.items() if not plain)
 # Letters that stay as they are, the commonest first: a server goes through the table from its
 # beginning for each letter of a text, and so seldom gets far.
 _COMMON = "etaoinsrhldcumfpgwybvkxjqz "
 _STAYING = _COMMON + _COMMON.strip().upper()
 # For TRANSLATE: what has no letter at its place in PLAIN is left out.
-ACCENTED = _STAYING + "".join(_ONE_TO_ONE) + _BLANKED + _COMBINING
-PLAIN = _STAYING + "".join(_ONE_TO_ONE.values()) + " " * len(_BLANKED)
+ACCENTED = _STAYING + "".join(_ONE_TO_ONE) + _LEFT_OUT
+PLAIN = _STAYING + "".join(_ONE_TO_ONE.values())
 # One letter that becomes several.
 _SEVERAL = {
     letter: plain
@@ -208,30 +204,27 @@ def _accesses(node: dict[str, Any]) -> Iterator[TableAccess]:
         yield from _accesses(plan)
 
 
-class PostgresDriver(PoolDriver):
+class PostgresLane(PoolLane):
     """The address may carry what libpq knows: ?sslmode=require."""
 
+    speech = PostgresSpeech()
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # what the desk commits meanwhile is seen when a booking looks again
     begin_booking = "BEGIN ISOLATION LEVEL READ COMMITTED"
     unreadable = (asyncpg.InternalClientError, pgproto.BufferError)
 
-    def __init__(self, address: URL) -> None:
-        self.speech = PostgresSpeech()
-        dsn = address.set(drivername="postgresql")
-        self._dsn = dsn.render_as_string(hide_password=False)
-
-    def pool(self, size: int, *, booking: bool) -> AsyncEngine:
+    def pool(self) -> AsyncEngine:
         """Reads and bookings part with their BEGIN."""
-        engine = connection_pool("postgresql+asyncpg://", size, async_creator_fn=self._connect)
+        engine = self.connections("postgresql+asyncpg://", async_creator_fn=self._connect)
         # after SQLAlchemy's own, so that these stay
         event.listen(engine.sync_engine, "connect", _prepare)
         event.listen(engine.sync_engine, "before_cursor_execute", _narrowed, retval=True)
         return engine
 
     async def _connect(self, *_: Any, **__: Any) -> Any:
+        dsn = self.address.set(drivername="postgresql").render_as_string(hide_password=False)
         try:
-            return await asyncpg.connect(self._dsn, server_settings=_SETTINGS)
+            return await asyncpg.connect(dsn, server_settings=_SETTINGS)
         except (asyncpg.UndefinedObjectError, asyncpg.InvalidParameterValueError) as error:
             raise BackendUnavailable(
                 "the server does not take an option that stands behind the ? of its address"

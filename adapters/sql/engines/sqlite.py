@@ -13,14 +13,13 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Executable, LargeBinary, case, cast, create_engine, func, text
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
-from adapters.sql.engines.lanes import ThreadDriver
+from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import fold, number_or_none
 
 OPCODES_BETWEEN_LOOKS = 5_000
@@ -126,19 +125,20 @@ def _refuse_names_as_texts(connection: Connection, statement: Executable, parame
             raise OperationalError(compiled, None, lost)
 
 
-class SqliteDriver(ThreadDriver):
+class SqliteLane(ThreadLane):
     """A connection for each thread: a few that read, one that books, one that asks."""
 
+    speech = SqliteSpeech()
     begin_booking = "BEGIN IMMEDIATE"
     # it stays open where a reader is in its way
-    never_committed = ThreadDriver.never_committed | {ErrorKind.BUSY}
+    never_committed = ThreadLane.never_committed | {ErrorKind.BUSY}
     # needs the file but no table
     question = "SELECT count(*) FROM sqlite_master"
     readers, bookers = READERS, 1
 
-    def __init__(self, address: URL) -> None:
-        self.speech = SqliteSpeech()
-        self._path = Path(address.database or "")
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._path = Path(self.address.database or "")
         # mode=rw: a path that is wrong must not make an empty database
         opened = partial(
             sqlite3.connect,
@@ -149,7 +149,7 @@ class SqliteDriver(ThreadDriver):
         )
         self._engine = create_engine("sqlite://", creator=opened, poolclass=NullPool)
 
-    def connect(self, *, booking: bool) -> Connection:
+    def connect(self) -> Connection:
         file = self._file()
         connection = self._engine.connect()
         info = connection.info
@@ -162,7 +162,7 @@ class SqliteDriver(ThreadDriver):
             lambda: time.monotonic() >= info[base.UNTIL], OPCODES_BETWEEN_LOOKS
         )
         # nosemgrep: sql-is-never-put-together-as-text - a number of ours
-        raw.execute(f"PRAGMA query_only = {int(not booking)}")
+        raw.execute(f"PRAGMA query_only = {int(not self.booking)}")
         return connection
 
     def is_current(self, connection: Connection) -> bool:

@@ -61,7 +61,7 @@ def test_whatever_knows_a_kind_of_database_knows_each(scheme: str) -> None:
 
 
 def test_only_the_engines_ask_which_kind_of_database_it_is() -> None:
-    """What a kind does in its own way, the Speech or the Driver of its one file says."""
+    """What a kind does in its own way, the Speech or the Lane of its one file says."""
     files = [*ROOT.glob("adapters/**/*.py")]
     asking = {file for file in files if "dialect.name" in file.read_text("utf-8")}
     assert asking == set()

@@ -8,25 +8,24 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import OperationalError
 
 from adapters.asking import ASKING, Asking
 from adapters.base import BackendNonsense, BackendUnavailable
-from adapters.sql.engines.lanes import ThreadLane
-from adapters.sql.engines.sqlite import SqliteDriver
+from adapters.sql.engines.sqlite import SqliteLane
 
 
 @pytest.fixture
-def driver(tmp_path: Path) -> SqliteDriver:
+def address(tmp_path: Path) -> URL:
     sqlite3.connect(tmp_path / "clinic.db").close()
-    return SqliteDriver(make_url(f"sqlite:///{tmp_path}/clinic.db"))
+    return make_url(f"sqlite:///{tmp_path}/clinic.db")
 
 
 async def test_who_left_what_runs_leaves_no_thread_free_before_its_end(
-    driver: SqliteDriver,
+    address: URL,
 ) -> None:
-    threads, go, ran = ThreadLane(driver, 1, 0.2), threading.Event(), []
+    threads, go, ran = SqliteLane(address, 1, 0.2), threading.Event(), []
     stuck = asyncio.create_task(threads.run(lambda _: go.wait(10)))
     await asyncio.sleep(0.05)
     stuck.cancel()
@@ -44,9 +43,9 @@ async def test_who_left_what_runs_leaves_no_thread_free_before_its_end(
 
 
 async def test_who_leaves_before_its_turn_has_come_leaves_nothing_behind(
-    driver: SqliteDriver,
+    address: URL,
 ) -> None:
-    threads, ran = ThreadLane(driver, 1, 5.0), []
+    threads, ran = SqliteLane(address, 1, 5.0), []
     for steps in range(4):
         task = asyncio.create_task(threads.run(ran.append))
         for _ in range(steps):
@@ -58,8 +57,8 @@ async def test_who_leaves_before_its_turn_has_come_leaves_nothing_behind(
     assert (threads._room.in_use, threads._room.waiting) == (0, 0)
 
 
-async def test_work_that_outlives_the_loop_harms_nobody(driver: SqliteDriver) -> None:
-    threads, go = ThreadLane(driver, 1, 5.0), threading.Event()
+async def test_work_that_outlives_the_loop_harms_nobody(address: URL) -> None:
+    threads, go = SqliteLane(address, 1, 5.0), threading.Event()
 
     async def leave() -> None:
         task = asyncio.create_task(threads.run(lambda _: go.wait(10)))
@@ -71,8 +70,8 @@ async def test_work_that_outlives_the_loop_harms_nobody(driver: SqliteDriver) ->
     await threads.aclose()
 
 
-async def test_partners_have_their_turns_at_the_threads(driver: SqliteDriver) -> None:
-    threads, order = ThreadLane(driver, 1, 5.0), []
+async def test_partners_have_their_turns_at_the_threads(address: URL) -> None:
+    threads, order = SqliteLane(address, 1, 5.0), []
 
     async def ask(partner: str) -> None:
         asking = Asking()
@@ -86,9 +85,9 @@ async def test_partners_have_their_turns_at_the_threads(driver: SqliteDriver) ->
 
 
 async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
-    driver: SqliteDriver, monkeypatch: pytest.MonkeyPatch
+    address: URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads, ran = ThreadLane(driver, 2, 5.0), []
+    threads, ran = SqliteLane(address, 2, 5.0), []
 
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -120,9 +119,9 @@ def failing(name: str, runs: list[Connection], times: int) -> Callable[[Connecti
 
 
 async def test_a_connection_that_was_dead_already_costs_a_read_another_try_on_a_fresh_one(
-    driver: SqliteDriver,
+    address: URL,
 ) -> None:
-    lane, runs = ThreadLane(driver, 1, 5.0), []
+    lane, runs = SqliteLane(address, 1, 5.0), []
     with pytest.raises(BackendUnavailable):  # fresh: it is the database that is down
         await lane.run(failing("SQLITE_IOERR", runs, 1))
     await lane.run(lambda _: None)
@@ -133,9 +132,9 @@ async def test_a_connection_that_was_dead_already_costs_a_read_another_try_on_a_
 
 
 async def test_a_booking_that_has_begun_on_a_dead_connection_is_not_run_again(
-    driver: SqliteDriver,
+    address: URL,
 ) -> None:
-    lane, runs = ThreadLane(driver, 1, 5.0, booking=True), []
+    lane, runs = SqliteLane(address, 1, 5.0, booking=True), []
     await lane.run(lambda _: None)
     with pytest.raises(BackendUnavailable):
         await lane.run(failing("SQLITE_IOERR", runs, 1))
@@ -144,9 +143,9 @@ async def test_a_booking_that_has_begun_on_a_dead_connection_is_not_run_again(
 
 
 async def test_what_collides_is_tried_three_times_and_its_connection_is_kept(
-    driver: SqliteDriver,
+    address: URL,
 ) -> None:
-    lane, runs = ThreadLane(driver, 1, 5.0, booking=True), []
+    lane, runs = SqliteLane(address, 1, 5.0, booking=True), []
     assert await lane.run(failing("SQLITE_CONSTRAINT_UNIQUE", runs, 2)) == "done"
     runs.clear()
     with pytest.raises(BackendNonsense, match="has such a row already"):
