@@ -27,6 +27,7 @@ UNUSABLE: Record = {}
 OF_IDS = base.FieldShape(format="uuid")
 # Where a value stands, what it is in the contract, and what reads it.
 Planned = tuple[ValueSource, base.FieldShape, Converter]
+Mapped = ResourceMap | ListMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class RowReader(ABC):
     def __init__(
         self,
         resource: str,
-        mapped: ResourceMap | ListMap,
+        mapped: Mapped,
         shapes: Mapping[str, base.FieldShape],
         converters: Converters,
         report: base.Report,
@@ -94,9 +95,7 @@ class RowReader(ABC):
         }
 
     @abstractmethod
-    def compiled(
-        self, mapped: ResourceMap | ListMap, planned: Mapping[str, Planned]
-    ) -> dict[str, RowValue]:
+    def compiled(self, mapped: Mapped, planned: Mapping[str, Planned]) -> dict[str, RowValue]:
         """What finds and reads each value in a row: the key, if any, as `id`, then the fields."""
 
     def filled(self) -> frozenset[str]:
@@ -171,6 +170,9 @@ class Batch:
     last: bool
     end: str | None = None
     keyless: int = 0
+
+
+Batches = AsyncGenerator[Batch, None]
 
 
 class ResourceReader(ABC):
@@ -251,7 +253,7 @@ class ResourceReader(ABC):
 
     async def filled(
         self,
-        batches: AsyncGenerator[Batch, None],
+        batches: Batches,
         limit: int,
         only: Only,
         fits: Callable[[Record], bool] = lambda record: True,
@@ -261,10 +263,10 @@ class ResourceReader(ABC):
 
         With conditions a full page looks for what follows it: it must not tell of hidden records.
         """
-        page = _Filling(limit, self.most, time.monotonic() + self.patience)
+        page = _Filling(limit, self.most, time.monotonic() + self.patience, only, fits, at_once)
         is_last = False
         with suppress(Barren):  # what was found is kept, and the next call goes on behind it
-            is_last = await self._fill(page, batches, only, fits, at_once)
+            is_last = await self._fill(page, batches)
         self.add_lists(page.records)
         after = None
         if page.behind is not None and not is_last:
@@ -272,24 +274,18 @@ class ResourceReader(ABC):
             after = batch.end if number is None else batch.place(number)
         return Page(records=page.records, after=after, skipped=page.skipped + page.keyless)
 
-    async def _fill(
-        self,
-        page: "_Filling",
-        batches: AsyncGenerator[Batch, None],
-        only: Only,
-        fits: Callable[[Record], bool],
-        at_once: int,
-    ) -> bool:
+    async def _fill(self, page: "_Filling", batches: Batches) -> bool:
         """Whether the list came to its end before the page was full, or enough was looked at."""
+        only, step = page.only, page.at_once
         async with aclosing(batches):
             async for batch in batches:
                 page.keyless += batch.keyless
-                for begin in range(0, len(batch.rows), at_once):
+                for begin in range(0, len(batch.rows), step):
                     if page.is_enough or (page.is_full and not only):
                         return False
-                    made = await self.made(batch.rows[begin : begin + at_once], only)
+                    made = await self.made(batch.rows[begin : begin + step], only)
                     for number, record in enumerate(made, begin):
-                        counts = record is not None and (record is UNUSABLE or fits(record))
+                        counts = record is not None and (record is UNUSABLE or page.fits(record))
                         if page.is_full and (counts or not only):
                             return False
                         page.take(record if counts else None, (batch, number))
@@ -311,6 +307,9 @@ class _Filling:
     limit: int
     most: int
     until: float
+    only: Only
+    fits: Callable[[Record], bool]
+    at_once: int
     records: list[Record] = member(default_factory=list)
     skipped: int = 0
     keyless: int = 0

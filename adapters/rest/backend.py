@@ -33,7 +33,8 @@ MARGIN = 30.0
 REST = 5.0
 
 # What is not good about an answer to a read, and to what writes.
-UNAVAILABLE: Mapping[str, type[AdapterError]] = {
+Errors = Mapping[str, type[AdapterError]]
+UNAVAILABLE: Errors = {
     "unavailable": BackendUnavailable,
     "too busy": BackendUnavailable,
 }
@@ -69,9 +70,7 @@ class Answer:
     means: str | None = None
     is_empty: bool = False
 
-    def usable(
-        self, request: Request, errors: Mapping[str, type[AdapterError]], other: type[AdapterError]
-    ) -> "Answer":
+    def usable(self, request: Request, errors: Errors, other: type[AdapterError]) -> "Answer":
         """The answer; raises what it means else, and BackendNonsense where there is no JSON."""
         if self.means is not None:
             text = f"{request.label}: it answers {self.status}, {self.means}"
@@ -159,9 +158,7 @@ class Backend:
         self._until = began + max(lives - MARGIN, lives * 0.8)
         self._headers = {**self._fixed, login.header: login.form.format(token)}
 
-    async def read(
-        self, request: Request, errors: Mapping[str, type[AdapterError]] = TO_A_READ
-    ) -> Answer:
+    async def read(self, request: Request, errors: Errors = TO_A_READ) -> Answer:
         """The answer to a question."""
         return (await self._asked(request, None)).usable(request, errors, BackendNonsense)
 

@@ -20,13 +20,12 @@ from adapters.mapping.paths import Steps, heads, path, plain_steps, value_at
 from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.resource import ResourceCalls
 
+Readers = Mapping[str, ResourceCalls]
 # One that answers is enough; the calendar of another may be missing.
 MOST_VETS = 10
 
 
-async def problems_of(
-    adapter: MappedAdapter, readers: Mapping[str, ResourceCalls]
-) -> AsyncIterator[Problem]:
+async def problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator[Problem]:
     """The lists that do not answer, and the paths that lead to nothing.
 
     A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
@@ -46,9 +45,7 @@ async def problems_of(
                     yield problem(written.place, text, sampled=True)
 
 
-async def diary_problems_of(
-    adapter: MappedAdapter, readers: Mapping[str, ResourceCalls]
-) -> AsyncIterator[Problem]:
+async def diary_problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator[Problem]:
     """What the sources of the diary do not answer for any of the vets."""
     vets = (await readers["vets"].page((), MOST_VETS, None)).records
     diary = adapter.mapping.diary

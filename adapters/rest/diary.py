@@ -1,6 +1,6 @@
 """The calls that read a mapped backend's diary: hours, what blocks, slot rows, durations."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -23,6 +23,8 @@ from adapters.rest.resource import Components
 from adapters.values.convert import Text, Unreadable
 
 T = TypeVar("T")
+A = TypeVar("A")
+Reads = Callable[[A], Awaitable[list[T]]]
 NOTHING = RowValue(lambda row: None, lambda raw: None, Text())
 
 
@@ -92,9 +94,7 @@ class OwnedRows:
             return self._doubt
 
 
-def hours_reader(
-    hours: models.HoursMap, parts: Components
-) -> Callable[[Calendar], Awaitable[list[HoursRow | None]]]:
+def hours_reader(hours: models.HoursMap, parts: Components) -> Reads[Calendar, HoursRow | None]:
     rows = OwnedRows(hours, parts)
     when = rows.value(hours.weekday or hours.day, TEXT).plain
     start, end = path(hours.start or "@"), path(hours.end or "@")
@@ -103,9 +103,7 @@ def hours_reader(
     )
 
 
-def times_reader(
-    times: models.TimesMap, parts: Components
-) -> Callable[[DiarySpan], Awaitable[list[TimeRow | None]]]:
+def times_reader(times: models.TimesMap, parts: Components) -> Reads[DiarySpan, TimeRow | None]:
     """Reads the rows that lie in a window, and some round it: of slots, or of what blocks."""
     is_busy = isinstance(times, BusyMap)
     rows = OwnedRows(times, parts, times.key, doubt=is_busy)
@@ -158,9 +156,7 @@ def durations_reader(
     return read
 
 
-def schedules_reader(
-    schedules: models.SchedulesMap, parts: Components
-) -> Callable[[str], Awaitable[Sequence[Any]]]:
+def schedules_reader(schedules: models.SchedulesMap, parts: Components) -> Reads[str, Any]:
     """Reads a vet's schedules, in the order of their keys; BackendNonsense for an unreadable."""
     rows = OwnedRows(schedules, parts)
     key = rows.value(schedules.key, TEXT)

@@ -7,7 +7,7 @@ read twice.
 
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ import orjson
 
 from adapters.base import LONGEST_AFTER, AdapterError, BackendNonsense, IdTable
 from adapters.ids.seal import uuid_of_digest
-from adapters.mapped.records import Barren, Batch, Endless
+from adapters.mapped.records import Barren, Batch, Batches, Endless
 from adapters.mapping.models import Paging
 from adapters.mapping.paths import path, value_at
 from adapters.rest.backend import Answer, Ask, Params
@@ -92,9 +92,9 @@ class Pager:
     ) -> None:
         self._items, self._mark, self._label = items, mark, label
         styles = {"offset": self._offsets, "page": self._numbers}
-        self.batches: Callable[[Ask, str | None, int], AsyncGenerator[Batch, None]] = (
-            self._whole if paging is None else styles.get(paging.by, self._cursors)
-        )
+        self.batches: Callable[[Ask, str | None, int], Batches] = self._whole
+        if paging is not None:
+            self.batches = styles.get(paging.by, self._cursors)
         self._paging = paging = paging or Paging(by="link")
         self._total = path(paging.total) if paging.total else None
         self._next = path(paging.next) if paging.next else None
@@ -134,15 +134,13 @@ class Pager:
         last = total is not None and begin + len(rows) >= total
         return _Page(begin, rows, self.marks(rows), last)
 
-    async def _whole(self, ask: Ask, after: str | None, wanted: int) -> AsyncGenerator[Batch, None]:
+    async def _whole(self, ask: Ask, after: str | None, wanted: int) -> Batches:
         page = replace(await self._page(ask, 0), last=True)
         at, mark = _parts(after, (-1, ""))
         fresh = _behind(page.marks, mark)
         yield page.batch(max(at, 0) if fresh is None else fresh)
 
-    async def _offsets(
-        self, ask: Ask, after: str | None, wanted: int
-    ) -> AsyncGenerator[Batch, None]:
+    async def _offsets(self, ask: Ask, after: str | None, wanted: int) -> Batches:
         """By the number of the first row: each page begins with the row that was used last."""
         at, mark = _parts(after, (-1, ""))
         barren, most = 0, self._paging.most
@@ -181,9 +179,7 @@ class Pager:
         # the row itself was removed: the next one has its number
         return page, fresh or 0
 
-    async def _numbers(
-        self, ask: Ask, after: str | None, wanted: int
-    ) -> AsyncGenerator[Batch, None]:
+    async def _numbers(self, ask: Ask, after: str | None, wanted: int) -> Batches:
         """By the page's number; every page has the same size."""
         number, index, mark = _parts(after, (0, -1, ""))
         barren, paging = 0, self._paging
@@ -211,9 +207,7 @@ class Pager:
             number, index, mark = number + 1, -1, page.marks[-1]
         raise Endless(self._endless(paging.page))
 
-    async def _cursors(
-        self, ask: Ask, after: str | None, wanted: int
-    ) -> AsyncGenerator[Batch, None]:
+    async def _cursors(self, ask: Ask, after: str | None, wanted: int) -> Batches:
         """By a text of the backend's own, or by the address of the next page.
 
         An address is kept as a path behind that of the backend.

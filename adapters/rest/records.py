@@ -6,9 +6,9 @@ from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Trouble
 from adapters.ids.seal import Id, PublicIds
-from adapters.mapped.records import OF_IDS, Planned, RowReader, RowValue
+from adapters.mapped.records import OF_IDS, Mapped, Planned, RowReader, RowValue
 from adapters.mapping.converters import conversion_name
-from adapters.mapping.models import KeptValue, ListMap, ResourceMap, ValueSource
+from adapters.mapping.models import KeptValue, ResourceMap, ValueSource
 from adapters.mapping.paths import Path, holds, path
 from adapters.values.convert import Converter, Text, Unreadable
 
@@ -74,9 +74,7 @@ class JsonRows(RowReader):
 
     lists: Mapping[str, "JsonRows"]
 
-    def compiled(
-        self, mapped: ResourceMap | ListMap, planned: Mapping[str, Planned]
-    ) -> dict[str, RowValue]:
+    def compiled(self, mapped: Mapped, planned: Mapping[str, Planned]) -> dict[str, RowValue]:
         self._where = path(mapped.where) if mapped.where else None
         inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
         self.items = {name: path(nested.items or "@") for name, nested in inner.items()}

@@ -63,12 +63,9 @@ class Templates:
         fill, form = self._source(value, shapes), value.form
         if form is None:
             return fill
-
-        def formed(values: TemplateValues) -> Any:
-            inner = fill(values)
-            return None if inner is None else form.format(text_of(inner))
-
-        return formed
+        return lambda values: (
+            None if (inner := fill(values)) is None else form.format(text_of(inner))
+        )
 
     def _part(self, part: str, shapes: Shapes) -> Fill:
         if not part.startswith("{"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Select, and_, false, literal_column, or_, select, text
 
-from adapters.mapped.records import Planned, RowReader, RowValue
+from adapters.mapped.records import Mapped, Planned, RowReader, RowValue
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
 from adapters.values.convert import by_value
@@ -102,9 +102,7 @@ class KeyedRows(RowReader):
 
     lists: Mapping[str, "KeyedRows"]
 
-    def compiled(
-        self, mapped: ResourceMap | ListMap, planned: Mapping[str, Planned]
-    ) -> dict[str, RowValue]:
+    def compiled(self, mapped: Mapped, planned: Mapping[str, Planned]) -> dict[str, RowValue]:
         self.columns = {
             name: Columns(source.expressions, converter)
             for name, (source, _, converter) in planned.items()
