@@ -75,7 +75,8 @@ class RestSession:
         return self._readers[resource]
 
     async def schedules(self, vet: str) -> Sequence[Any]:
-        return [key for read in self._calls.schedules for key in await read(vet)]
+        schedules = self._calls.schedules
+        return [] if schedules is None else await schedules(vet)
 
     def keys(self, vet: str) -> Sequence[str]:
         return list(map(str, self._readers["vets"].key.converter.encode(vet)))
@@ -327,14 +328,11 @@ class RestAdapter(MappedAdapter):
 
     async def ping(self) -> None:
         """The mapping's own cheap call, or one for the appointment types."""
-
-        async def ask(session: RestSession) -> None:
-            if self._ping is None:
-                await session.reader("appointmentTypes").page((), 1, None)
-            else:
-                await self.parts.backend.read(self._ping.request(TemplateValues()))
-
-        await self.read(ask)
+        if self._ping is None:
+            await self.read(lambda session: session.reader("appointmentTypes").page((), 1, None))
+        else:
+            request = self._ping.request(TemplateValues())
+            await self.read(lambda _: self.parts.backend.read(request))
 
     async def check(self) -> Sequence[Problem]:
         found = [problem async for problem in problems_of(self, self.readers)]

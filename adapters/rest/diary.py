@@ -31,20 +31,14 @@ NOTHING = RowValue(lambda row: None, lambda raw: None, Text())
 class OwnedRows:
     """The rows of a call of the diary, and which of them are a calendar's.
 
-    With `doubt` rows are kept of which nobody can tell whether the mapping's condition holds.
+    Of what blocks, those count too of which nobody can tell whether the mapping's condition holds.
     """
 
-    def __init__(
-        self,
-        owned: models.Owned,
-        parts: Components,
-        key: ValueSource | None = None,
-        *,
-        doubt: bool = False,
-    ) -> None:
+    def __init__(self, owned: models.Owned, parts: Components) -> None:
         self._endpoint = parts.templates.call(owned, GIVEN)
-        self._parts, self._doubt = parts, doubt
+        self._parts, self._doubt = parts, isinstance(owned, BusyMap)
         self._where = path(owned.where) if owned.where else None
+        key = owned.key if isinstance(owned, models.TimesMap) else None
         mark = raw_value(key) if key else path("@")
         self._pager = Pager(owned.page, path(owned.items), mark, self._endpoint.label)
         self._owned, self._is_vets = owned, owned.vet is not None
@@ -106,7 +100,7 @@ def hours_reader(hours: models.HoursMap, parts: Components) -> Reads[Calendar, H
 def times_reader(times: models.TimesMap, parts: Components) -> Reads[DiarySpan, TimeRow | None]:
     """Reads the rows that lie in a window, and some round it: of slots, or of what blocks."""
     is_busy = isinstance(times, BusyMap)
-    rows = OwnedRows(times, parts, times.key, doubt=is_busy)
+    rows = OwnedRows(times, parts)
     longest = timedelta(days=(times.longest if isinstance(times, BusyMap) else None) or 1)
     key = rows.value(times.key, TEXT)
     if is_busy and times.key is not None:
@@ -179,4 +173,5 @@ class DiaryCalls:
         self.busy = [times_reader(busy, parts) for busy in mapped.busy]
         self.slots = [times_reader(slots, parts) for slots in mapped.slots]
         self.durations = [durations_reader(each, parts) for each in mapped.durations]
-        self.schedules = [schedules_reader(each, parts) for each in (mapped.schedules,) if each]
+        of = mapped.schedules
+        self.schedules = None if of is None else schedules_reader(of, parts)

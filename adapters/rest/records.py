@@ -1,4 +1,4 @@
-"""An answer's JSON as rows of a plan: paths, converters, and the lists inside."""
+"""An answer's JSON as rows: paths, converters, and the lists inside."""
 
 import re
 from collections.abc import Mapping
