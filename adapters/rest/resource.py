@@ -67,11 +67,7 @@ class ListCalls:
         self._by = {name: by for name, by in call.filters.items() if name not in self.needed}
         searched = call.filters[SEARCH].fields or () if SEARCH in call.filters else ()
         names = {*call.filters, *call.sift, *self.needed, *searched}
-        self.names, self._sifted = frozenset(names - {SEARCH}), {*call.sift, "id"}
-
-    def narrows(self, condition: base.Condition) -> bool:
-        """Whether the list can leave out what it does: asked for, or sifted."""
-        return condition.field in self._sifted or self.filter_of(condition) is not None
+        self.names, self.sifted = frozenset(names - {SEARCH}), {*call.sift, "id"}
 
     def filter_of(self, condition: base.Condition) -> Filter | None:
         """A condition as what one parameter can say, or more than that; what comes is judged."""
@@ -144,9 +140,11 @@ class ResourceCalls(ResourceReader):
 
     def refusal(self, condition: base.Condition) -> str | None:
         """Why its lists cannot leave out what a condition does; None where they can."""
-        text = self.rows.refusal(condition)
-        if text is not None or self._list is None or self._list.narrows(condition):
+        text, call = self.rows.refusal(condition), self._list
+        if text is not None or call is None or condition.field in call.sifted:
             return text
+        if call.filter_of(condition) is not None:
+            return None
         return (
             f"{self.name}.{condition.field} is no field that lists can leave records out by: name"
             " it in `sift`, or leave it out of `only`"

@@ -191,11 +191,10 @@ class LoadShedder:
         return True
 
     def _forget(self, line: Line, waiting: _WaitingCall) -> None:
-        in_line = self._lines.get(line)
-        if in_line is not None:
-            in_line.pop(waiting, None)
-            if not in_line:
-                del self._lines[line]
+        in_line = self._lines.get(line, {})
+        in_line.pop(waiting, None)
+        if not in_line:
+            self._lines.pop(line, None)
 
     def _let_in_who_waits(self) -> None:
         while len(self.inside) < self._most and (first := self._first()) is not None:
