@@ -4,19 +4,51 @@ The door: `examine` looks in the order in which an integrator would mend: names,
 what leads where, the diary, clocks, plans, and a booking that is undone.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from adapters.doctor import surveyed
-from adapters.doctor.case import Look, examined
+from adapters.doctor.case import Look, clock_judged, examined, texts_in
 from adapters.doctor.diary import diary
 from adapters.doctor.sql.booking import account, rehearsal
 from adapters.doctor.sql.plans import plans
 from adapters.doctor.sql.rows import SqlCase
-from adapters.doctor.sql.schema import clock, names, omissions
 from adapters.doctor.values import links, newest, values
-from adapters.examination import Examination, Finding, Survey
+from adapters.documents.document import Place
+from adapters.examination import Examination, Finding, Survey, Verdict
+from adapters.mapped.adapter import MappedAdapter
+from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter
+from adapters.sql.checks import SchemaMismatch, checks_of, mismatches_in
+from adapters.sql.engines.base import Speech
+
+_BARE = re.compile(r"[^\W\d]\w*").fullmatch
+_WORDS = re.compile(r"\w+").findall
+# A name, with what stands before its dot: a table or an alias.
+_NAMES = re.compile(r"(?:(\w+)[\"`\]]?\s*\.\s*)?[\"`\[]?(\w+)").findall
+_ALIASES = re.compile(
+    r"(?:\bfrom\b|\bjoin\b|^|,)\s*([\w.]+)\s+(?:as\s+)?(\w+)", re.IGNORECASE
+).findall
+_SELECTS = re.compile(r"\bselect\b", re.IGNORECASE).search
+_QUOTED = re.compile(r"'(?:[^']|'')*'").sub
+# The wall clock of the server, by the names that the engines have for it.
+_now = re.compile(
+    r"\b(?:NOW|GETDATE|SYSDATE|SYSDATETIME)\s*\(|\bCURRENT_TIMESTAMP\b|\bLOCALTIME(?:STAMP)?\b",
+    re.IGNORECASE,
+).search
+NEAR = 3
+# What a subject need not say.
+_GROUPS = ("resources", "fields", "lists")
+
+KnownColumns = dict[str, list[str]]
 
 
 def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Finding]:
@@ -41,3 +73,134 @@ async def survey(adapter: SqlAdapter) -> Survey:
     return await engine.inspect(
         lambda connection: surveyed(adapter, omissions(connection, engine.speech, adapter))
     )
+
+
+async def names(case: SqlCase, look: Look) -> None:
+    """Whether the database has every table and column, and which names are near."""
+    adapter, connection = case.adapter, case.session.connection
+    asked = adapter.mapping, adapter.document, case.speech, adapter.converters.ids
+    faults = list(mismatches_in(connection, *asked))
+    known = _columns(connection, case.speech) if faults else {}
+    for fault in faults:
+        # what of the mapping cannot be read without it
+        rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
+        if not fault.only_sampled:
+            case.lost.add(rows)
+        look.judge(
+            Verdict.WARNING if fault.only_sampled else Verdict.FAILED,
+            fault.text,
+            check="rights" if fault.denied else "mapping",
+            subject=".".join(str(part) for part in fault.place if part not in _GROUPS),
+            place=fault.place,
+            remedy=_remedy(case, fault, known, rows),
+        )
+    if not faults:
+        count = len(list(checks_of(adapter.mapping)))
+        look.ok(f"the database knows all {count} names and expressions")
+
+
+def _said_at(case: SqlCase, place: Place) -> Any:
+    """What the file has at the place; None where that is no place of the file."""
+    found = case.adapter.document.data
+    for part in place:
+        is_list = isinstance(found, list) and isinstance(part, int)
+        if is_list or (isinstance(found, dict) and part in found):
+            found = found[part]
+        elif part != 0:  # of a list that has one member only, the member may stand alone
+            return None
+    return found
+
+
+def _columns(connection: Connection, speech: Speech) -> KnownColumns:
+    """The tables and their columns; nothing where the database does not say."""
+    found: KnownColumns = {}
+    with suppress(DBAPIError):
+        for table, column in connection.execute(speech.columns).all():
+            found.setdefault(str(table).strip(), []).append(str(column).strip())
+    return found
+
+
+def _remedy(case: SqlCase, fault: SchemaMismatch, known: KnownColumns, rows: Place) -> str:
+    if fault.denied:
+        return "grant it to the gateway's account"
+    kinds = {"table": case.speech.unknown_table, "column": case.speech.unknown_column}
+    unknown = ((re.search(pattern, fault.text), kind) for kind, pattern in kinds.items())
+    word, kind = next(((found[1], kind) for found, kind in unknown if found), ("", ""))
+    if near := word and _near(word, known, str(_said_at(case, rows)), kind):
+        return f"near: {', '.join(near)}"
+    said = _said_at(case, fault.place)
+    # a bare word that is meant as the value itself
+    bare = said["source"] if isinstance(said, dict) and "source" in said else said
+    is_value = {"fields", "values"} & {*fault.place} and isinstance(bare, str) and _BARE(bare)
+    if not is_value or bare.lower() != word.lower():
+        return ""
+    return f"a fixed text is written \"'{bare}'\", in both kinds of quotes"
+
+
+def _near(word: str, known: KnownColumns, part: str, kind: str) -> list[str]:
+    """Near names: tables, or the columns of the tables that this part of the mapping names."""
+    alias, _, bare = word.rpartition(".")
+    near = list(known)
+    if kind == "column":
+        named = {name.lower() for name in _WORDS(part)}
+        near = [each for table, own in known.items() if table.lower() in named for each in own]
+    spelt = {name.lower(): name for name in near}
+    close = [spelt[name] for name in get_close_matches(bare.lower(), list(spelt), NEAR, 0.5)]
+    return [f"{alias}.{name}" for name in close] if alias and kind == "column" else close
+
+
+async def clock(case: SqlCase, look: Look) -> None:
+    """The database's clock and zone beside this machine's and the clinic's."""
+    shown, here = case.speech.clock(case.session.connection), datetime.now(UTC)
+    utc, local = datetime.fromisoformat(shown.utc[:19]), datetime.fromisoformat(shown.local[:19])
+    clinic = here.astimezone(case.adapter.diary.zone).replace(tzinfo=None)
+    own = "; the database uses this machine's zone"
+    text = f"; the server's zone is {shown.zone}" if shown.zone else own
+    found = (_now(said) for _, said in texts_in(case.adapter.document.data))
+    spelt = next(filter(None, found), None)
+    if spelt and abs(local - clinic) > timedelta(minutes=15):
+        asked, zone = spelt[0].replace("(", "()"), case.adapter.mapping.zone
+        text += f", so {asked} in the mapping is not the clinic's time ({zone})"
+    clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
+
+
+def omissions(
+    connection: Connection, speech: Speech, adapter: MappedAdapter
+) -> Iterator[tuple[Place, str, list[str]]]:
+    """The columns of the tables that resources name, of which no field is made."""
+    for name, columns in _columns(connection, speech).items():
+        table, readers, used = name.lower().rpartition(".")[2], list[str](), set[str]()
+        for resource, mapped in adapter.mapping.resources.items():
+            if (found := _used(mapped, table)) is not None:
+                readers.append(resource)
+                used |= found
+        left = [column for column in columns if column.lower() not in used]
+        if readers:
+            yield ("resources", readers[0], "from"), f"the table {name}", left
+
+
+def _used(resource: ResourceMap, table: str) -> set[str] | None:
+    """The columns of the table that make a value; None where the resource does not read it at all.
+
+    What joins rows makes no value, but a sub-select may. A bare name may be of any table.
+    """
+    used, is_read = set[str](), False
+    parts: list[ResourceMap | ListMap] = [resource, *resource.lists.values()]
+    for part in parts:
+        rows, texts = part.from_ or "", list(part.key.source if part.key else ())
+        texts += [rows] if _SELECTS(rows) else []
+        texts += (part.parent or ()) if isinstance(part, ListMap) else ()
+        texts += [sql for field in part.fields.values() for sql in field.expressions]
+        named = {name.lower() for sql in (rows, *texts) for pair in _NAMES(sql) for name in pair}
+        is_read = is_read or table in named
+        for sql in texts:
+            pairs = [
+                (name.lower().rpartition(".")[2], alias.lower())
+                for name, alias in _ALIASES(f"{rows} {sql}")
+            ]
+            # by the alias of another table a name cannot be one of this table
+            own = {alias for name, alias in pairs if name == table}
+            others = {alias for _, alias in pairs} - own
+            names = _NAMES(_QUOTED(" ", sql))
+            used |= {name.lower() for before, name in names if before.lower() not in others}
+    return used if is_read else None
