@@ -86,13 +86,18 @@ def _absence(source: TableSource) -> Members | None:
 
 def _appointments(rows: Rows) -> Members:
     """What blocks: appointments that are neither cancelled nor missed."""
-    found = Members({"from": rows.from_})
+    found = Members({"from": f"{rows.source}{rows.joins}"})
     conditions = [*rows.where]
     status = rows.fields.get("status")
     if status is not None and isinstance(status.sql, str):
         codes = status.parameters.get("codes", {}).items()
         free = [code for code, value in codes if value in ("CANCELLED", "NO_SHOW")]
-        conditions += [_not_in(rows, status, free)] if free else []
+        if free:
+            source = rows.source.catalog.named(status.table)
+            kind = source.table.columns[status.name].kind if source is not None else "text"
+            spelt = ", ".join(literal(code, kind) for code in free)
+            other = "''" if spelt.startswith("'") else "-1"
+            conditions.append(f"COALESCE({status.sql}, {other}) NOT IN ({spelt})")
     if conditions:
         found["where"] = Noted(" AND ".join(conditions), "TODO: which ones do not block?")
     found["key"] = Noted(key_of(rows.source).value, "the appointment's own")
@@ -108,14 +113,6 @@ def _appointments(rows: Rows) -> Members:
         found |= {"minutes": rows.source.column(minutes)} if minutes else {}
     found.setdefault("start", Noted("NULL", "TODO: when does it start?"))
     return found
-
-
-def _not_in(rows: Rows, status: Guess, free: list[str]) -> str:
-    source = rows.source.catalog.named(status.table)
-    kind = source.table.columns[status.name].kind if source is not None else "text"
-    codes = [literal(code, kind) for code in free]
-    other = "''" if codes[0].startswith("'") else "-1"
-    return f"COALESCE({status.sql}, {other}) NOT IN ({', '.join(codes)})"
 
 
 def _booking(rows: Rows) -> Members:

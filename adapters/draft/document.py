@@ -76,7 +76,10 @@ def _resource(resource: str, rows: Rows | None, shapes: Mapping[str, FieldShape]
 
 
 def _rows(rows: Rows) -> Members:
-    given, fields = Members({"from": Noted(rows.from_, _comment(rows))}), Members()
+    given, fields = (
+        Members({"from": Noted(f"{rows.source}{rows.joins}", _comment(rows))}),
+        Members(),
+    )
     if rows.where:
         kind = rows.source.profiles[rows.kind] if rows.kind else None
         said = f"likely: {rows.kind} has {', '.join(kind.codes)}" if kind else "likely"

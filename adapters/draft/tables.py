@@ -210,7 +210,8 @@ class Rows:
 
     `place` is where the vocabulary has the fields: a resource, or `resource.list`. In a table of
     all parties `kind` is the column that parts them, and `codes` are those of this resource. Of a
-    list `parent` holds the key of the record. `where` holds conditions.
+    list `parent` holds the key of the record. `joins` are the tables that explain codes, and
+    `where` holds conditions.
     """
 
     place: str
@@ -235,11 +236,6 @@ class Rows:
     def key(self) -> str:
         """The first of them, or the only one, as SQL."""
         return self.source.column(self.keys[0])
-
-    @property
-    def from_(self) -> str:
-        """The table, and those that explain its codes."""
-        return f"{self.source}{self.joins}"
 
 
 class Catalog:

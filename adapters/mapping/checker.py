@@ -248,8 +248,7 @@ class Checker:
     def _backend(self, place: Place, backend: models.BackendMap) -> None:
         for number, name in enumerate(backend.basic or ()):
             self._secret((*place, "basic", number), name)
-        login = backend.login
-        if login is not None and login.seconds is None and login.lifetime is None:
+        if (login := backend.login) and login.seconds is None and login.lifetime is None:
             text = "say how long the token lives: seconds, a path, or lifetime, a number"
             self.say((*place, "login"), text)
 
@@ -496,7 +495,8 @@ class Checker:
     def _appointment(self, place: Place, name: str, steps: Sequence[models.StepMap]) -> None:
         """What makes the appointment, for slot rows and for all other times."""
         if self.of_sql:
-            makers = [step for step in steps if step.name == name and step.names_a_row]
+            rows = [step for step in steps if step.key or (step.update and step.for_ == "slot")]
+            makers = [step for step in rows if step.name == name]
             text = f"{name} is not the name of an insert with a key"
         else:
             makers = [step for step in steps if name in step.keep]

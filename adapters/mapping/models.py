@@ -45,10 +45,9 @@ _BRACED = re.compile(r"\{(\w*)\}").findall
 
 
 def _texts(value: Any) -> Any:
-    if isinstance(value, int | float):
-        raise ValueError("must be a text: put it in quotes")  # noqa: TRY004 - pydantic takes this
     if not isinstance(value, str | list | tuple):
-        raise ValueError("must be a text, or a list of texts")  # noqa: TRY004 - the same
+        more = ": put it in quotes" if isinstance(value, int | float) else ", or a list of texts"
+        raise ValueError(f"must be a text{more}")  # noqa: TRY004 - pydantic takes this
     return (value,) if isinstance(value, str) else tuple(value)
 
 
@@ -557,11 +556,6 @@ class StepMap(MethodCall):
         if self.key is None:
             return ()
         return (self.key,) if isinstance(self.key, str) else self.key
-
-    @property
-    def names_a_row(self) -> bool:
-        """Whether its name is that of a row: what an appointment can be."""
-        return bool(self.insert and self.key) or bool(self.update and self.for_ == "slot")
 
 
 class BookingMap(Strict):

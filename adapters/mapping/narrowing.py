@@ -26,21 +26,19 @@ def meets(value: Any, condition: Condition) -> bool:
     """Whether a value in its JSON form is as the condition says; None never is."""
     if value is None:
         return False
+    bound = condition.value
     if condition.test in _ORDERED:
-        return _ORDERED[condition.test](_sortable(value, condition.value), condition.value)
+        if isinstance(bound, datetime):
+            value = datetime.fromisoformat(value)
+        else:
+            value = date.fromisoformat(value) if isinstance(bound, date) else Decimal(str(value))
+        return _ORDERED[condition.test](value, bound)
     # to Python a true is a 1
     kind = isinstance(value, bool)
-    is_among = any(kind is isinstance(each, bool) and value == each for each in condition.value)
+    is_among = any(kind is isinstance(each, bool) and value == each for each in bound)
     return is_among is (condition.test == "in")
 
 
 def is_ordered(condition: Condition) -> bool:
     """Whether it says from where or up to where a value may go, and not which it may be."""
     return condition.test in _ORDERED
-
-
-def _sortable(value: Any, bound: Any) -> Any:
-    """The value as a thing of the bound's kind."""
-    if isinstance(bound, datetime):
-        return datetime.fromisoformat(value)
-    return date.fromisoformat(value) if isinstance(bound, date) else Decimal(str(value))

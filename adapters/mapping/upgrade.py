@@ -1,8 +1,6 @@
 """Rewrites a mapping of version 1 in the form of version 2; comments and layout stay."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 from adapters.documents.document import Document, Place
 from adapters.mapping.hours import WEEKDAYS
@@ -45,11 +43,13 @@ def upgraded(document: Document, text: str) -> str:
         for old, name in _RENAMED
         for place in document.keys_like(old)
     ]
-    for place, days in _written_hours(document):
-        for number, day in enumerate(days):
-            mark = document.marks[(*place, "days", number)]
-            edits.append((*mark, str(day), WEEKDAYS[int(day) - 1]))
-        edits += _one_text(document, lines, place)
+    for place in document.keys_like(("diary", "hours", "*", "days")):
+        hours = document.data["diary"]["hours"][place[2]]
+        if "start" in hours and "end" in hours:
+            for number, day in enumerate(hours["days"]):
+                mark = document.marks[(*place, number)]
+                edits.append((*mark, str(day), WEEKDAYS[int(day) - 1]))
+            edits += _one_text(document, lines, place[:-1])
     for line, column, given, new in sorted(edits, reverse=True):
         written = lines[line - 1]
         at = column - 1
@@ -91,10 +91,3 @@ def _pair(
     if line != value_line or not written.startswith(name, column - 1) or scalar is None:
         return None
     return line, column, written[column - 1 : scalar.end()], scalar[0].strip("\"'")
-
-
-def _written_hours(document: Document) -> Iterator[tuple[Place, list[Any]]]:
-    """The hours that are written in the file: their place, and the numbers of their weekdays."""
-    for place in document.keys_like(("diary", "hours", "*", "days")):
-        if all((*place[:-1], name) in document.keys for name in ("start", "end")):
-            yield place[:-1], document.data["diary"]["hours"][place[2]]["days"]
