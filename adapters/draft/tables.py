@@ -5,22 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adapters.base import FieldShape, Shapes
+from adapters.draft import vocabulary
 from adapters.draft.columns import TIMES, Profile, profile_of
 from adapters.draft.database import Database, Table
-from adapters.draft.vocabulary import (
-    ASIDE,
-    FIELDS,
-    ID,
-    PARTIES,
-    PHRASES,
-    REFERS,
-    TABLES,
-    Phrases,
-    Tokens,
-    likeness,
-    tokens,
-    without_prefix,
-)
+from adapters.draft.vocabulary import PHRASES, Phrases, Tokens, likeness, tokens, without_prefix
 
 # Below this a table is not taken for a resource at all.
 ENOUGH = 0.42
@@ -276,7 +264,7 @@ def _choose(sources: list[TableSource], shapes: Shapes) -> dict[str, Rows]:
     scored = [
         (score, resource, source.table.name, source)
         for source in sources
-        for resource in TABLES
+        for resource in vocabulary.TABLES
         if (score := _score(source, resource)) >= ENOUGH
     ]
     scored.sort(key=lambda each: each[:3], reverse=True)
@@ -296,20 +284,24 @@ def _choose(sources: list[TableSource], shapes: Shapes) -> dict[str, Rows]:
 def _score(source: TableSource, resource: str) -> float:
     """How likely it is that the table holds the resource: by its name, and by its columns."""
     words, table = source.called, source.table
-    name = 0.0 if _is_anothers(words, resource, TABLES) else likeness(words, TABLES[resource])
+    name = (
+        0.0
+        if _is_anothers(words, resource, vocabulary.TABLES)
+        else likeness(words, vocabulary.TABLES[resource])
+    )
     if _part(source, resource)[1]:
         name = max(name, 0.9 * max(likeness(words, PHRASES["party"]), 0.6))
-    if set(words) & ASIDE:
+    if set(words) & vocabulary.ASIDE:
         name *= 0.3
     best = sorted(
         max(source.alike(column, wanted) for column in table.columns)
-        for wanted in FIELDS[resource].values()
+        for wanted in vocabulary.FIELDS[resource].values()
     )
     upper = best[len(best) // 2 :]
     evidence = sum(upper) / len(upper)
     if name < 0.45 and evidence < 0.8:
         return 0.0
-    plain = sum(not set(each) & ID for each in source.words.values())
+    plain = sum(not set(each) & vocabulary.ID for each in source.words.values())
     is_link = len(table.columns) > 2 and plain < 2
     return 0.6 * name + 0.4 * evidence - (0 if table.rows else 0.05) - (0.25 if is_link else 0.0)
 
@@ -326,7 +318,7 @@ def _is_anothers(own: Tokens, resource: str, named: Mapping[str, Phrases]) -> bo
 def _part(source: TableSource, resource: str) -> tuple[str | None, tuple[str, ...]]:
     """The column that parts several kinds of party, and its codes for this resource."""
     found: list[tuple[int, str | None, tuple[str, ...]]] = [(1, None, ())]
-    for column, profile in source.profiles.items() if resource in PARTIES else ():
+    for column, profile in source.profiles.items() if resource in vocabulary.PARTIES else ():
         if profile.is_code and source.alike(column, PHRASES["kind"]) >= 0.6:
             meant = {code: party_of(code) for code in profile.codes}
             codes = tuple(code for code, kind in meant.items() if kind == resource)
@@ -337,7 +329,11 @@ def _part(source: TableSource, resource: str) -> tuple[str | None, tuple[str, ..
 def party_of(code: str) -> str | None:
     """Which kind of party a code names: by a whole word, else by a letter."""
     words = tokens(code)
-    scored = [(likeness(words, said), kind) for kind, said in PARTIES.items() if kind != "owners"]
+    scored = [
+        (likeness(words, said), kind)
+        for kind, said in vocabulary.PARTIES.items()
+        if kind != "owners"
+    ]
     score, kind = max(scored)
     return kind if score >= 0.7 else None
 
@@ -345,7 +341,7 @@ def party_of(code: str) -> str | None:
 def names_key(column: str) -> tuple[Tokens, bool]:
     """The words of a column's name without those that mark a key; whether there are any."""
     words = tokens(column)
-    rest = tuple(word for word in words if word not in ID)
+    rest = tuple(word for word in words if word not in vocabulary.ID)
     return rest, len(rest) < len(words)
 
 
@@ -353,8 +349,8 @@ def _reference(source: TableSource, column: str, resource: str, target: Rows) ->
     """How likely a column refers to the resource's table, and why."""
     rest, is_key = names_key(column)
     own = () if target.kind else (target.source.called,)
-    name = likeness(rest, (*REFERS.get(resource, ()), *own))
-    if rest and name < EXACT and _is_anothers(rest, resource, REFERS):
+    name = likeness(rest, (*vocabulary.REFERS.get(resource, ()), *own))
+    if rest and name < EXACT and _is_anothers(rest, resource, vocabulary.REFERS):
         name = 0.0
     keys = [key for key in source.table.foreign_keys if column in key["constrained_columns"]]
     if keys:

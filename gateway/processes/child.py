@@ -105,64 +105,55 @@ class Child:
                 os.kill(self.pid, number)
 
 
-class Spawner:
-    """Forks children: what they inherit, and what they must let go of.
+def spawn(
+    name: str, work: Work, life: tuple[int, int], others: Iterable[Child], events: Events
+) -> Child:
+    """A new child that does the work; `others` are the parent's business alone. OSError.
 
-    What ends a child and nobody expected, the child itself tells.
+    `life` is a pipe of which the parent alone keeps the writing end. What ends the child and
+    nobody expected, the child itself tells.
     """
+    began = time.monotonic()
+    heartbeat = memoryview(mmap.mmap(-1, struct.calcsize("d"))).cast("d")
+    heartbeat[0] = began
+    report, well = os.pipe()
+    inherited = Inherited(life=life[0], heartbeat=heartbeat, _well=well)
+    _flush()
+    # what comes before the child has let go of the parent's signals would go to the parent
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
+    try:
+        pid = os.fork()
+        if pid == 0:
+            open_reports = [other.report for other in others if other.is_open]
+            _live(work, inherited, [report, life[1], *open_reports], events)
+    except OSError:
+        os.close(report)
+        raise
+    finally:
+        os.close(well)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return Child(name=name, pid=pid, report=report, heartbeat=heartbeat, began=began)
 
-    def __init__(self, events: Events) -> None:
-        self._events = events
-        self._life = os.pipe()
 
-    def spawn(self, name: str, work: Work, others: Iterable[Child]) -> Child:
-        """A new child that does the work; `others` are the parent's business alone. OSError."""
-        began = time.monotonic()
-        heartbeat = memoryview(mmap.mmap(-1, struct.calcsize("d"))).cast("d")
-        heartbeat[0] = began
-        report, well = os.pipe()
-        inherited = Inherited(life=self._life[0], heartbeat=heartbeat, _well=well)
+def _live(work: Work, inherited: Inherited, parents: Iterable[int], events: Events) -> None:
+    """The rest of a child's life; nothing of the parent's own ending runs in it.
+
+    Of the files, some are the parent's alone.
+    """
+    code = 1
+    try:
+        for file in parents:
+            os.close(file)
+        signal.set_wakeup_fd(-1)
+        for number in _RESET:
+            signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESET)
+        code = work(inherited)
+    except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
+        events.report("process_failed", error)
+    finally:
         _flush()
-        # what comes before the child has let go of the parent's signals would go to the parent
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
-        try:
-            pid = os.fork()
-            if pid == 0:
-                open_reports = [other.report for other in others if other.is_open]
-                self._live(work, inherited, [report, self._life[1], *open_reports])
-        except OSError:
-            os.close(report)
-            raise
-        finally:
-            os.close(well)
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return Child(name=name, pid=pid, report=report, heartbeat=heartbeat, began=began)
-
-    def end(self) -> None:
-        """Whoever still lives sees that the parent is gone."""
-        for file in self._life:
-            with suppress(OSError):
-                os.close(file)
-
-    def _live(self, work: Work, inherited: Inherited, parents: Iterable[int]) -> None:
-        """The rest of a child's life; nothing of the parent's own ending runs in it.
-
-        Of the files, some are the parent's alone.
-        """
-        code = 1
-        try:
-            for file in parents:
-                os.close(file)
-            signal.set_wakeup_fd(-1)
-            for number in _RESET:
-                signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESET)
-            code = work(inherited)
-        except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
-            self._events.report("process_failed", error)
-        finally:
-            _flush()
-            os._exit(code)
+        os._exit(code)
 
 
 def _flush() -> None:

@@ -11,10 +11,11 @@ import select
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.events import Events
-from gateway.processes.child import Child, Spawner, Work, watched_signals
+from gateway.processes.child import Child, Work, spawn, watched_signals
 
 OPERATIONS = "operations"
 # A child that died is started again after this many seconds, twice as many each time, and
@@ -89,7 +90,8 @@ class Supervisor:
         self._slots = [self._operations, *self._workers]
         # those that were replaced and are on their way out
         self._leaving: list[Child] = []
-        self._spawner = Spawner(events)
+        # its reading end is ready in every child once the parent is gone
+        self._life = os.pipe()
         self._turned = time.monotonic()
         # as long as it does, what ended is started again
         self._lasts = False
@@ -145,7 +147,8 @@ class Supervisor:
         is_worker = slot is not self._operations
         planned = self._plan.worker(slot.number) if is_worker else self._plan.operations
         try:
-            slot.child = self._spawner.spawn(slot.name, work or planned, list(self._children()))
+            others = list(self._children())
+            slot.child = spawn(slot.name, work or planned, self._life, others, self._events)
         except OSError as error:
             self._events.report("process_not_started", error, process=slot.name)
             slot.put_off()
@@ -226,7 +229,9 @@ class Supervisor:
         self._plan.unlisten()
         self._wait_for_the_end(workers, self._patience - self._plan.delay)
         # whoever still lives sees that its parent goes
-        self._spawner.end()
+        for file in self._life:
+            with suppress(OSError):
+                os.close(file)
         if operations is not None:
             self._wait_for_the_end([operations], END_IN)
 
