@@ -76,10 +76,8 @@ def _resource(resource: str, rows: Rows | None, shapes: Mapping[str, FieldShape]
 
 
 def _rows(rows: Rows) -> Members:
-    given, fields = (
-        Members({"from": Noted(f"{rows.source}{rows.joins}", _comment(rows))}),
-        Members(),
-    )
+    given = Members({"from": Noted(f"{rows.source}{rows.joins}", _comment(rows))})
+    fields = Members()
     if rows.where:
         kind = rows.source.profiles[rows.kind] if rows.kind else None
         said = f"likely: {rows.kind} has {', '.join(kind.codes)}" if kind else "likely"

@@ -284,11 +284,8 @@ def _choose(sources: list[TableSource], shapes: Shapes) -> dict[str, Rows]:
 def _score(source: TableSource, resource: str) -> float:
     """How likely it is that the table holds the resource: by its name, and by its columns."""
     words, table = source.called, source.table
-    name = (
-        0.0
-        if _is_anothers(words, resource, vocabulary.TABLES)
-        else likeness(words, vocabulary.TABLES[resource])
-    )
+    named = vocabulary.TABLES
+    name = 0.0 if _is_anothers(words, resource, named) else likeness(words, named[resource])
     if _part(source, resource)[1]:
         name = max(name, 0.9 * max(likeness(words, PHRASES["party"]), 0.6))
     if set(words) & vocabulary.ASIDE:
@@ -329,11 +326,8 @@ def _part(source: TableSource, resource: str) -> tuple[str | None, tuple[str, ..
 def party_of(code: str) -> str | None:
     """Which kind of party a code names: by a whole word, else by a letter."""
     words = tokens(code)
-    scored = [
-        (likeness(words, said), kind)
-        for kind, said in vocabulary.PARTIES.items()
-        if kind != "owners"
-    ]
+    parties = vocabulary.PARTIES.items()
+    scored = [(likeness(words, said), kind) for kind, said in parties if kind != "owners"]
     score, kind = max(scored)
     return kind if score >= 0.7 else None
 

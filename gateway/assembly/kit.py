@@ -202,10 +202,8 @@ async def open_practice(
         raise DocumentErrors([*problems, *error.problems]) from error
     window = backend.booking_window(kit.settings)
     adapter = FreeTimes(adapter, store, window)
-    probe = backend.BackendProbe(
-        kit.closing(adapter), warn=partial(kit.events.report, "mapping_doubtful")
-    )
-    kit.closing(probe)
+    warn = partial(kit.events.report, "mapping_doubtful")
+    probe = kit.closing(backend.BackendProbe(kit.closing(adapter), warn=warn))
     if looks or found is not None:
         with suppress(AdapterError):  # what cannot be asked may come back
             try:
