@@ -22,10 +22,7 @@ from gateway.audit.buffer import Buffer
 from gateway.background import Periodic, ended
 from gateway.booking.rows import LedgerRows
 from gateway.events import Events
-from gateway.inquiries.deeds import Deeds
-from gateway.inquiries.keys import KeyBook, key_hours
-from gateway.inquiries.practice import first
-from gateway.inquiries.traffic import Samples, gauge
+from gateway.inquiries import deeds, keys, practice, traffic
 from gateway.keys.store import KeyStore
 from gateway.limits.base import Used
 from gateway.observe.metrics import Snapshot
@@ -151,11 +148,11 @@ class Sampler(Periodic):
     def __init__(self, panel: "Panel", clock: Callable[[], float] = time.monotonic) -> None:
         self.began_at = panel.now()
         self.breaker_since: datetime | None = None
-        self.samples = Samples()
+        self.samples = traffic.Samples()
         self.figures = Question(self._figures, clock)
         self.readiness = Question(panel.readiness, clock)
         self.keys = Question(
-            lambda: key_hours(panel.store, panel.book, panel.used, panel.now()), clock
+            lambda: keys.key_hours(panel.store, panel.book, panel.used, panel.now()), clock
         )
         self.bookings = Question(self._bookings, clock)
         self.vets = Question(self._vets, clock)
@@ -188,12 +185,12 @@ class Sampler(Periodic):
     def gauge(self, name: str) -> int:
         """Returns the last value of a figure without labels, `gateway_` left out; 0 of none."""
         figures = self.figures.value
-        return 0 if figures is None else int(gauge(figures[1], f"gateway_{name}"))
+        return 0 if figures is None else int(traffic.gauge(figures[1], f"gateway_{name}"))
 
     async def _figures(self) -> tuple[datetime, Snapshot]:
         snapshot = await self._panel.snapshot()
         at, now = self._clock(), self._panel.now()
-        state = int(gauge(snapshot, "gateway_backend_breaker"))
+        state = int(traffic.gauge(snapshot, "gateway_backend_breaker"))
         if self.figures.value is not None and self.gauge("backend_breaker") != state:
             self.breaker_since = now
         if at > self._taken:
@@ -213,7 +210,7 @@ class Sampler(Periodic):
 
     async def _vets(self) -> Mapping[str, Any]:
         """Returns public id -> name."""
-        records = await first(self._panel.adapter, "vets", VETS_MOST, self._panel.now())
+        records = await practice.first(self._panel.adapter, "vets", VETS_MOST, self._panel.now())
         return {str(record.get("id")): record.get("name") for record in records}
 
     async def _look(self) -> None:
@@ -253,13 +250,13 @@ class Panel:
     events: Events
 
     def __post_init__(self) -> None:
-        self.deeds = Deeds(self.store, self.audit, self.now)
+        self.deeds = deeds.Deeds(self.store, self.audit, self.now)
         self.administrators = AdministratorStore(self.store)
         self.sessions = SessionStore(self.store)
         self.attempts = AttemptLimiter(self.store)
         self.passwords = Passwords()
         self.keys = KeyStore(self.store)
-        self.book = KeyBook(self.keys)
+        self.book = keys.KeyBook(self.keys)
         self.sampler = Sampler(self)
         # the audit, and the practice system, are looked through for one administrator at a time
         self.verifying = Chore(self.events)

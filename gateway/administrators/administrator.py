@@ -273,7 +273,7 @@ class SessionStore:
         """
         token = secrets.token_urlsafe(32)
         row = {
-            "digest": _digest(token),
+            "digest": digest(token),
             "id": str(uuid4()),
             "administrator_id": administrator_id,
             "data": json.dumps(data),
@@ -296,7 +296,7 @@ class SessionStore:
 
     async def find(self, token: str, now: datetime, *, is_use: bool = True) -> SignedIn | None:
         """Returns the session, unless it is over; notes where it `is_use` that it is used now."""
-        same = sessions.c.digest == _digest(token)
+        same = sessions.c.digest == digest(token)
         async with self._store.begin() as connection:
             row = (await connection.execute(_lasting(now).where(same))).one_or_none()
             if row is None:
@@ -307,11 +307,11 @@ class SessionStore:
 
     async def save(self, token: str, data: Mapping[str, Any]) -> None:
         """Keeps other data; of a session that is over, nothing."""
-        same = update(sessions).where(sessions.c.digest == _digest(token))
+        same = update(sessions).where(sessions.c.digest == digest(token))
         await self._store.change(same.values(data=json.dumps(data)))
 
     async def end(self, token: str) -> None:
-        await self._store.change(delete(sessions).where(sessions.c.digest == _digest(token)))
+        await self._store.change(delete(sessions).where(sessions.c.digest == digest(token)))
 
     async def end_one(self, session_id: str, *, of: str | None = None) -> None:
         """Ends the one with that id, if it is of that administrator."""
@@ -355,7 +355,7 @@ def _seal(administrator_id: str, password: str, device: str, made_at: str) -> st
     return hmac.new(password.encode(), text.encode(), "sha256").hexdigest()
 
 
-def _digest(token: str) -> bytes:
+def digest(token: str) -> bytes:
     return sha256(token.encode()).digest()
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.administrators.administrator import name_key
+from gateway.administrators.administrator import digest, name_key
 from gateway.store import Store
 from gateway.store.tables import adding
 from gateway.store.tables import admin_failures as table
@@ -166,8 +166,8 @@ class AttemptLimiter:
 
         async def attempt(connection: AsyncConnection) -> timedelta:
             await connection.execute(delete(table).where(table.c.last_at < now - _FORGOTTEN))
-            same = table.c.subject == _digest(subject)
-            row = adding(connection, table).values(subject=_digest(subject), times=0, last_at=now)
+            same = table.c.subject == digest(subject)
+            row = adding(connection, table).values(subject=digest(subject), times=0, last_at=now)
             # written before it is read: until the end of this nobody else reads the row so
             held = row.on_conflict_do_update(
                 index_elements=[table.c.subject], set_={"times": table.c.times}
@@ -185,13 +185,9 @@ class AttemptLimiter:
 
     async def forgive(self, subject: str) -> None:
         """Forgets the failures of a subject that has signed in."""
-        await self._store.change(delete(table).where(table.c.subject == _digest(subject)))
+        await self._store.change(delete(table).where(table.c.subject == digest(subject)))
 
 
 def of_name(name: str) -> str:
     """Returns the subject for all strangers who try somebody's name, however it is spelt."""
     return f"name {name_key(name)}"
-
-
-def _digest(subject: str) -> bytes:
-    return sha256(subject.encode()).digest()

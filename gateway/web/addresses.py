@@ -4,6 +4,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
@@ -169,10 +170,6 @@ def is_own(request: web.BaseRequest, names: frozenset[str]) -> bool:
     if text is None:
         return True
     host = host_of(text)
-    if host == "localhost" or host in names:
-        return True
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return host == "localhost" or host in names or ip_address(host) is not None
+    return False

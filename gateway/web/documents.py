@@ -27,7 +27,6 @@ from adapters.base import Adapter
 from gateway.assets import FOR_GOOD, StaticFile
 from gateway.contract import answers, errors, openapi, operations
 from gateway.contract.access import LEVEL_SUMMARIES
-from gateway.contract.fields import Resource
 from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
@@ -138,29 +137,23 @@ class Documents:
         if view not in self._kept:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            self._kept[view] = self._make(path, key, policy, assets)
+            data = openapi.document(
+                public_url=self.public_url,
+                servable=lambda operation, param: servable(operation, param, self.adapter),
+                window=self.window,
+                bookings_per_day=None if key is None else key.bookings_per_day,
+                networks=() if key is None else key.networks,
+                visible=lambda resource: (
+                    None if key is None else policy.view(resource, key.level_for(resource.name))
+                ),
+                permissions=None if key is None else key.permissions,
+            )
+            self._kept[view] = Content(orjson.dumps(data), JSON)
+            if path == DOCS:
+                self._kept[view] = Content(guide(data, assets).encode(), _HTML, GUIDE_HEADERS)
+            elif path == REFERENCE:
+                self._kept[view] = Content(reference(data).encode(), _HTML, REFERENCE_HEADERS)
         return self._kept[view]
-
-    def _make(
-        self, path: str, key: Key | None, policy: Policy, assets: Mapping[str, str]
-    ) -> Content:
-        def seen(resource: Resource) -> openapi.View | None:
-            return None if key is None else policy.view(resource, key.level_for(resource.name))
-
-        data = openapi.document(
-            public_url=self.public_url,
-            servable=lambda operation, param: servable(operation, param, self.adapter),
-            window=self.window,
-            bookings_per_day=None if key is None else key.bookings_per_day,
-            networks=() if key is None else key.networks,
-            visible=seen,
-            permissions=None if key is None else key.permissions,
-        )
-        if path == OPENAPI:
-            return Content(orjson.dumps(data), JSON)
-        if path == DOCS:
-            return Content(guide(data, assets).encode(), _HTML, GUIDE_HEADERS)
-        return Content(reference(data).encode(), _HTML, REFERENCE_HEADERS)
 
 
 def guide(document: Data, asset: Mapping[str, str]) -> str:

@@ -273,11 +273,11 @@ def test_every_state_of_every_part_has_its_words(name: str, more: Mapping[str, A
     said = words("fr")
     for part in (more, {"ready": True, **PARTS.get(name, {})}):
         [told] = part_states({name: part})
-        assert said.has(told.said)
-        assert told.do is None or said.has(told.do)
+        assert said.has(f"traffic.{told.state}_{told.about}")
+        assert told.state == "fine" or said.has(f"traffic.do_{told.about}")
         assert said.has(f"traffic.part_{name}")
         assert said.has(f"traffic.is_{told.state}")
-        assert (told.mark == "bad") == (not part["ready"])
+        assert (told.state == "down") == (not part["ready"])
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_every_state_of_every_part_has_its_words(name: str, more: Mapping[str, A
 )
 def test_a_policy_that_does_not_run_as_it_is_written_is_told(state: str, text: str | None) -> None:
     [told] = part_states({"policy": {"ready": True, "state": state}})
-    assert told.do == (text and f"traffic.do_{text}")
+    assert (told.state, told.about) == (("note", text) if text else ("fine", "policy"))
 
 
 def test_of_the_workers_each_part_is_told_once_and_the_worst_of_them() -> None:
@@ -301,16 +301,16 @@ def test_of_the_workers_each_part_is_told_once_and_the_worst_of_them() -> None:
 
     def told(*each: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         parts = {"store": {"ready": True}, "workers": {"ready": True, "each": each}}
-        return {part.name: (part.mark, part.reason) for part in part_states(parts)}
+        return {part.name: (part.state, part.reason) for part in part_states(parts)}
 
     assert told(worker(1, good), worker(2, good)) == {
-        "store": ("whole", ""), "limiter": ("whole", ""), "workers": ("whole", "")
+        "store": ("fine", ""), "limiter": ("fine", ""), "workers": ("fine", "")
     }  # fmt: skip
     assert told(worker(1, good), worker(2, bad)) == {
-        "store": ("bad", "worker 2: x"), "limiter": ("masked", ""), "workers": ("whole", "")
+        "store": ("down", "worker 2: x"), "limiter": ("note", ""), "workers": ("fine", "")
     }  # fmt: skip
     silent = worker(2, good) | {"ready": False, "reason": "it does not answer"}
-    assert told(worker(1, good), silent)["workers"] == ("bad", "worker 2: it does not answer")
+    assert told(worker(1, good), silent)["workers"] == ("down", "worker 2: it does not answer")
 
 
 def test_every_way_to_end_has_its_words() -> None:
@@ -371,7 +371,7 @@ def test_cases_that_fail_are_told_with_what_to_do(
     more: Mapping[str, Any], text: str | None, language: str
 ) -> None:
     [told] = part_states({"policy": {"ready": True, **more}})
-    assert told.do == (text and f"traffic.do_{text}")
+    assert (told.state, told.about) == (("note", text) if text else ("fine", "policy"))
     said = words(language)
-    assert said.has(told.said)
-    assert told.do is None or said.has(told.do)
+    assert said.has(f"traffic.{told.state}_{told.about}")
+    assert told.state == "fine" or said.has(f"traffic.do_{told.about}")

@@ -17,10 +17,7 @@ from gateway.admin.guard import HEADERS
 from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right
 from gateway.administrators.log import DONE
-from gateway.audit.chains import audit_folder, place_of
-from gateway.audit.entries import ANSWERED, BEGUN, FAILED, REFUSED, UNKNOWN, AuditLine
-from gateway.audit.index import record_id, uuid_key
-from gateway.audit.questions import Days, brought_up
+from gateway.audit import chains, entries, index, questions
 from gateway.audit.search import EntryFilter, SearchCursor, read_cursor
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED
@@ -34,7 +31,7 @@ from gateway.policy.telling.sheets import csv_of
 NAMES = ("key", "operation", "record", "outcome", "request", "from", "to")
 CHOICES = {
     "operation": tuple(operation.id for operation in OPERATIONS),
-    "outcome": (ANSWERED, REFUSED, FAILED, UNKNOWN, BEGUN),
+    "outcome": (entries.ANSWERED, entries.REFUSED, entries.FAILED, entries.UNKNOWN, entries.BEGUN),
 }
 # A text may be the name of so many keys.
 MOST_KEYS = 20
@@ -95,15 +92,15 @@ async def read_filters(visit: Visit, told: Mapping[str, object]) -> EntryFilters
             errors[name] = visit.words("audit.bad_time")
     found = (await visit.panel.book.find(key, Which.ALL, visit.now)).keys if key else ()
     keys = [each.key.id for each in found]
-    if not keys and uuid_key(key):
+    if not keys and index.uuid_key(key):
         # of a key that is gone the audit tells nevertheless
-        keys = [record_id(key)]
+        keys = [index.record_id(key)]
     if key and not keys:
         errors["key"] = visit.words("audit.no_such_key")
     wanted = EntryFilter(
         keys=frozenset(keys[:MOST_KEYS]) if key else None,
         operation=given.get("operation", ""),
-        record=record_id(given.get("record", "")),
+        record=index.record_id(given.get("record", "")),
         outcome=given.get("outcome", ""),
         request=given.get("request", ""),
         since=moments.get("from"),
@@ -157,7 +154,7 @@ async def last_entries(
     told: dict[str, Any] = {"rows": [], "rest": None, "in_time": True, "unread": ""}
     if wanted is None:
         return told
-    folder = audit_folder(visit.panel.settings)
+    folder = chains.audit_folder(visit.panel.settings)
     try:
         found = await inquiries.find_entries(visit.store, folder, wanted, most, place)
     except OSError as error:
@@ -203,7 +200,7 @@ async def _export(visit: Visit) -> web.StreamResponse:
 
 async def _send(visit: Visit, wanted: EntryFilter, response: web.StreamResponse) -> int:
     """Sends the file a piece at a time; returns how many entries it has."""
-    folder, place, lines = audit_folder(visit.panel.settings), None, 0
+    folder, place, lines = chains.audit_folder(visit.panel.settings), None, 0
     while True:
         most = min(PIECE, MOST - lines)
         found = await inquiries.find_entries(visit.store, folder, wanted, most, place, BUDGET)
@@ -226,7 +223,7 @@ async def _send(visit: Visit, wanted: EntryFilter, response: web.StreamResponse)
     return lines
 
 
-def _cells(visit: Visit, entry: AuditLine, names: Mapping[str, str]) -> list[str]:
+def _cells(visit: Visit, entry: entries.AuditLine, names: Mapping[str, str]) -> list[str]:
     at = datetime.fromisoformat(entry.time).astimezone(visit.panel.zone)
     return [
         at.isoformat(timespec="seconds"),
@@ -273,12 +270,12 @@ def detail(value: Any) -> str:
 @get("/audit/who")
 async def _record_readers(visit: Visit) -> web.Response:
     """Who has seen a record, as an owner may ask: keys, and administrators in the panel."""
-    name, record = visit.asked("resource"), record_id(visit.asked("id")[:200])
+    name, record = visit.asked("resource"), index.record_id(visit.asked("id")[:200])
     known: dict[str, Any] = {"resource": name, "record": record, "unread": "", "state": None}
     if name in _GOVERNED and record:
-        folder = audit_folder(visit.panel.settings)
+        folder = chains.audit_folder(visit.panel.settings)
         try:
-            state = await brought_up(visit.store, folder, lambda size: None, WITHIN)
+            state = await questions.brought_up(visit.store, folder, lambda size: None, WITHIN)
         except OSError as error:
             known["unread"] = _unreadable(folder, error)
         else:
@@ -286,7 +283,8 @@ async def _record_readers(visit: Visit) -> web.Response:
             looks = await visit.panel.deeds.log.looks(name, record)
             if state.lost is None:
                 names = await visit.panel.book.names()
-                readers = await inquiries.readers_of(visit.store, resource, record, Days(), names)
+                days = questions.Days()
+                readers = await inquiries.readers_of(visit.store, resource, record, days, names)
                 is_known = bool(readers or looks) or await inquiries.can_be(
                     visit.store, resource, record
                 )
@@ -307,7 +305,7 @@ async def _verification(visit: Visit) -> dict[str, Any]:
 
     `last` is the last look that came to its end, `failed` a later one that did not.
     """
-    subject = place_of(audit_folder(visit.panel.settings)) or ""
+    subject = chains.place_of(chains.audit_folder(visit.panel.settings)) or ""
     # first: what ends meanwhile is among the deeds then
     under_way = visit.panel.verifying.under_way
     deeds = await visit.panel.deeds.log.last(_ATTEMPTS, subject=subject, deeds=(VERIFIED,))
@@ -334,7 +332,7 @@ async def _verify(visit: Visit) -> web.Response:
         noted.update(told(await inquiries.verify_audit(panel.settings, panel.store, progress)))
 
     run = UnderWay(visit.who.name, visit.now, progress)
-    deed = visit.deed(VERIFIED, place_of(audit_folder(panel.settings)) or "")
+    deed = visit.deed(VERIFIED, chains.place_of(chains.audit_folder(panel.settings)) or "")
     begun = await visit.panel.verifying.begin(run, deed, look)
     return visit.go("/audit", "verification.begun" if begun else "verification.runs_already")
 

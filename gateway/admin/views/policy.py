@@ -17,8 +17,7 @@ from gateway.policy.policy import Rules, Version, compile_policy
 from gateway.policy.reading.document import read_version
 from gateway.policy.running.keeper import APPROVAL, CASES, PolicyStatus, find
 from gateway.policy.running.versions import APPROVED, DECLINED, Event, Versions
-from gateway.policy.telling.sheets import as_csv, as_page
-from gateway.policy.telling.wording import changes
+from gateway.policy.telling import sheets, wording
 
 PAGE = "/policy"
 # Events, problems and names of keys that stand on the page; of more it says how many.
@@ -64,13 +63,13 @@ async def _answers(visit: Visit) -> web.Response:
 
 
 async def _waiting(visit: Visit, *, counts: bool) -> dict[str, Any]:
-    """Returns the policy that waits, what it changes for whom, and who declined it.
+    """Returns the policy that waits, what it wording.changes for whom, and who declined it.
 
     Their answers of the last days are counted where that is wanted.
     """
     standing, touches, declined = visit.panel.standing(), list[Touched](), None
     if standing.waiting is not None:
-        found = changes(standing.policy.rules, standing.waiting.rules)
+        found = wording.changes(standing.policy.rules, standing.waiting.rules)
         selected = await visit.panel.book.find("", Which.ACTIVE, visit.now)
         keys = [each.key for each in selected.keys]
         touches = await touched(found, keys, visit.store if counts else None, visit.now)
@@ -126,7 +125,7 @@ async def _version(visit: Visit) -> web.Response:
         version=version,
         rules=rules,
         running=running,
-        differences=changes(running.rules, rules) if rules else [],
+        differences=wording.changes(running.rules, rules) if rules else [],
         past=await Versions(visit.store).history(AT_ONCE, digest=version.hash),
         lines=lines_of(version.content),
     )
@@ -160,7 +159,7 @@ async def _file(visit: Visit) -> web.Response:
         policy = compile_policy(version, rules, lambda trouble: None)
     ending = "csv" if visit.request.path == "/policy/table" else "html"
     return web.Response(
-        text=as_csv(policy) if ending == "csv" else as_page(policy, visit.today),
+        text=sheets.as_csv(policy) if ending == "csv" else sheets.as_page(policy, visit.today),
         content_type=f"text/{ending}",
         charset="utf-8",
         headers={"Content-Disposition": f'attachment; filename="what-partners-see.{ending}"'},

@@ -1,9 +1,8 @@
 """Traffic and health: what comes, how quickly it is answered, and how each part fares."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from aiohttp import web
 
@@ -108,19 +107,16 @@ def _in_words(words: Words, found: traffic.Latency) -> str:
     return words("traffic.below" if found.side < 0 else "traffic.above", time=text)
 
 
-@dataclass(frozen=True, slots=True)
-class PartState:
-    """One part: `said` and `do` name texts, `reason` is what readiness says itself.
+class PartState(NamedTuple):
+    """One part: `about` names the texts of its state, `reason` is what readiness says itself.
 
     `place` is where it is, where that can be told apart.
     """
 
     name: str
-    mark: str
-    state: str
+    state: Literal["down", "note", "fine"]
+    about: str
     place: str
-    said: str
-    do: str | None = None
     reason: str = ""
 
 
@@ -144,28 +140,20 @@ def _state(name: str, parts: Sequence[tuple[str, Part]]) -> PartState:
     place = str(parts[-1][1].get("url", ""))
     for who, part in parts:
         if not part["ready"]:
-            said, do = f"traffic.down_{name}", f"traffic.do_{name}"
-            reason = who + part.get("reason", "")
-            return PartState(name, "bad", "down", place, said, do, reason)
-    for _, part in parts:
-        if note := _note(name, part):
-            said, do = f"traffic.note_{note}", f"traffic.do_{note}"
-            return PartState(name, "masked", "note", place, said, do)
-    return PartState(name, "whole", "fine", place, f"traffic.fine_{name}")
-
-
-def _note(name: str, part: Part) -> str:
-    """Returns what is the matter with a part that is ready; "" where nothing is."""
+            return PartState(name, "down", name, place, who + part.get("reason", ""))
     states = {"stale": "stale", "held back": "held_back"}
-    notes = {
-        "backend": part.get("breaker", "closed") != "closed" and "left_alone",
-        "store": part.get("unwritten") and "unwritten",
-        "audit": part.get("head") and "unrecorded",
-        "limiter": part.get("degraded") and "degraded",
-        "policy": (part.get("waitsFor") == "cases" and "cases_wait")
-        or states.get(part.get("state", ""))
-        or (part.get("behind") and "behind")
-        or (part.get("cases") and "cases"),
-        "loop": part.get("placesPerKey") and "late",
-    }
-    return notes.get(name) or ""
+    for _, part in parts:
+        notes = {
+            "backend": part.get("breaker", "closed") != "closed" and "left_alone",
+            "store": part.get("unwritten") and "unwritten",
+            "audit": part.get("head") and "unrecorded",
+            "limiter": part.get("degraded") and "degraded",
+            "policy": (part.get("waitsFor") == "cases" and "cases_wait")
+            or states.get(part.get("state", ""))
+            or (part.get("behind") and "behind")
+            or (part.get("cases") and "cases"),
+            "loop": part.get("placesPerKey") and "late",
+        }
+        if note := notes.get(name):
+            return PartState(name, "note", note, place)
+    return PartState(name, "fine", name, place)
