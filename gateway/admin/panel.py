@@ -8,7 +8,7 @@ from pathlib import Path
 
 import aiohttp_jinja2
 import jinja2
-from aiohttp import hdrs, web
+from aiohttp import web
 from aiohttp_session import session_middleware
 
 from gateway.admin.context import Panel
@@ -80,14 +80,11 @@ async def _serve(request: web.Request) -> web.Response:
     file = _FILES.get(request.match_info["name"])
     if file is None:
         raise web.HTTPNotFound
-    headers = {
-        hdrs.CACHE_CONTROL: file.cache(request.query_string),
-        hdrs.VARY: hdrs.ACCEPT_ENCODING,
-    }
+    headers = {"Cache-Control": file.cache(request.query_string), "Vary": "Accept-Encoding"}
     body = file.body
-    if accepts_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ())):
+    if accepts_gzip(request.headers.getall("Accept-Encoding", ())):
         # in a thread: the first time that takes as long as many a page
         body = await asyncio.to_thread(lambda: file.packed)
-        headers[hdrs.CONTENT_ENCODING] = "gzip"
+        headers["Content-Encoding"] = "gzip"
     charset = "utf-8" if file.kind.startswith("text/") else None
     return web.Response(body=body, content_type=file.kind, charset=charset, headers=headers)

@@ -124,9 +124,8 @@ class Words:
                 after=self.records(resource, new[resource.name].rows_of(level)),
                 before=self.records(resource, old[resource.name].rows_of(level)),
             )
-        before, after = (
-            rules[change.resource].sight(change.path, change.levels[0]) for rules in (old, new)
-        )
+        before = old[change.resource].sight(change.path, change.levels[0])
+        after = new[change.resource].sight(change.path, change.levels[0])
         masked = self("policy.in_part", mask=self.mask(before)) if isinstance(before, Mask) else ""
         return self(
             f"policy.becomes_{wording.kind_of(after)}",

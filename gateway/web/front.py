@@ -345,6 +345,4 @@ class Front:
         # who was not told to continue may send the body or not: nobody can tell what comes next
         waits = EXPECT in request.headers and not request.content.at_eof()
         close = close or waits or self._is_last(request, call)
-        return self.replies.error(
-            call.request_id, error, quota=call.quota, replayed=call.replayed, close=close
-        )
+        return self.replies.error(call.request_id, error, call, close=close)

@@ -104,12 +104,9 @@ class Observers:
         except Unwritten as error:
             if call.mark_untold is not None:
                 await call.mark_untold()
-            kind = (
-                errors.BookingUnknown
-                if call.upload.idempotency_keys()
-                else errors.BookingUnknownWithoutKey
-            )
-            raise kind from error
+            if call.upload.idempotency_keys():
+                raise errors.BookingUnknown from error
+            raise errors.BookingUnknownWithoutKey from error
         self.journal.recorder.soon()
 
     def _refused(self, call: Call, operation: str, error: GatewayError, seconds: float) -> None:
@@ -120,8 +117,7 @@ class Observers:
                     asyncio.get_running_loop().call_later(COUNTED_AFTER, self._count_all_refused)
                 self._uncounted.append((call, operation or OTHER, error, seconds))
             else:  # it was good until its booking's body had come
-                name = type(error).__name__
-                self.metrics.add("gateway_authentication_failures_total", 1, name)
+                self.metrics.add("gateway_authentication_failures_total", 1, type(error).__name__)
         elif isinstance(error, errors.LimitExceeded):
             self.metrics.add("gateway_limit_denials_total")
         elif error.status >= 500 and not isinstance(error.__cause__, LeftAlone | None):
@@ -132,11 +128,6 @@ class Observers:
                 operation=operation,
                 request=call.request_id,
             )
-
-    def unparsed(self, status: int, kind: str) -> None:
-        """What could not be parsed; its bytes stay out of every log."""
-        self.metrics.count("", status, 0.0)
-        self.events.report("not_a_request", kind=kind)
 
     async def flush(self) -> None:
         """Count what is not counted yet, and write at once what waits in the logs."""

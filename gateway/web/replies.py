@@ -103,17 +103,14 @@ class Replies:
         return RawResponse(reply.status, head + extra, reply.body, close=close)
 
     def error(
-        self,
-        request_id: str,
-        error: GatewayError,
-        *,
-        quota: Quota | None = None,
-        replayed: bool = False,
-        close: bool = False,
+        self, request_id: str, error: GatewayError, call: Call | None = None, *, close: bool = False
     ) -> RawResponse:
-        """A failure, in the shape that all of them have."""
+        """A failure, in the shape that all of them have, also of what was no call."""
         body = orjson.dumps(error.members())
-        extra = _lines(error.headers) + (_REPLAYED if replayed else "")
+        extra = _lines(error.headers)
+        if call is not None and call.replayed:
+            extra += _REPLAYED
+        quota = None if call is None else call.quota
         head = self._head(_JSON_STATUS[error.status], request_id, quota, body)
         return RawResponse(error.status, head + extra, body, close=close)
 

@@ -109,7 +109,9 @@ def public_server(
 
     def refuse(error: BaseException | None, status: int) -> RawResponse:
         refusal = refusal_of(error, status)
-        observers.unparsed(refusal.status, type(error).__name__)
+        # what was sent stays out of every log
+        observers.metrics.count("", refusal.status, 0.0)
+        observers.events.report("not_a_request", kind=type(error).__name__)
         return replies.error(front.request_id(None), refusal, close=True)
 
     return Listener(front, refuse, limiter)

@@ -227,12 +227,9 @@ class KeyForm:
 
     def chosen(self) -> dict[str, Any]:
         """Returns those fields of a key that say what it sees; BASIC where no level is chosen."""
-        level = self.texts["level"]
-        return {
-            "permissions": self.permissions,
-            "level": AccessLevel(level) if level in set(LEVELS) else AccessLevel.BASIC,
-            "scopes": self.scopes,
-        }
+        text = self.texts["level"]
+        level = AccessLevel(text) if text in set(LEVELS) else AccessLevel.BASIC
+        return {"permissions": self.permissions, "level": level, "scopes": self.scopes}
 
     def seen(self, visit: Visit) -> dict[str, Any]:
         """Returns what keys/sees.html is made of for the key that it would be."""

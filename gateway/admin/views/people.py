@@ -72,11 +72,10 @@ async def _role(visit: Visit, administrator_id: str, name: str) -> web.Response:
 
 
 async def _password(visit: Visit, administrator_id: str, name: str) -> web.Response:
-    password = made_up()
+    password, administrators = made_up(), visit.panel.administrators
+    kept = one_time_digest(password)
     async with visit.deed("password reset", administrator_id, name=name):
-        await visit.panel.administrators.set_password(
-            administrator_id, one_time_digest(password), one_time=True
-        )
+        await administrators.set_password(administrator_id, kept, one_time=True)
         await visit.panel.attempts.forgive(of_name(name))
     if administrator_id == visit.who.id:
         visit.session.invalidate()

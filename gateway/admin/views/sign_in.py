@@ -11,14 +11,8 @@ from aiohttp_session import new_session
 
 from gateway.admin.guard import CHOOSE, SIGN_IN, Refusal, is_same
 from gateway.admin.visit import ADMINISTRATOR, CSRF, PROVED, SIGNED_IN, Visit, get, post
-from gateway.administrators import passwords
-from gateway.administrators.administrator import (
-    DEVICE_LASTS,
-    Credential,
-    Right,
-    device_of,
-    device_token,
-)
+from gateway.administrators import administrator, passwords
+from gateway.administrators.administrator import Credential, Right
 
 FIRST = "/keys"
 # A form that was not fetched from here by the same browser does not count.
@@ -61,9 +55,9 @@ async def _enter(
     visit.request[PROVED] = password
     response = visit.go(path, said)
     if password:
-        name, lasts = _device_cookie(visit, administrator_id), int(DEVICE_LASTS.total_seconds())
-        token = device_token(administrator_id, password, visit.now)
-        visit.panel.set_cookie(response, name, token, lasts)
+        token = administrator.device_token(administrator_id, password, visit.now)
+        lasts = int(administrator.DEVICE_LASTS.total_seconds())
+        visit.panel.set_cookie(response, _device_cookie(visit, administrator_id), token, lasts)
     return response
 
 
@@ -124,7 +118,7 @@ async def _try(
     pause = 0
     if kept is not None:
         token = visit.request.cookies.get(_device_cookie(visit, kept.administrator.id), "")
-        if device := device_of(token, kept, visit.now):
+        if device := administrator.device_of(token, kept, visit.now):
             subject = f"device {device}"
             is_right, pause = await _attempt(visit, subject, kept, password, is_known=True)
             if not pause:
