@@ -28,10 +28,6 @@ _choice = re.compile(
 ).fullmatch
 FOLDER = Path(__file__).with_name("texts")
 _RESOURCES = {resource.name: resource for resource in GOVERNED}
-_MONTHS = {
-    "en": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
-    "fr": "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.",
-}
 # A text, or one of it for one thing and one for several.
 Text = str | Sequence[str]
 
@@ -61,19 +57,19 @@ class Words:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self.texts: dict[str, Text] = {}
+        self.texts: dict[str, Sequence[str]] = {}
         for name, texts in catalogue().items():
             text = texts[language]
+            forms = [text] if isinstance(text, str) else text
             # in French no line begins with one of the marks that a blank precedes
             if language == "fr":
-                forms = [_before_mark("\u00a0", form) for form in _forms(text)]
-                text = forms[0] if isinstance(text, str) else forms
-            self.texts[name] = text
-        self.phrases = {name: str(self.texts[f"conditions.{name}"]) for name in wording.ENGLISH}
+                forms = [_before_mark("\u00a0", form) for form in forms]
+            self.texts[name] = forms
+        self.phrases = {name: self.texts[f"conditions.{name}"][0] for name in wording.ENGLISH}
 
     def __call__(self, name: str, n: int | None = None, /, **values: Any) -> str:
         """KeyError for a name that no text has; `n` chooses between one and several."""
-        one, *several = _forms(self.texts[name])
+        one, *several = self.texts[name]
         is_one = n == 1 or (self.language == "fr" and not n)
         text = one if is_one or not several else several[0]
         if n is not None:
@@ -152,10 +148,6 @@ class Words:
         return self(f"policy.why_{'later' if is_whole else 'later_masked'}", level=lowest)
 
 
-def _forms(text: Text) -> Sequence[str]:
-    return [text] if isinstance(text, str) else text
-
-
 words = cache(Words)
 
 
@@ -208,7 +200,7 @@ class PageClock:
     def day(self, moment: datetime | date) -> str:
         """Returns `22 Nov 2026`; in French the first of a month is its `1er`."""
         local = moment.astimezone(self.zone) if isinstance(moment, datetime) else moment
-        month = _MONTHS[self._words.language].split()[local.month - 1]
+        month = self._words("common.months").split()[local.month - 1]
         number = "1er" if local.day == 1 and self._words.language == "fr" else local.day
         return f"{number} {month} {local.year}"
 

@@ -7,6 +7,7 @@ follows it, at a time.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -64,8 +65,7 @@ class MoreBlanks(BadHttpMessage):
 class HeadScanner:
     """Finds the end of one head after the other; `head` is what has come of the present one."""
 
-    def __init__(self) -> None:
-        self.head = b""
+    head = b""
 
     def take(self, data: bytes, at: int) -> tuple[int, bool]:
         """Where the head ends in data that belongs to it from `at` on, and whether that is its end.
@@ -88,6 +88,7 @@ class HeadScanner:
         return at + end - before, found >= 0
 
 
+@dataclass(eq=False)
 class WriteBufferLimit:
     """The answers of one process that wait for their readers; too many cut off who holds most.
 
@@ -95,16 +96,12 @@ class WriteBufferLimit:
     `on_refusal` hears of each that was cut off.
     """
 
-    def __init__(
-        self,
-        most: int = MOST_UNSENT,
-        patience: float = READER_PATIENCE,
-        on_refusal: Callable[[str], None] = lambda reason: None,
-    ) -> None:
+    most: int = MOST_UNSENT
+    patience: float = READER_PATIENCE
+    on_refusal: Callable[[str], None] = lambda reason: None
+
+    def __post_init__(self) -> None:
         self.bytes = 0
-        self.patience = patience
-        self._most = most
-        self._on_refusal = on_refusal
         self._waiting: dict[Connection, int] = {}
 
     async def sent(self, reader: "Connection") -> None:
@@ -112,11 +109,11 @@ class WriteBufferLimit:
         size = reader.unsent_bytes()
         self._waiting[reader] = size
         self.bytes += size
-        if self.bytes > self._most:
+        if self.bytes > self.most:
             # some of what waited has been taken meanwhile
             self._waiting = {waiting: waiting.unsent_bytes() for waiting in self._waiting}
             self.bytes = sum(self._waiting.values())
-        while self.bytes > self._most:
+        while self.bytes > self.most:
             # who holds the most: of those with a key, or of those without, who together hold more
             known = {waiting for waiting in self._waiting if waiting.is_known}
             is_known = 2 * sum(self._waiting[waiting] for waiting in known) > self.bytes
@@ -133,7 +130,7 @@ class WriteBufferLimit:
             self._forget(reader)
 
     def _cut_off(self, reader: "Connection") -> None:
-        self._on_refusal(READER)
+        self.on_refusal(READER)
         reader.cut_off()
 
     def _forget(self, reader: "Connection") -> None:

@@ -147,24 +147,22 @@ def refuse_oddities(request: web.BaseRequest) -> None:
         raise errors.MethodNotAllowed("GET, HEAD, POST")
 
 
+@dataclass(slots=True, eq=False)
 class Body:
     """The upload of one request; `seconds` is how long its body may take to arrive."""
 
-    __slots__ = ("_request", "_seconds")
-
-    def __init__(self, request: web.BaseRequest, seconds: float) -> None:
-        self._request = request
-        self._seconds = seconds
+    request: web.BaseRequest
+    seconds: float
 
     def size(self) -> int:
-        announced = self._request.content_length
+        announced = self.request.content_length
         return LARGEST if announced is None else min(announced, LARGEST)
 
     def idempotency_keys(self) -> Sequence[str]:
-        return self._request.headers.getall("Idempotency-Key", ())
+        return self.request.headers.getall("Idempotency-Key", ())
 
     async def read(self) -> bytes:
-        request = self._request
+        request = self.request
         _check_type(request)
         if (request.content_length or 0) > LARGEST:
             raise errors.BodyTooLarge
@@ -173,7 +171,7 @@ class Body:
             transport.write(_CONTINUE)
         body = bytearray()
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.seconds):
                 while chunk := await request.content.readany():
                     body += chunk
                     if len(body) > LARGEST:

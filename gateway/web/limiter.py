@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from socket import SHUT_WR, socket
@@ -43,6 +44,7 @@ MOST_BYTES = 256 * 1024
 _SIP = 64 * 1024
 
 
+@dataclass(eq=False)
 class ConnectionLimiter:
     """Counts the connections of one process to one listener, and bounds what waits in them.
 
@@ -50,19 +52,14 @@ class ConnectionLimiter:
     `on_refusal` hears why one was refused or closed: ADDRESS, PROCESS, IDLE, STRANGER and others.
     """
 
-    def __init__(
-        self,
-        most: int,
-        most_of_one: int,
-        proxies: Proxies | None = None,
-        on_refusal: Callable[[str], None] = lambda reason: None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._most, self._most_of_one = most, most_of_one
-        self.proxies = proxies or Proxies()
-        self.on_refusal = on_refusal
-        self.write_limit = WriteBufferLimit(on_refusal=on_refusal)
-        self._clock = clock
+    most: int
+    most_of_one: int
+    proxies: Proxies = field(default_factory=Proxies)
+    on_refusal: Callable[[str], None] = lambda reason: None
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.write_limit = WriteBufferLimit(on_refusal=self.on_refusal)
         # in the order in which they came: what each is counted as, and when that was
         self._inside: dict[Connection, tuple[Mapping[Hashable, int], float]] = {}
         self._of: Counter[Hashable] = Counter()
@@ -75,13 +72,13 @@ class ConnectionLimiter:
     def admit(self, connection: Connection, address: str) -> bool:
         """Whether it may come in; then it is inside until it leaves."""
         networks = {} if self.proxies.trusts(address) else networks_of(address)
-        if any(self._of[name] >= times * self._most_of_one for name, times in networks.items()):
+        if any(self._of[name] >= times * self.most_of_one for name, times in networks.items()):
             self.on_refusal(ADDRESS)
             return False
-        if len(self._inside) >= self._most and not self._make_room():
+        if len(self._inside) >= self.most and not self._make_room():
             self.on_refusal(PROCESS)
             return False
-        self._inside[connection] = networks, self._clock()
+        self._inside[connection] = networks, self.clock()
         self._of.update(networks.keys())
         return True
 
@@ -105,7 +102,7 @@ class ConnectionLimiter:
         rank, connection = self._least_busy()
         reason = IDLE
         if connection is None or rank == _CROWD:
-            before = self._clock() - GRACE
+            before = self.clock() - GRACE
             came = takewhile(lambda entry: entry[1][1] <= before, self._inside.items())
             stranger = next((each for each, _ in came if not each.is_known), None)
             if stranger is not None:
@@ -119,7 +116,7 @@ class ConnectionLimiter:
 
     def _least_busy(self) -> tuple[int, Connection | None]:
         """One look over all gives many; who came to be idle since is younger than all of these."""
-        now = self._clock()
+        now = self.clock()
         while True:
             looked_just_now = now - self._looked < LOOK_EVERY
             while self._idle:

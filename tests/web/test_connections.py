@@ -392,10 +392,10 @@ async def test_answers_that_nobody_takes_have_so_many_bytes_in_all(start_gateway
     unsent = entrance(gateway).write_limit
     async with slow_reader(gateway, DOCUMENT):
         await until(lambda: unsent.bytes > 0)
-        unsent._most = unsent.bytes
+        unsent.most = unsent.bytes
         async with slow_reader(gateway, DOCUMENT):
             await until(lambda: told(gateway) == {"reader": 1.0})
-            assert 0 < unsent.bytes <= unsent._most
+            assert 0 < unsent.bytes <= unsent.most
             assert len(entrance(gateway)) == 1
 
 
