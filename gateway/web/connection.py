@@ -65,7 +65,9 @@ class MoreBlanks(BadHttpMessage):
 class HeadScanner:
     """Finds the end of one head after the other; `head` is what has come of the present one."""
 
-    head = b""
+    def __init__(self) -> None:
+        # `_start` is where its first line begins
+        self.head, self._start = b"", 0
 
     def take(self, data: bytes, at: int) -> tuple[int, bool]:
         """Where the head ends in data that belongs to it from `at` on, and whether that is its end.
@@ -73,18 +75,19 @@ class HeadScanner:
         LineTooLong where it is too large, MoreBlanks where its first line is malformed. Empty lines
         before the first line are ignored, as RFC 9112 2.2 asks, but count.
         """
-        before = len(self.head)
-        head = self.head + data[at : at + LARGEST_HEAD + 1]
-        start = len(head) - len(head.lstrip(b"\r\n"))
+        before, more = len(self.head), data[at : at + LARGEST_HEAD + 1]
+        head = self.head + more
+        if self._start == before:
+            self._start += len(more) - len(more.lstrip(b"\r\n"))
         # the end may come in pieces too
-        found = head.find(HEAD_END, max(start, before - len(HEAD_END) + 1))
+        found = head.find(HEAD_END, max(self._start, before - len(HEAD_END) + 1))
         end = len(head) if found < 0 else found + len(HEAD_END)
         if end > LARGEST_HEAD:
             raise LineTooLong(b"head", LARGEST_HEAD)
-        line_end = head.find(b"\n", start, end)
-        if head.count(b" ", start, end if line_end < 0 else line_end) > BLANKS:
+        line_end = head.find(b"\n", self._start, end)
+        if head.count(b" ", self._start, end if line_end < 0 else line_end) > BLANKS:
             raise MoreBlanks("a request line has one blank between its parts")
-        self.head = head if found < 0 else b""
+        self.head, self._start = (head, self._start) if found < 0 else (b"", 0)
         return at + end - before, found >= 0
 
 
