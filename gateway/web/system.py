@@ -180,8 +180,8 @@ async def _answer(request: web.BaseRequest, readiness: Readiness, figures: Figur
     purpose = None
     if request.query:
         given = [*request.query.items()]
-        if len(given) != 1 or given[0] not in {("for", known.value) for known in Purpose}:
-            known = " or for=".join(purpose.value for purpose in Purpose)
+        if len(given) != 1 or given[0] not in {("for", kind.value) for kind in Purpose}:
+            known = " or for=".join(Purpose)
             raise errors.InvalidRequest(
                 errors.InvalidField("query", f"must be for={known}, or none")
             )
