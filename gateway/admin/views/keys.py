@@ -118,8 +118,7 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
     for (moment, _), sums in (await by_day(visit.store, key.id, begin)).items():
         if moment.date() in days:
             days[moment.date()].add(sums)
-    for sums in days.values():
-        total.add(sums)
+            total.add(sums)
     series = {
         "keys.answered": [sums.answered for sums in days.values()],
         "keys.refused": [sums.calls - sums.answered - sums.failed for sums in days.values()],
