@@ -54,8 +54,7 @@ class DeedLog:
         self._store = store
 
     async def add(self, deed: Deed) -> None:
-        async with self._store.begin() as connection:
-            await self.enter(connection, deed)
+        await self._store.run(lambda connection: self.enter(connection, deed))
 
     @staticmethod
     async def enter(connection: AsyncConnection, deed: Deed) -> None:

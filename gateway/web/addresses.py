@@ -67,9 +67,6 @@ class AddressBuckets:
         # when the bucket of each will be full again; one that is full is as good as unknown
         self._full_at: OrderedDict[Hashable, float] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._full_at)
-
     def take(self, address: str) -> float:
         """Take a token; the seconds until it is there, LONGEST at most."""
         now, network = self._clock(), next(iter(networks_of(address)))

@@ -181,9 +181,6 @@ class Overflow:
         self._open: dict[socket, asyncio.TimerHandle] = {}
         self._second, self._answered = 0, 0
 
-    def __len__(self) -> int:
-        return len(self._open)
-
     def turn_away(self, line: socket) -> None:
         """Answer, where that is possible now, and close in a moment."""
         second = int(self._clock())

@@ -129,11 +129,10 @@ class Readiness:
 
 def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
     """Tell of each part among the figures."""
-
-    def parts() -> Mapping[tuple[str, ...], float]:
-        return {(name,): float(part["ready"]) for name, part in readiness.parts.items()}
-
-    metrics.ask_all("gateway_part_ready", parts)
+    metrics.ask_all(
+        "gateway_part_ready",
+        lambda: {(name,): float(part["ready"]) for name, part in readiness.parts.items()},
+    )
 
 
 def system_server(

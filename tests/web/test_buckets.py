@@ -58,11 +58,11 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     times = Times()
     for number in range(1000):
         times.take(f"10.0.{number // 250}.{number % 250}")
-    assert len(times.buckets) == 100
+    assert len(times.buckets._full_at) == 100
     times.now += BURST / RATE
     for number in range(60):
         times.take(f"10.1.0.{number}")
-    assert len(times.buckets) <= 60
+    assert len(times.buckets._full_at) <= 60
 
 
 @pytest.fixture

@@ -126,8 +126,8 @@ async def test_who_does_not_close_is_let_go_in_a_moment(monkeypatch: pytest.Monk
     turned_away = Overflow()
     line, caller = pair()
     turned_away.turn_away(line)
-    assert len(turned_away) == 1
-    await until(lambda: not len(turned_away))
+    assert len(turned_away._open) == 1
+    await until(lambda: not len(turned_away._open))
     assert line.fileno() == -1
     assert caller.recv(4096).startswith(b"HTTP/1.1 503")
     caller.close()
@@ -140,9 +140,9 @@ async def test_who_sends_without_an_end_is_let_go(monkeypatch: pytest.MonkeyPatc
     turned_away.turn_away(line)
     caller.send(b" " * 999)
     await asyncio.sleep(0.05)
-    assert len(turned_away) == 1
+    assert len(turned_away._open) == 1
     caller.send(b" ")
-    await until(lambda: not len(turned_away))
+    await until(lambda: not len(turned_away._open))
     caller.close()
 
 
@@ -153,14 +153,14 @@ async def test_so_many_are_answered_in_a_second(monkeypatch: pytest.MonkeyPatch)
     lines = [pair() for _ in range(5)]
     for line, _ in lines:
         turned_away.turn_away(line)
-    assert len(turned_away) == 3
+    assert len(turned_away._open) == 3
     assert [line.fileno() == -1 for line, _ in lines] == [False] * 3 + [True] * 2
     now[0] = 6.0
     again, caller = pair()
     turned_away.turn_away(again)
-    assert len(turned_away) == 4
+    assert len(turned_away._open) == 4
     turned_away.close()
-    assert not len(turned_away)
+    assert not len(turned_away._open)
     assert again.fileno() == -1
     for _, each in [*lines, (again, caller)]:
         each.close()

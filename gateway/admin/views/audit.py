@@ -36,7 +36,7 @@ CHOICES = {
 # A text may be the name of so many keys.
 MOST_KEYS = 20
 _LONGEST = 200
-PAGE, MOST_RECORDS = 50, 3
+PAGE = 50
 # Lines of a file at most, and of one piece of it.
 MOST, PIECE = 100_000, 1_000
 # Seconds of reading for a piece, and of rest behind it: others are answered meanwhile.
@@ -135,7 +135,6 @@ async def _entries(visit: Visit) -> web.Response:
         choices=CHOICES,
         names=await visit.panel.book.names(),
         resources=_RESOURCES,
-        most_records=MOST_RECORDS,
         is_first=not after,
         most_keys=MOST_KEYS,
         most_lines=MOST,

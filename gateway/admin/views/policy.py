@@ -20,8 +20,8 @@ from gateway.policy.running.versions import APPROVED, DECLINED, Event, Versions
 from gateway.policy.telling import sheets, wording
 
 PAGE = "/policy"
-# Events, problems and names of keys that stand on the page; of more it says how many.
-EVENTS, PROBLEMS, NAMED = 5, 20, 3
+# Events, and problems, that stand on the page; of more it says how many.
+EVENTS, PROBLEMS = 5, 20
 # Letters of a reason; and events that stand on a page of the history.
 LONGEST, AT_ONCE = 500, 25
 # Seconds that the running processes have before the page is shown all the same.
@@ -82,7 +82,6 @@ async def _waiting(visit: Visit, *, counts: bool) -> dict[str, Any]:
         "is_counted": counts,
         "declined": declined,
         "days": DAYS,
-        "most_named": NAMED,
     }
 
 

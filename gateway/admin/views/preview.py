@@ -138,9 +138,9 @@ async def _result(
 ) -> dict[str, Any]:
     """Returns the answer to one key, and each field with the line that decides.
 
-    By the policy that runs. `key` is None where the viewer is imagined, `seen` where the practice
-    system gives the record without a usable id; `place` is the file of the policy while it holds
-    that very text, else the hash.
+    By the policy that runs. A viewer that is imagined has no name; `seen` is None where the
+    practice system gives the record without a usable id; `place` is the file of the policy while
+    it holds that very text, else the hash.
     """
     standing, troubles, seen = visit.panel.standing(), list[Trouble](), None
     policy, version = standing.policy, standing.policy.version
@@ -160,12 +160,10 @@ async def _result(
     is_file = version.hash == standing.file_hash
     return {
         "viewer": viewer,
-        "key": viewer if viewer.name else None,
         "resource": resource,
         "level": level,
         "record_id": record_id,
         "rules": rules,
-        "rows": rules.rows_of(level),
         "seen": seen,
         "fields": list(zip(seen.fields, of_fields, strict=True)) if seen else [],
         "records": of_records,
