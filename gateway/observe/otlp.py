@@ -19,9 +19,8 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
-from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
+from opentelemetry.sdk.trace.sampling import SamplingResult, TraceIdRatioBased
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, StatusCode, Tracer
-from opentelemetry.util.types import Attributes
 
 from adapters.asking import Asking
 from gateway.events import Events
@@ -113,30 +112,18 @@ class Otlp(Traces):
             await asyncio.get_running_loop().run_in_executor(None, self._exporter.shutdown)
 
 
-class _Share(Sampler):
+class _Share(TraceIdRatioBased):
     """Keeps a share of the traces: by a digest, since partners choose the numbers of their own."""
 
     def __init__(self, share: float) -> None:
-        self._below = round(share * 2**64)
+        super().__init__(share)
         self._key = secrets.token_bytes(32)
 
     def should_sample(
-        self,
-        parent_context: Context | None,
-        trace_id: int,
-        name: str,
-        kind: SpanKind | None = None,
-        attributes: Attributes = None,
-        *rest: Any,
-        **more: Any,
+        self, parent_context: Context | None, trace_id: int, *rest: Any, **more: Any
     ) -> SamplingResult:
         digest = blake2b(trace_id.to_bytes(16), key=self._key, digest_size=8).digest()
-        kept = int.from_bytes(digest) < self._below
-        decision = Decision.RECORD_AND_SAMPLE if kept else Decision.DROP
-        return SamplingResult(decision, attributes)
-
-    def get_description(self) -> str:
-        return "a share, whatever partners ask"
+        return super().should_sample(parent_context, int.from_bytes(digest), *rest, **more)
 
 
 class _Exporter(OTLPSpanExporter):

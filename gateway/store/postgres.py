@@ -167,12 +167,8 @@ _UNREACHABLE: tuple[tuple[type[BaseException], str], ...] = (
 
 def _code(error: BaseException | None) -> str:
     """The code that the server gave; empty where it was not asked, or did not answer."""
-    while error is not None:
-        code = getattr(error, "sqlstate", None)
-        if isinstance(code, str):
-            return code
-        error = error.orig if isinstance(error, DBAPIError) else error.__cause__
-    return ""
+    found = error.orig if isinstance(error, DBAPIError) else error
+    return getattr(found, "sqlstate", None) or ""
 
 
 def _alive(connection: Any, *_: object) -> None:
