@@ -65,6 +65,8 @@ class DaySpan(msgspec.Struct, gc=False):
 
 # A record's id -> how often it was shown.
 Shown = dict[str, DaySpan]
+# A day, who called what, how that ended and why; how often, and how often each record was shown.
+CallKind = tuple[int, CallView, str, str, DaySpan, Shown]
 
 
 @dataclass(slots=True)
@@ -111,8 +113,8 @@ class Counted:
                 self.rows += 1
             span.count(second)
 
-    def kinds(self) -> Iterator[tuple[int, CallView, str, str, DaySpan, Shown]]:
-        """Each with its day, view, outcome and reason; but for those of no day."""
+    def kinds(self) -> Iterator[CallKind]:
+        """Each kind of call; but for those of no day."""
         for call, sums in self.calls.items():
             day, *of_view, outcome, reason = (part or "" for part in call)
             if (number := day_of(day)) >= 0:
@@ -231,7 +233,7 @@ class Index:
 
     async def _take(self, chain: str, at: IndexProgress, now: IndexProgress, new: Counted) -> bool:
         """Add it, all or nothing; False where the chain is not known as far as `at` any more."""
-        table = tables.audit_progress
+        table, kinds = tables.audit_progress, await asyncio.to_thread(list, new.kinds())
         async with self._store.begin() as connection:
             if at == _NONE:
                 first = tables.adding(connection, table).values(chain=chain, **now._asdict())
@@ -242,8 +244,8 @@ class Index:
                 moved = await connection.execute(change)
             if not moved.rowcount:
                 return False
-            views = await self._ids(connection, {view for _, view, *_ in new.kinds()})
-            rows = await asyncio.to_thread(_rows, new, views, now.day)
+            views = await self._ids(connection, {view for _, view, *_ in kinds})
+            rows = await asyncio.to_thread(_rows, kinds, views, now.day)
             for filled, sums in zip((audit_reads, audit_calls, audit_days), rows, strict=True):
                 await tables.add_sums(connection, filled, sums)
         self._views.update(views)
@@ -262,14 +264,16 @@ class Index:
         return found
 
 
-def _rows(new: Counted, views: Mapping[CallView, int], file_day: str) -> Sequence[list[Row]]:
+def _rows(
+    kinds: Sequence[CallKind], views: Mapping[CallView, int], file_day: str
+) -> Sequence[list[Row]]:
     """Those of reads, of calls and of days: in a thread, as there may be many.
 
     The file's own day is there even where it has nothing of it.
     """
     reads, calls = list[Row](), list[Row]()
     all_calls, all_reads = Counter({day_of(file_day): 0}), Counter[int]()
-    for day, view, outcome, reason, made, shown in new.kinds():
+    for day, view, outcome, reason, made, shown in kinds:
         number = views[view]
         reads += ((day, record_key(each), number, *astuple(span)) for each, span in shown.items())
         calls.append((day, number, outcome, reason, *astuple(made)))
