@@ -20,7 +20,7 @@ from gateway.backend import CHECK_EVERY, BackendProbe
 from gateway.booking.base import STATES
 from gateway.keys.ring import KeyRing
 from gateway.observe.event_log import Outlet
-from gateway.observe.metrics import Metrics
+from gateway.observe.metrics import Metrics, Snapshot
 from gateway.observe.process import Lag
 from gateway.purposes import Purpose
 from gateway.store import Store, StoreError
@@ -124,7 +124,7 @@ async def test_a_fault_of_a_page_is_500_and_in_the_event_log(
     session: aiohttp.ClientSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(_: Metrics) -> bytes:
+    def broken(_: Metrics) -> Snapshot:
         raise LookupError("a value")
 
     stream = io.StringIO()
