@@ -200,7 +200,7 @@ class LoadShedder:
         while len(self.inside) < self._most and (first := self._first()) is not None:
             line, waiting = first
             self._forget(line, waiting)
-            if not waiting.let_in.done():  # else its caller was cut off just now
+            if not waiting.let_in.done():  # else its caller has just gone, or waited too long
                 self._let_in(waiting.call, waiting.size)
                 waiting.let_in.set_result(None)
 
