@@ -15,7 +15,7 @@ from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.document import parse_policy
-from gateway.policy.telling.sheets import as_page, escaped, plain
+from gateway.policy.telling.sheets import as_page, csv_of, escaped
 from tests.policies import TEXT
 
 # A policy with masks and row conditions.
@@ -124,8 +124,8 @@ def test_csv_has_a_line_for_each_field_at_each_level() -> None:
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_no_cell_is_a_formula(cell: str) -> None:
-    assert plain(cell) == f"'{cell}"
-    assert plain("lines[].total") == "lines[].total"
+    written = io.StringIO(csv_of([[cell, "lines[].total"]]), newline="")
+    assert list(csv.reader(written)) == [[f"'{cell}", "lines[].total"]]
 
 
 def test_markdown_has_a_table_for_each_resource() -> None:
