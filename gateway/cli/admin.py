@@ -78,13 +78,7 @@ def password(run: Run, name: str, role: Role | None, one_time: bool) -> None:
 
 
 async def give_password(
-    store: Store,
-    deed: RecordDeed,
-    name: str,
-    word: str,
-    role: Role | None = None,
-    *,
-    one_time: bool,
+    store: Store, deed: RecordDeed, name: str, word: str, role: Role | None, *, one_time: bool
 ) -> bool:
     """Whether somebody is new; the end of the command where nobody would have the role admin."""
     digest = passwords.one_time_digest(word) if one_time else await passwords.Passwords().hash(word)

@@ -208,9 +208,8 @@ async def deeds(run: Run, who: str | None, limit: int) -> None:
         found = await DeedLog(store).last(limit, who=who or "")
     data, lines = [], []
     for deed in found:
-        members = asdict(deed) | {"subject": deed.subject or None}
-        data.append(members)
-        del members["number"]
+        told = members(deed, "at", "who", "deed", "outcome", "details")
+        data.append(told | {"subject": deed.subject or None})
         what = deed.deed if deed.outcome == DONE else f"{deed.outcome}: {deed.deed}"
         details = ", ".join(f"{name} {plain(value)}" for name, value in deed.details.items())
         parts = (plain(deed.at), deed.who, what, deed.subject, details)

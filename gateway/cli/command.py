@@ -30,6 +30,10 @@ if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a
     from gateway.store import Store
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+# Goes around what is done: the deed, its subject and its details; see Deeds.deed.
+RecordDeed = Callable[..., AbstractAsyncContextManager[dict[str, Any]]]
+# The user who logged in, which neither su nor sudo changes; this number where nobody did.
+_LOGIN, _NOBODY = Path("/proc/self/loginuid"), 2**32 - 1
 _CONFIG = "gateway.config"
 LONGEST_LINE = 8192
 
@@ -82,8 +86,6 @@ def said_plainly() -> Iterator[None]:
     """Turns what refuses a command into a sentence on stderr and exit 1; our own faults stay."""
     try:
         yield
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
-        raise
     except Exception as error:
         # imported only now: a command that succeeds need not wait for any of it
         from adapters.base import AdapterError
@@ -161,14 +163,6 @@ def scopes_option(text: str) -> Callable[[CommandT], CommandT]:
 
     kind = TextValue("RESOURCE=LEVEL", read)
     return option("--scope scopes", kind, text, multiple=True, callback=each_once)
-
-
-# The user who logged in, which neither su nor sudo changes; this number where nobody did.
-_LOGIN, _NOBODY = Path("/proc/self/loginuid"), 2**32 - 1
-
-
-# Goes around what is done: the deed, its subject and its details; see Deeds.deed.
-RecordDeed = Callable[..., AbstractAsyncContextManager[dict[str, Any]]]
 
 
 @dataclass(frozen=True)

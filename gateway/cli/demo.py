@@ -79,11 +79,10 @@ async def demo(
         data: dict[str, Any] = {"base": gateway.base}
         data["operations"] = f"http://127.0.0.1:{gateway.system.port}"
         async with recording(gateway.settings, gateway.store) as deed:
-            data["admin"], password = {}, made_up()
+            data["admin"], word = {}, made_up()
             if gateway.panel is not None:
-                await give_password(gateway.store, deed, ADMINISTRATOR, password, one_time=True)
-                data["admin"] = {"url": gateway.panel.url, "name": ADMINISTRATOR}
-                data["admin"]["password"] = password
+                await give_password(gateway.store, deed, ADMINISTRATOR, word, None, one_time=True)
+                data["admin"] = {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": word}
             data["keys"] = await _fresh_secrets(gateway, deed)
         data["ids"] = await _ids(gateway)
         lines = () if run.as_json else await _lines(gateway, data, configuration.absolute())

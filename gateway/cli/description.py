@@ -131,13 +131,7 @@ def _address(text: str) -> tuple[str, int]:
     "The key of the certificate, for nginx, if public_url begins with https://; by default"
     f" {_FILES}.key.",
 )
-def proxy(
-    run: Run,
-    program: str,
-    named: Sequence[str],
-    listen: tuple[str, int] | None,
-    **files: str | None,
-) -> None:
+def proxy(run: Run, program: str, named: Sequence[str], listen: Any, **files: str | None) -> None:
     """Print the configuration of a proxy that fits the gateway's own.
 
     PROGRAM is haproxy or nginx. Warnings are on stderr; exit 1 if the settings cannot work behind a
@@ -154,7 +148,7 @@ def proxy(
     if found := list(edge.obstacles(settings, nodes)):
         fail("\n".join(found))
     tls = {name: files[name] or default for name, default in defaults.items()}
-    site = edge.site_of(settings, nodes, listen, **tls)
+    site = edge.site_of(settings, nodes, listen, tls)
     if found := list(edge.site_obstacles(site)):
         fail("\n".join(found))
     if given and not site.certificate:

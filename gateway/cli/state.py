@@ -43,11 +43,9 @@ def back_up(run: Run, folder: Path) -> None:
     It holds the store, the audit, both secrets and the configuration: keep it as safe as these.
     Exits with 1 where it cannot be made, or where its audit is not as it was written.
     """
-    settings = run.own_settings
+    settings, config = run.own_settings, configuration_file(run.config)
     try:
-        manifest = asyncio.run(
-            backup.back_up(settings, configuration_file(run.config), folder, now())
-        )
+        manifest = asyncio.run(backup.back_up(settings, config, folder, now()))
     except OSError as error:
         place = error.filename or folder
         fail(f"the backup in {folder} cannot be made: {reason_of(error)} ({place}); remove it")
@@ -221,10 +219,8 @@ async def _put_back(
     folder: Path, manifest: Manifest, place: Path | None
 ) -> tuple[Settings, list[Path]]:
     """The settings, and which files were put back; none where the restore is refused."""
-    is_there = place is None or place.exists()
-    files = (
-        [] if is_there or place is None else restore.restore_configuration(folder, manifest, place)
-    )
+    is_gone = place is not None and not place.exists()
+    files = restore.restore_configuration(folder, manifest, place) if place and is_gone else []
     try:
         settings = load_settings(place)
         files += await restore.restore(settings, folder, manifest)
@@ -232,7 +228,7 @@ async def _put_back(
         for file in files:
             file.unlink()
         raise
-    if is_there and place:
+    if place and not is_gone:
         files += restore.restore_configuration(folder, manifest, place)
     return settings, files
 
@@ -281,15 +277,15 @@ def _say_verified(
     run: Run, verified: StateCheck, data: dict[str, Any], lines: Iterable[str]
 ) -> None:
     """Prints these, and what the audit is like; then ends the command where something is wrong."""
-    members, line = None, "not checked"  # what holds it is damaged
+    told, line = None, "not checked"  # what holds it is damaged
     if not verified.problems:
         count = sum(verdict.lines for verdict in verified.audit)
         chains, broken = len(verified.audit), verified.broken
-        members = {"chains": chains, "lines": count, "broken": broken}
+        told = {"chains": chains, "lines": count, "broken": broken}
         line = (
             f"{counted(chains, 'chain')}, {counted(count, 'line')}, {len(broken) or 'none'} broken"
         )
-    run.say(data | {"audit": members}, [*lines, f"  audit: {line}"])
+    run.say(data | {"audit": told}, [*lines, f"  audit: {line}"])
     _end_if_wrong(verified)
 
 

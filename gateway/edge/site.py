@@ -97,12 +97,7 @@ def named_node(text: str, settings: Settings) -> Node:
 
 
 def site_of(
-    settings: Settings,
-    nodes: Sequence[Node],
-    listen: tuple[str, int] | None,
-    *,
-    certificate: str,
-    key: str = "",
+    settings: Settings, nodes: Sequence[Node], listen: tuple[str, int] | None, tls: dict[str, str]
 ) -> SimpleNamespace:
     """The proxy of these gateways, whose settings have a public_url; times are whole seconds.
 
@@ -120,8 +115,8 @@ def site_of(
         public_url=public_url,
         host=host,
         port=port,
-        certificate=certificate if speaks_tls else "",
-        key=key if speaks_tls else "",
+        certificate=tls["certificate"] if speaks_tls else "",
+        key=tls.get("key", "") if speaks_tls else "",
         nodes=nodes,
         connections=settings.connections * processes,
         per_caller=settings.connections_per_address * processes if settings.proxy_hops == 1 else 0,

@@ -223,10 +223,8 @@ async def read_newer_audit(
             continue
         # those that had ended, in the verified lines that follow the head that the store knows
         for line in _deeds_in(own):
-            is_lacking = chain.head.seq < line.seq <= walk.head.seq and (
-                is_new or line.time > after
-            )
-            if is_lacking and line.result in (DONE, FAILED):
+            is_unknown = chain.head.seq < line.seq <= walk.head.seq
+            if is_unknown and (is_new or line.time > after) and line.result in (DONE, FAILED):
                 same = {name: getattr(line, name) for name in ("who", "deed", "subject", "details")}
                 deeds.append(Deed(at=line.time, outcome=line.result, **same))
         if is_new:

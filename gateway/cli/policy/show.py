@@ -1,7 +1,7 @@
 """`clinic-gateway policy show`, `preview` and `explain`: what a level or a key sees, and why."""
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -33,7 +33,7 @@ from gateway.policy.masks import Mask
 from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight
 from gateway.policy.reading.document import spots_of
 from gateway.policy.redactor import NoUsableId
-from gateway.policy.telling.preview import Preview, SeenField, preview, specimen
+from gateway.policy.telling.preview import Preview, preview, specimen
 from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
 from gateway.policy.telling.wording import Reason, kind_of, masks_of, reasons, row_sentences
 from gateway.settings import StartRefused
@@ -141,39 +141,42 @@ def _public_id(text: str) -> str:
     "A record of the practice system; a made-up one where it is left out.",
 )
 async def preview_record(
-    run: Run,
-    file: Path | None,
-    resource: Resource,
-    record_id: str | None,
-    key_name: str | None,
-    level: AccessLevel | None,
-    scopes: Mapping[str, AccessLevel],
+    run: Run, file: Path | None, resource: Resource, record_id: str | None, **whose: Any
 ) -> None:
     """Print a record as a key sees it, beside the whole one.
 
     FILE is the configured policy where it is left out. With --id the record is a real one: mind
     who looks at your screen.
     """
-    if (key_name is None) == (level is None):
-        raise click.UsageError("name a key with --key, or a level with --level")
-    if level is not None:
-        key = imagined(level, scopes, now())
-    elif scopes:
-        raise click.UsageError("a key has its own scopes; --scope goes with --level")
-    else:
-        async with run.store(NO_KEYS) as store:
-            key, _ = await key_named(KeyStore(store), key_name or "")
-    policy = loaded(run, file)
-    troubles: list[Trouble] = []
-    record = specimen(resource)
+    key, troubles = await _key_of(run, **whose), list[Trouble]()
+    policy, record = loaded(run, file), specimen(resource)
     if record_id:
         record = await _record_named(run, resource, record_id, troubles.append)
     try:
         seen = preview(policy, resource, key.level_for(resource.name), record, troubles.append)
     except NoUsableId:
         fail("the practice system gives this record without a usable id; no partner is shown it")
-    notes = [*_about_key(resource, key), *dict.fromkeys(map(_in_words, troubles))]
-    _print_preview(run, policy, resource, key, record_id, seen, notes)
+    data = _preview_data(policy, resource, key, record_id, seen)
+    data["notes"] = [*_about_key(resource, key), *dict.fromkeys(map(_in_words, troubles))]
+    if run.as_json:
+        say_json(data)
+    else:
+        _print_preview(data, key)
+
+
+async def _key_of(
+    run: Run, key_name: str | None, level: AccessLevel | None, scopes: Mapping[str, AccessLevel]
+) -> Key:
+    """The one that is named, or an imagined one, which has no name."""
+    if (key_name is None) == (level is None):
+        raise click.UsageError("name a key with --key, or a level with --level")
+    if level is not None:
+        return imagined(level, scopes, now())
+    if scopes:
+        raise click.UsageError("a key has its own scopes; --scope goes with --level")
+    async with run.store(NO_KEYS) as store:
+        key, _ = await key_named(KeyStore(store), key_name or "")
+    return key
 
 
 async def _record_named(run: Run, resource: Resource, record_id: str, report: Report) -> Record:
@@ -205,64 +208,54 @@ def _about_key(resource: Resource, key: Key) -> Iterator[str]:
         yield f"this key lacks {' or '.join(needed)}: no call shows it {resource.name}"
 
 
-def _print_preview(
-    run: Run,
-    policy: Policy,
-    resource: Resource,
-    key: Key,
-    record_id: str | None,
-    seen: Preview,
-    notes: Sequence[str],
-) -> None:
-    """Prints what is seen; a key without a name is an imagined one."""
+def _preview_data(
+    policy: Policy, resource: Resource, key: Key, record_id: str | None, seen: Preview
+) -> dict[str, Any]:
     name, level = resource.name, key.level_for(resource.name)
-    decided = f"its {f'scope {name}=' if name in key.scopes else 'level '}{level} decides"
-    masked = {
-        field.path: {"mask": str(field.sight), "shown": field.shown}
-        for field in seen.fields
-        if isinstance(field.sight, Mask)
+    fields: dict[str, dict[str, Any]] = {}
+    for field in seen.fields:
+        fields[field.path] = {"sight": kind_of(field.sight), "whole": field.whole}
+        if isinstance(field.sight, Mask):
+            fields[field.path] |= {"mask": str(field.sight), "shown": field.shown}
+    return {
+        **members(policy, "file", "hash"),
+        **members(seen, "exists", "whole"),
+        "resource": name,
+        "key": members(key, "id", "name") if key.name else None,
+        "level": level,
+        "decided": f"its {f'scope {name}=' if name in key.scopes else 'level '}{level} decides",
+        "id": record_id,
+        "condition": seen.condition or None,
+        "answer": seen.answer if seen.exists else None,
+        "fields": fields,
     }
-    if run.as_json:
-        data = {
-            **members(policy, "file", "hash"),
-            **members(seen, "exists", "whole"),
-            "resource": name,
-            "key": members(key, "id", "name") if key.name else None,
-            "level": level,
-            "decided": decided,
-            "id": record_id,
-            "condition": seen.condition or None,
-            "answer": seen.answer if seen.exists else None,
-            "fields": {
-                field.path: {"sight": kind_of(field.sight), "whole": field.whole}
-                | masked.get(field.path, {})
-                for field in seen.fields
-            },
-            "notes": notes,
-        }
-        say_json(data)
-        return
-    what = f"the record {record_id}" if record_id else "a made-up record"
+
+
+def _print_preview(data: Mapping[str, Any], key: Key) -> None:
+    name, level = data["resource"], data["level"]
+    what = f"the record {data['id']}" if data["id"] else "a made-up record"
     who = f"the key {key.name} ({key.id})" if key.name else f"a key with the level {key.level}"
-    head = [f"{name}, {what}, as seen by {who}: {decided}", *notes]
-    if seen.condition:
-        verb = "exists" if seen.exists else "does not exist"
-        asked = f"{level} sees only records whose {seen.condition}"
+    head = [f"{name}, {what}, as seen by {who}: {data['decided']}", *data["notes"]]
+    if data["condition"]:
+        verb = "exists" if data["exists"] else "does not exist"
+        asked = f"{level} sees only records whose {data['condition']}"
         head.append(f"this record {verb} for that key: {asked}")
-    if not seen.exists:
+    if not data["exists"]:
         head.append("of one that does exist, the key would see:")
     for line in head:
         _print_wrapped(line)
     fold: dict[str, Any] = {"overflow": "fold"}
     columns = {"field": {"no_wrap": True}, "whole": fold, f"seen at {level}": fold}
-    rows = ((field.path, _spelt(field.whole), _shown(field)) for field in seen.fields)
+    shown = {"whole": "the same", "hidden": "(hidden)"}
+    rows = [
+        (
+            path,
+            _spelt(field["whole"]),
+            shown.get(field["sight"]) or f"{_spelt(field['shown'])} (masked: {field['mask']})",
+        )
+        for path, field in data["fields"].items()
+    ]
     print_table(columns, [rows], WIDTH)
-
-
-def _shown(field: SeenField) -> str:
-    if isinstance(field.sight, Mask):
-        return f"{_spelt(field.shown)} (masked: {field.sight})"
-    return "the same" if field.sight is WHOLE else "(hidden)"
 
 
 def _spelt(value: Any) -> str:
