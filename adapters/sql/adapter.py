@@ -22,7 +22,7 @@ from adapters.mapping.loading import open_mapping
 from adapters.sql import diary
 from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import mismatches_in
-from adapters.sql.columns import Columns, sql
+from adapters.sql.columns import Columns, KeyedRows, sql
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import HALF
 from adapters.sql.records import SqlReader, SqlRecords
@@ -84,7 +84,8 @@ class SqlSession:
         return self._found(rows, calendar, **rows.type.bound("type", key))
 
     def _found(self, rows: diary.CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:
-        return rows.found(self.connection, self._vet(calendar.vet), calendar.schedule, bounds)
+        owners = self._vet(calendar.vet) if rows.by_vet else [calendar.schedule]
+        return rows.found(self.connection, {"owner": list(owners), **bounds})
 
     def kept(self, draft: Draft) -> Draft:
         return self._adapter.writes.kept(draft)
@@ -141,9 +142,7 @@ class SqlSession:
             raise failure
         self.connection.info.pop(HALF, None)
 
-    async def left_behind(
-        self, draft: Draft, interval: Interval, since: datetime
-    ) -> Sequence[Record]:
+    async def left_behind(self, draft: Draft, interval: Interval, since: datetime) -> list[Record]:
         appointments = self.reader("appointments")
         if self._adapter.reference is not None and draft.reference:
             return appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
@@ -180,8 +179,9 @@ class SqlAdapter(MappedAdapter):
             table=options.ids,
             times_as_text=speech.times_as_text,
         )
+        shapes, report = options.shapes, options.report
         readers = {
-            name: SqlReader(name, rows, options, converters, speech)
+            name: SqlReader(KeyedRows(name, rows, shapes[name], converters, report), speech)
             for name, rows in mapping.resources.items()
         }
         self.writes = BookingWrites(mapping, converters)

@@ -4,7 +4,7 @@ Rows are chosen by their times as they are kept, generously; what then really bl
 adapters/mapped/diary.py, on the times that were read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import chain
 from operator import itemgetter
@@ -34,18 +34,15 @@ class CalendarRows:
     row: Callable[[Any], Any] = itemgetter(0)
 
     def __init__(self, owned: Owned, *columns: Expression, order: Expression | None = None) -> None:
-        self._by_vet = owned.schedule is None
+        self.by_vet = owned.schedule is None
         self._rows = rows_of(owned, *columns).order_by(order)
         if owned.owner is not None:
             owner = sql(owned.owner.text)
             self._rows = self._rows.where(owner.in_(given("owner", expanding=True)))
         self._statements = [self._rows]
 
-    def found(
-        self, connection: Connection, vets: Sequence[Any], schedule: Any, bounds: dict[str, Any]
-    ) -> list[Any]:
-        """What the rows of a calendar say."""
-        bounds["owner"] = list(vets) if self._by_vet else [schedule]
+    def found(self, connection: Connection, bounds: dict[str, Any]) -> list[Any]:
+        """What the rows say."""
         found = (connection.execute(statement, bounds) for statement in self._statements)
         return list(map(self.row, chain.from_iterable(found)))
 

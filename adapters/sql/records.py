@@ -19,8 +19,6 @@ from adapters.base import BackendNonsense, Condition, Filter, Only, Page, Record
 from adapters.ids.seal import Id
 from adapters.ids.tabled import NativeIds
 from adapters.mapped.records import Batch, ResourceReader
-from adapters.mapping.converters import Converters
-from adapters.mapping.models import ResourceMap
 from adapters.mapping.narrowing import is_ordered
 from adapters.sql.columns import Columns, KeyedRows, comparable, rows_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
@@ -37,37 +35,28 @@ MOST_ROWS, AT_LEAST = 10_000, 500
 class SqlReader:
     """The statements of one resource, by which SqlRecords reads."""
 
-    def __init__(
-        self,
-        name: str,
-        rows: ResourceMap,
-        options: base.AdapterOptions,
-        converters: Converters,
-        speech: Speech,
-    ) -> None:
-        self.name, self.speech = name, speech
-        self.table = self.rows = KeyedRows(
-            name, rows, options.shapes[name], converters, options.report
-        )
-        self._places = {"id": self.table.key, **self.table.columns}
+    def __init__(self, table: KeyedRows, speech: Speech) -> None:
+        self.table = self.rows = table
+        self.name, self.speech = table.resource, speech
+        self._places = {"id": table.key, **table.columns}
         self.filterable = frozenset(
             name
-            for name, column in self.table.columns.items()
+            for name, column in table.columns.items()
             # a text that cannot be compared may be searched all the same
             if column.converter.compares or isinstance(column.converter, JoinedText | PartOfText)
         )
-        key, statement = self.table.key, self.table.statement
+        key, statement = table.key, table.statement
         self.every_row = statement.where(key.present)
         """All rows that have a key: the key, then the fields."""
         self.keyless = statement.where(not_(key.present))
         """The rows without a key."""
-        self.is_native = isinstance(self.table.ids, NativeIds)
+        self.is_native = isinstance(table.ids, NativeIds)
         # as it may be spelt, not by a function of the column, so that its index serves
         named = key.named("key")
         if self.is_native:
             named = key.parts[0].in_(given("keys", expanding=True))
         self.by_key = self.every_row.where(named).limit(1)
-        self.key_alone = rows_of(rows, *key.parts).where(named).limit(1)
+        self.key_alone = rows_of(table.mapped, *key.parts).where(named).limit(1)
 
     def keys_of(self, public_id: str) -> Sequence[Any]:
         """The row's raw key, and of a UUID all the spellings in which the row may have it.

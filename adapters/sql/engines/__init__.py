@@ -22,18 +22,16 @@ PING_PATIENCE = 1.5
 class Engine:
     """Runs work on the practice's database; every verb raises AdapterErrors.
 
-    A deadline counts from the moment of the call. Searches look at every row: they wait for one
-    another, and no other read for them. A ping has a lane of its own, as behind many slow reads it
-    would say that nothing answers.
+    A deadline counts from the moment of the call: `timeout` is a read's, `patience` a booking's.
+    Searches look at every row: they wait for one another, and no other read for them. A ping has a
+    lane of its own, as behind many slow reads it would say that nothing answers.
     """
 
-    def __init__(
-        self, kind: type[Lane], address: URL, *, timeout: float, booking_timeout: float
-    ) -> None:
+    def __init__(self, kind: type[Lane], address: URL, timeout: float, patience: float) -> None:
         self.speech, lane = kind.speech, partial(kind, address)
         self.reader, searcher = lane(kind.readers, timeout), lane(1, timeout)
         inspector = lane(1, max(timeout, kind.inspection))
-        self.booker = lane(kind.bookers, booking_timeout, booking=True)
+        self.booker = lane(kind.bookers, patience, booking=True)
         pinger = lane(1, min(timeout, PING_PATIENCE))
         self._lanes = (self.reader, searcher, inspector, pinger, self.booker)
         self.read = self.reader.run
@@ -124,7 +122,7 @@ def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
     kind = KINDS[address.drivername]
     # only now, as it needs its driver
     lane = getattr(import_module(f"{__name__}.{kind.module}"), kind.lane)
-    return Engine(lane, address, timeout=timeout, booking_timeout=booking_timeout)
+    return Engine(lane, address, timeout, booking_timeout)
 
 
 def _unknown(address: URL) -> str:

@@ -58,6 +58,9 @@ class TableAccess:
     rows: int = 0
 
 
+Plan = tuple[TableAccess, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ServerClock:
     """The server's present, its wall clock's and UTC: `YYYY-MM-DD HH:MM:SS`; its zone's name.
@@ -120,8 +123,8 @@ class Speech(Protocol):
         """Whether the text does not begin with YYYY-MM-DD."""
 
     def explain(
-        self, connection: sa.Connection, statement: sa.Executable, parameters: dict[str, Any]
-    ) -> tuple[TableAccess, ...]:
+        self, connection: sa.Connection, statement: sa.Executable, bound: dict[str, Any]
+    ) -> Plan:
         """The plan of a statement that is not run.
 
         DBAPIError when the database does not know something in it; the transaction goes on.

@@ -286,9 +286,7 @@ class PoolLane(Lane):
                     await asyncio.wait([task])  # to its end all the same
                     raise
 
-    async def _give_back(
-        self, connection: AsyncConnection, attempt: Attempt, *, keep: bool
-    ) -> None:
+    async def _give_back(self, connection: AsyncConnection, attempt: Attempt, keep: bool) -> None:
         if keep and not connection.invalidated:
             with suppress(SQLAlchemyError, OSError):
                 async with asyncio.timeout(CLEANING):

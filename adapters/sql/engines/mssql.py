@@ -24,7 +24,7 @@ from sqlalchemy.pool import NullPool
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
 from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -115,11 +115,9 @@ class MssqlSpeech(Speech):
         digits = "[0-9][0-9]"
         return _text(expression).not_like(_quoted(f"{digits}{digits}-{digits}-{digits}%"))
 
-    def explain(
-        self, connection: Connection, statement: Executable, parameters: dict[str, Any]
-    ) -> tuple[TableAccess, ...]:
+    def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
         """Only whether everything in it is known: a plan is not to be had beside other work."""
-        shown = without_parameters(statement, list(parameters))
+        shown = without_parameters(statement, list(bound))
         connection.exec_driver_sql("EXEC sp_describe_first_result_set @tsql = ?", (shown,)).all()
         return ()
 

@@ -28,7 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
 from adapters.sql.engines.lanes import PoolLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -118,18 +118,16 @@ class MysqlSpeech(Speech):
     def undated(self, expression: Expression) -> Criterion:
         return _text(expression).op("NOT REGEXP", is_comparison=True)(quoted(base.DATED))
 
-    def explain(
-        self, connection: Connection, statement: Executable, parameters: dict[str, Any]
-    ) -> tuple[TableAccess, ...]:
+    def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
         try:
-            found = base.explain(connection, _EXPLAIN, statement, parameters)
+            found = base.explain(connection, _EXPLAIN, statement, bound)
         except DBAPIError as error:
             if self.code(error) != _NO_WRITE_HERE:
                 raise
             # between two snapshots: in one that cannot write, what writes is not even explained
             connection.exec_driver_sql("COMMIT")
             try:
-                found = base.explain(connection, _EXPLAIN, statement, parameters)
+                found = base.explain(connection, _EXPLAIN, statement, bound)
             finally:
                 connection.exec_driver_sql(BEGIN_READ)
         return tuple(_accesses(json.loads(found.scalar_one())))
@@ -173,13 +171,13 @@ def _text(expression: Expression) -> Expression:
     return cast(expression, CHAR(charset="utf8mb4"))
 
 
-def _accesses(node: Any) -> Iterator[TableAccess]:
+def _accesses(node: Any) -> Iterator[base.TableAccess]:
     """The tables of a plan, wherever they stand in it: MySQL and MariaDB nest them differently."""
     if isinstance(node, dict):
         if "table_name" in node and "access_type" in node:
             rows = node.get("rows_examined_per_scan", node.get("rows", 0))
             scans = str(node["access_type"]).upper() == "ALL"
-            yield TableAccess(node["table_name"], scans, node.get("key", ""), int(rows or 0))
+            yield base.TableAccess(node["table_name"], scans, node.get("key", ""), int(rows or 0))
         node = list(node.values())
     for inner in node if isinstance(node, list) else ():
         yield from _accesses(inner)

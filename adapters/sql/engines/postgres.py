@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
 from adapters.sql.engines.lanes import PoolLane
 from adapters.values.convert import LONGEST_FOLDED, fold
 
@@ -147,12 +147,10 @@ class PostgresSpeech(Speech):
     def undated(self, expression: Expression) -> Criterion:
         return cast(expression, sa.Text).op("!~", is_comparison=True)(quoted(base.DATED))
 
-    def explain(
-        self, connection: Connection, statement: Executable, parameters: dict[str, Any]
-    ) -> tuple[TableAccess, ...]:
+    def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
         with connection.begin_nested():  # an error would end the transaction
             words = "EXPLAIN (FORMAT JSON)"
-            plan = base.explain(connection, words, statement, parameters).scalar_one()
+            plan = base.explain(connection, words, statement, bound).scalar_one()
         return tuple(_accesses(json.loads(plan)[0]["Plan"]))
 
     def code(self, error: DBAPIError) -> str:
@@ -193,13 +191,13 @@ class PostgresSpeech(Speech):
         return sorted(each for each in others if not each.startswith("pg_"))
 
 
-def _accesses(node: dict[str, Any]) -> Iterator[TableAccess]:
+def _accesses(node: dict[str, Any]) -> Iterator[base.TableAccess]:
     inner = node.get("Plans", ())
     if "Relation Name" in node:
         indexes = [node.get("Index Name"), *(plan.get("Index Name") for plan in inner)]
         index = next(filter(None, indexes), "")
         scans = node["Node Type"] == "Seq Scan"
-        yield TableAccess(node["Relation Name"], scans, index, int(node["Plan Rows"]))
+        yield base.TableAccess(node["Relation Name"], scans, index, int(node["Plan Rows"]))
     for plan in inner:
         yield from _accesses(plan)
 

@@ -18,7 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
-from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Speech, TableAccess, quoted
+from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
 from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import fold, number_or_none
 
@@ -90,15 +90,13 @@ class SqliteSpeech(Speech):
     def undated(self, expression: Expression) -> Criterion:
         return expression.op("NOT GLOB", is_comparison=True)(DATED)
 
-    def explain(
-        self, connection: Connection, statement: Executable, parameters: dict[str, Any]
-    ) -> tuple[TableAccess, ...]:
+    def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
         """Both kinds of EXPLAIN: one shows the plan, the other a name taken for a text."""
-        _refuse_names_as_texts(connection, statement, parameters)
-        plan = base.explain(connection, "EXPLAIN QUERY PLAN", statement, parameters)
+        _refuse_names_as_texts(connection, statement, bound)
+        plan = base.explain(connection, "EXPLAIN QUERY PLAN", statement, bound)
         found = [_STEP(row[3]) for row in plan if "CONSTANT ROW" not in row[3]]
         return tuple(
-            TableAccess(step[2], step[1] == "SCAN", step[3] or step[4] or "")
+            base.TableAccess(step[2], step[1] == "SCAN", step[3] or step[4] or "")
             for step in found
             if step is not None
         )
