@@ -189,7 +189,7 @@ def columns_beside(*schemas: str) -> sa.TextClause:
 def given(name: str | None, *value: Any, expanding: bool = False) -> sa.BindParameter[Any]:
     """A parameter whose type is the database's to find, from what it is compared with.
 
-    So one name can be compared with one type only. Its value is perhaps given with the statement.
+    So one name can be compared with one type only. Without a value it gets one with each execution.
     """
     return sa.bindparam(name, *value, type_=NullType(), expanding=expanding)  # type: ignore[misc]
 

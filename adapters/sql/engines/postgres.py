@@ -93,7 +93,7 @@ _SETTINGS = {
     "enable_mergejoin": "off",
 }
 
-# Letters and marks, and accents that stand behind their letter; but for one that turns Greek.
+# Letters, marks, and accents that stand behind their letter. The micro sign would turn Greek.
 _CODES = (range(0xA0, 0xB5), range(0xB6, 0x180), range(0x300, 0x370), range(0x1E00, 0x1F00))
 _LETTERS = map(chr, chain(*_CODES, range(0x2010, 0x2028)))
 _FOLDED = {letter: plain for letter in _LETTERS if (plain := fold(letter)[1:]) != letter}
