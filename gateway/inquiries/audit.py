@@ -104,10 +104,10 @@ def _parted(
     files: Sequence[_Spanned], wanted: EntryFilter
 ) -> tuple[Sequence[_Spanned], Sequence[_Spanned]]:
     """Returns what is looked at next, in whole days, and what is left then."""
-    if not wanted.is_narrow:
-        return files, []
     most = DAYS if wanted.keys is not None or wanted.record else DAYS_OF_ALL
-    days = sorted({file.day for file, _ in files}, reverse=True)[:most]
+    days = sorted({file.day for file, _ in files}, reverse=True)[
+        : most if wanted.is_narrow else None
+    ]
     some = [each for each in files if days and each[0].day >= days[-1]]
     return some, files[len(some) :]
 

@@ -93,6 +93,4 @@ class Key:
 
     def active(self, now: datetime) -> bool:
         """Neither revoked nor expired; a key expires at its date, not after it."""
-        if self.revoked_at is not None:
-            return False
-        return self.expires_at is None or now < self.expires_at
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

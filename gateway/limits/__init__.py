@@ -27,9 +27,7 @@ def open_limiter(
 
 def open_shared(url: str, counters: Counters | None, patience: float = PATIENCE) -> Limiter:
     """What counts there for several processes; ValueError as `open_limiter`."""
-    if url == "memory:":
-        if counters is None:
-            raise ValueError("limiter: what one process counts in memory: no other can see")
+    if url == "memory:" and counters is not None:
         return counters
     if not url.startswith(("redis://", "rediss://")):
         place = place_of(url)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -435,15 +435,10 @@ def coverage(policy: Policy, cases: Iterable[PolicyCase]) -> Coverage:
     A field is tried at a level by a record that has a value there and exists for the level; its
     row conditions by a record that exists and one that does not.
     """
-    cells = tuple(
-        (resource.name, level, what)
-        for resource in GOVERNED
-        for level in LEVELS
-        for what in (
-            *resource.paths,
-            *((INSIDE, OUTSIDE) if policy.redactor(resource.name, level).only else ()),
-        )
-    )
+    cells: list[Cell] = []
+    for resource, level in product(GOVERNED, LEVELS):
+        rows = (INSIDE, OUTSIDE) if policy.redactor(resource.name, level).only else ()
+        cells += [(resource.name, level, what) for what in (*resource.paths, *rows)]
     tried: set[Cell] = set()
     for case in cases:
         resource, level = case.operation.returns, case.applied
@@ -455,4 +450,4 @@ def coverage(policy: Policy, cases: Iterable[PolicyCase]) -> Coverage:
         if exists or case.operation.creates:
             filled = (path for path in resource.paths if has_value(case.record, path))
             tried.update((resource.name, level, path) for path in filled)
-    return Coverage(cells, frozenset(tried.intersection(cells)))
+    return Coverage(tuple(cells), frozenset(tried.intersection(cells)))

@@ -191,6 +191,4 @@ def at(record: Record, path: str) -> Any:
 def has_value(record: Record, path: str) -> bool:
     """Whether there is anything to see at a path."""
     value = at(record, path)
-    if "[]." in path:
-        return any(item is not None for item in value)
-    return value is not None and value != []
+    return any(item is not None for item in value) if "[]." in path else value not in (None, [])

@@ -175,9 +175,7 @@ class PolicyStatus:
     @property
     def waits_for(self) -> str | None:
         """What the waiting policy needs next: CASES that pass, or an APPROVAL."""
-        if self.waiting is None:
-            return None
-        return CASES if self.failing else APPROVAL
+        return None if self.waiting is None else CASES if self.failing else APPROVAL
 
     def members(self) -> dict[str, Any]:
         """Returns the status as readiness and `policy status` show it."""

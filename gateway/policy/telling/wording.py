@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial, reduce
-from itertools import chain
+from itertools import chain, starmap
 from typing import TypeVar
 
 from gateway.contract import fields as formats
@@ -165,11 +165,8 @@ class PolicyChange:
 
 def changes(old: Rules, new: Rules) -> list[PolicyChange]:
     """All that differs between two policies, in the order of the contract."""
-    return [
-        change
-        for resource in GOVERNED
-        for change in _changes(resource, old[resource.name], new[resource.name])
-    ]
+    pairs = ((resource, old[resource.name], new[resource.name]) for resource in GOVERNED)
+    return [*chain.from_iterable(starmap(_changes, pairs))]
 
 
 def _changes(resource: Resource, old: ResourceRules, new: ResourceRules) -> Iterator[PolicyChange]:
