@@ -131,24 +131,18 @@ async def touched(
     They may ask for the resource, and have one of the levels. In how many answers of the DAYS they
     were shown it is counted where there is a store to tell it.
     """
-    showing = {
-        change.resource: [each for each in OPERATIONS if each.returns.name == change.resource]
-        for change in found
-    }
+    resources = {change.resource for change in found}
     counts: Mapping[tuple[str, str], int] = {}
     if store is not None and found:
-        ids = sorted({each.id for operations in showing.values() for each in operations})
+        ids = sorted(it.id for it in OPERATIONS if it.returns.name in resources)
         counts = await answered(store, now - timedelta(days=DAYS), ids)
 
     def reached(change: PolicyChange) -> Touched:
-        operations = showing[change.resource]
-        asked = {each.permission for each in operations}
-        some = [
-            key
-            for key in keys
-            if key.permissions & asked and key.level_for(change.resource) in change.levels
-        ]
-        answers = sum(counts.get((key.id, each.id), 0) for key in some for each in operations)
+        name = change.resource
+        asked = {it.id: it.permission for it in OPERATIONS if it.returns.name == name}
+        may_ask = (key for key in keys if not key.permissions.isdisjoint(asked.values()))
+        some = [key for key in may_ask if key.level_for(name) in change.levels]
+        answers = sum(counts.get((key.id, operation), 0) for key in some for operation in asked)
         return Touched(change, some, answers)
 
     return await asyncio.to_thread(lambda: [reached(change) for change in found])
