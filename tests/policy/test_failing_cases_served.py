@@ -126,7 +126,7 @@ async def test_who_hides_a_field_and_starts_anew_finds_it_hidden(
     write(file, MIXED)
     again = await build(settings)
     try:
-        visible = again.policy().redactor("clients", STANDARD).visible
+        visible = again.keeper.policy().redactor("clients", STANDARD).visible
         assert not {"email", "address"} & visible
         assert again.keeper.status.waits_for == "cases"
     finally:
