@@ -164,8 +164,8 @@ def _flag(column: Column, texts: list[str]) -> tuple[Any, ...]:
         return ()
     if codes <= {"0", "1"}:
         return 1, 0
-    yes = [code for code in codes if code.upper() in YES]
-    no = [code for code in codes if code.upper() in NO | {"0"}]
+    yes = [code for code in codes if code.lower() in YES]
+    no = [code for code in codes if code.lower() in NO | {"0"}]
     return (*yes, *no) if len(yes) == len(no) == 1 and len(codes) == 2 else ()
 
 

@@ -112,5 +112,4 @@ REFERS = _phrases_of(_DATA["refers"])
 CODES = {place: _phrases_of(meanings) for place, meanings in _DATA["codes"].items()}
 PARTIES = _phrases_of(_DATA["parties"])
 ID, ASIDE, NOISE = _words("id"), _words("aside"), _words("noise")
-YES = frozenset(word.upper() for word in _words("yes"))
-NO = frozenset(word.upper() for word in _words("no"))
+YES, NO = _words("yes"), _words("no")

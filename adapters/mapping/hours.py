@@ -34,9 +34,8 @@ def days_of_week(text: str) -> tuple[int, ...]:
     try:
         begin, end = WEEKDAYS.index(first), WEEKDAYS.index(last if dash else first)
     except ValueError as error:
-        raise ValueError(
-            f"{text} is no day of the week: write one of {' '.join(WEEKDAYS)}, or mon-fri"
-        ) from error
+        said = f"is no day of the week: write one of {' '.join(WEEKDAYS)}, or mon-fri"
+        raise ValueError(f"{text} {said}") from error
     return tuple(number % 7 + 1 for number in range(begin, end + (7 if end < begin else 0) + 1))
 
 
@@ -57,9 +56,8 @@ def closed_days(text: str) -> tuple[date, ...]:
         begin = date.fromisoformat(first)
         end = date.fromisoformat(last) if dots else begin
     except ValueError as error:
-        raise ValueError(
-            f"{text} is no day: write 2026-12-25, or 2026-12-24..2027-01-02"
-        ) from error
+        said = "is no day: write 2026-12-25, or 2026-12-24..2027-01-02"
+        raise ValueError(f"{text} {said}") from error
     if not 0 <= (end - begin).days < MOST_CLOSED:
         raise ValueError(f"{text} ends before it begins, or lasts longer than ten years")
     return tuple(begin + timedelta(days=number) for number in range((end - begin).days + 1))

@@ -53,7 +53,7 @@ TAKEN_WITHIN = timedelta(seconds=3)
 Answer = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Answering:
     """What answers partners, and how each of its parts fares."""
 
@@ -80,7 +80,10 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
 
     Bookings have a store for themselves: those that wait for it must not hold up anybody else.
     """
-    ring = await _open_ring(kit, store)
+    ring = KeyRing(KeyStore(store), kit.events, now=kit.now)
+    kit.metrics.ask("gateway_keys_loaded", lambda: len(ring))
+    kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
+    await kit.closing(ring).start()
     usage = Usage(store, kit.events, kit.now)
     kit.closing(usage).start()
     ledger = open_ledger(kit, ledger_store, owners)
@@ -117,14 +120,8 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
         "loop": partial(probe_loop, lag, shedder.places),
     }
     kit.metrics.hidden = partial(hidden_fields, policy)
-    return Answering(
-        public=_public_listener(kit, pipeline, documents, observers, listening),
-        ring=ring,
-        usage=usage,
-        limiter=limiter,
-        audit=journal.audit,
-        probes=probes,
-    )
+    public = _public_listener(kit, pipeline, documents, observers, listening)
+    return Answering(public, ring, usage, limiter, journal.audit, probes)
 
 
 def _public_listener(
@@ -171,14 +168,6 @@ def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
     lag.on_lag = shedder.on_lag
     kit.metrics.ask("gateway_places_per_key", lambda: shedder.places.now)
     return shedder, lag
-
-
-async def _open_ring(kit: Kit, store: Store) -> KeyRing:
-    ring = KeyRing(KeyStore(store), kit.events, now=kit.now)
-    kit.metrics.ask("gateway_keys_loaded", lambda: len(ring))
-    kit.metrics.ask("gateway_keys_age_seconds", lambda: ring.age)
-    await kit.closing(ring).start()
-    return ring
 
 
 async def _open_limiter(kit: Kit, counters: Counters | None) -> Limiter:

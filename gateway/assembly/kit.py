@@ -166,7 +166,7 @@ def open_spans(kit: Kit) -> Traces:
     return kit.closing(Otlp(tracing.endpoint, tracing.share, kit.events))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PracticeSystem:
     """The practice system, what examines policies for it, and the file's, if it was looked at.
 
@@ -218,14 +218,7 @@ async def open_practice(
     if problems:
         raise DocumentErrors([*problems, *(examined.failing if examined else ())])
     backend.check_serves(adapter, kit.settings)
-    return PracticeSystem(
-        adapter=adapter,
-        window=window,
-        probe=probe,
-        secret=secret,
-        examiner=examiner,
-        examined=examined,
-    )
+    return PracticeSystem(adapter, window, probe, secret, examiner, examined)
 
 
 def check_rows(practice: PracticeSystem, policy: Policy) -> None:
