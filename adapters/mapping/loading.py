@@ -36,7 +36,10 @@ def load_mapping(
     """
     document = read_document(path, flawed=True)
     _check_adapter(document, adapter)
-    _check_version(document)
+    if isinstance(document.data, dict) and document.data.get("version") == 1:
+        text = "version 1 is written in an older form: `clinic-gateway backend upgrade"
+        text += f" {path.name}` rewrites it"
+        raise DocumentErrors([document.problem(("version",), text)])
     try:
         mapping = check(document, MappingFile)
     except DocumentErrors as error:
@@ -80,11 +83,3 @@ def _check_adapter(document: Document, adapter: str) -> None:
     text += f" backend.adapter is {adapter}: write adapter: {other} under backend: in the"
     text += " configuration, or name another mapping there"
     raise OtherAdapter([document.problem(signs[0], text, at_key=True)])
-
-
-def _check_version(document: Document) -> None:
-    version = document.data.get("version") if isinstance(document.data, dict) else None
-    if version == 1:
-        text = "version 1 is written in an older form: `clinic-gateway backend upgrade"
-        text += f" {Path(document.file).name}` rewrites it"
-        raise DocumentErrors([document.problem(("version",), text)])
