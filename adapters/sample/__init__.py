@@ -1,7 +1,4 @@
-"""The sample clinic: a legacy-looking practice system to try the gateway on, and its mapping.
-
-Each table is made from a seed and a day; one file is written in one go.
-"""
+"""Creates the sample clinic: a legacy-looking SQLite practice system to try the gateway on."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -22,9 +19,10 @@ MAPPING = Path(__file__).with_name("clinic.yaml")
 
 
 def create(path: Path, *, today: date, seed: int = 1987) -> None:
-    """Write the clinic as it looks on `today` to a new file; the same arguments, the same clinic.
+    """Writes the clinic as it looks on `today` to a new file; equal arguments give equal clinics.
 
-    The file appears under its name only when it is whole. `FileExistsError` if there is one.
+    The file appears under its name only when it is complete. Raises FileExistsError where one
+    exists.
     """
     if path.exists():
         raise FileExistsError(path)
@@ -47,7 +45,7 @@ def create(path: Path, *, today: date, seed: int = 1987) -> None:
 
 
 def make_tables(today: date, seed: int) -> Mapping[str, Sequence[Row]]:
-    """Every table's rows by its name.
+    """Returns the rows of every table by its name.
 
     Each part draws from its own stream, so that a change to one leaves the others as they were.
     """

@@ -1,4 +1,4 @@
-"""What the vets of the sample clinic wrote after a visit, what was sold, and what was paid."""
+"""Makes the consultations, invoices and payments of the sample clinic."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ FORGOTTEN_DAYS = 45
 SALES = 1500
 FROM_VISITS = 1050
 CREDITS = 9
-OTHER_PAYER = 0.05  # a relative, a breeder: not the animal's owner
+OTHER_PAYER = 0.05  # such as a relative or a breeder
 DRAFTS = 40
 DRAFTS_AMONG = 120  # drafts are recent
 
@@ -38,7 +38,7 @@ Consult = row_of("CONSULTATIONS")
 
 
 def make_consults(rng: Chance, bookings: list[Row], roster: Roster, herd: Herd) -> list[Row]:
-    """Those of the visits that are over, of the ones going on, and of some walk-ins; by time."""
+    """Returns the rows of CONSULTATIONS by time: of visits past and running, and of walk-ins."""
     running, done = ([row for row in bookings if row.statut == it and row.id_veto] for it in "ET")
     walk_ins = [_walk_in(rng, roster, herd) for _ in range(WALK_INS)]
     chosen = rng.sample(done, KEPT + DELETED - WALK_INS - len(running))
@@ -57,7 +57,7 @@ def make_consults(rng: Chance, bookings: list[Row], roster: Roster, herd: Herd) 
 
 
 def _walk_in(rng: Chance, roster: Roster, herd: Herd) -> Row:
-    """Somebody who came to a vet on duty without a booking, on some day of the last two years."""
+    """Returns a visit to a vet on duty without a booking, on a day of the last two years."""
     while True:
         day = rng.ago(rng.randrange(1, 700))
         sheets = roster.sheets(day, day)
@@ -69,7 +69,7 @@ def _walk_in(rng: Chance, roster: Roster, herd: Herd) -> Row:
 
 
 def _consult(rng: Chance, visit: Row) -> Row:
-    """A validated consultation with the texts of one of the cases of its kind."""
+    """Returns a validated consultation with the texts of a case that fits the kind of visit."""
     start = datetime.fromisoformat(visit.d_debut)
     start += timedelta(minutes=rng.randrange(10), seconds=rng.randrange(60))
     end = start + timedelta(minutes=rng.choice((15, 20, 35, 60, 24 * 60)))
@@ -93,7 +93,7 @@ def _consult(rng: Chance, visit: Row) -> Row:
 
 
 class Item(NamedTuple):
-    """One line: a quantity in tenths; credit notes count backwards."""
+    """One line of an invoice; its quantity is in tenths, and negative on a credit note."""
 
     ware: words.Ware
     tenths: int
@@ -105,13 +105,13 @@ class Item(NamedTuple):
 
     @property
     def amounts(self) -> tuple[str, ...]:
-        """The quantity, the price, the tax in percent, and the sum without it."""
+        """The quantity, the price, the tax in percent and the sum without tax, as texts."""
         sums = (self.ware.cents, self.ware.rate * 100, self.net)
         return quantity(self.tenths), *map(money, sums)
 
 
 class Sale(NamedTuple):
-    """What one invoice is about; sums in cents."""
+    """The content of one invoice; `credit` marks a credit note."""
 
     moment: datetime
     payer: int
@@ -120,7 +120,7 @@ class Sale(NamedTuple):
 
     @property
     def totals(self) -> tuple[int, int, int]:
-        """Without the tax, the tax, and with it."""
+        """The sum without tax, the tax, and the sum with it, in cents."""
         net = sum(item.net for item in self.items)
         tax = sum(item.net * item.ware.rate // 100 for item in self.items)
         return net, tax, net + tax
@@ -134,9 +134,9 @@ def make_sales(
     bookings: list[Row],
     consults: list[Row],
 ) -> list[Sale]:
-    """All sales by time: of most visits, and over the counter; a few were taken back later.
+    """Returns all sales by time: of most visits and over the counter, and a few credit notes.
 
-    A visit is paid for by the owner of that day, or by somebody else who is a client.
+    A visit is paid for by the animal's owner on that day, or sometimes by another client.
     """
     kinds = {row.id_rdv: row.id_type for row in bookings}
     owners = [(row, herd.owner_on(row.id_animal, row.d_debut[:10])) for row in consults]
@@ -150,11 +150,11 @@ def make_sales(
         # the act, what was done besides, and what they took home
         animal, items = row.id_animal, [Item(rng.choice(words.ACTS[kind]), 10, row.id_animal)]
         besides = rng.sample(words.COMPLEMENTS, rng.choices((0, 1, 2), (50, 35, 15))[0])
-        items += [Item(e, rng.choice((5, 10, 15, 25)) if e.halves else 10, animal) for e in besides]
+        items += [Item(a, rng.choice((5, 10, 15, 25)) if a.halves else 10, animal) for a in besides]
         taken = _sold(rng, wares, rng.choices((0, 1, 2), (55, 30, 15))[0])
         items += [item._replace(animal=rng.choice((animal, None))) for item in taken]
         sales.append(Sale(min(moment, rng.now), payer, items))
-    while len(sales) < SALES - CREDITS:  # goods only, for no animal; now and then a whole pallet
+    while len(sales) < SALES - CREDITS:  # goods only, for no animal
         day = rng.ago(rng.randrange(1, 730))
         day -= timedelta(days=1 if day.isoweekday() == 7 else 0)
         payer, moment = rng.choice(clients).id_pers, rng.at_desk(day)
@@ -172,9 +172,10 @@ def _sold(rng: Chance, wares: list[words.Ware], count: int) -> list[Item]:
 
 
 def make_accounts(rng: Chance, sales: list[Sale]) -> dict[str, list[Row]]:
-    """FACTURES, LIGNES_FACT and REGLEMENTS: one invoice per sale; `sales` stand by time.
+    """Returns the rows of FACTURES, LIGNES_FACT and REGLEMENTS: one invoice for each sale.
 
-    Their labels are a sequence per year without gaps; a draft has none yet, no dates and no totals.
+    `sales` are sorted by time. Invoices are numbered in each year without gaps; a draft has no
+    number, no dates of its own and no totals.
     """
     recent = range(len(sales) - DRAFTS_AMONG, len(sales))
     drafts = set(rng.sample([n for n in recent if not sales[n].credit], DRAFTS))
@@ -207,7 +208,7 @@ def make_accounts(rng: Chance, sales: list[Sale]) -> dict[str, list[Row]]:
 
 
 def _state(rng: Chance, sale: Sale) -> str:
-    """Old invoices are mostly settled; a credit note is settled or waits."""
+    """Returns the state of an issued invoice; most old ones are settled (S)."""
     if sale.credit:
         return rng.choice("SE")
     old = (rng.today - sale.moment.date()).days > 60
@@ -215,7 +216,7 @@ def _state(rng: Chance, sale: Sale) -> str:
 
 
 def _payments(rng: Chance, sale: Sale, state: str) -> Iterator[tuple[str, str, str]]:
-    """To the cent for a settled invoice, in up to three parts; less for a partly paid one."""
+    """Yields the moment, amount and mode of each payment of an invoice in that state."""
     parts, total = [], sale.totals[-1]
     if state == "S":
         count, parts = rng.choices((1, 2, 3), (86, 10, 4))[0], [total]

@@ -1,4 +1,4 @@
-"""The diary of the sample clinic: the vets' weeks, two years of bookings, six weeks ahead."""
+"""Makes the diary of the sample clinic: working hours, absences, bookings and their journal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,14 +34,14 @@ DeskBooking = row_of("RDV")
 
 @dataclass(slots=True)
 class Sheet:
-    """One vet's shift of one day: its free quarter hours, and those that are taken."""
+    """One vet's shift on one day: its quarter hours, and those that are taken."""
 
     vet: int
     quarters: list[datetime]
     taken: set[datetime] = field(default_factory=set)
 
     def spot(self, rng: Chance, minutes: int) -> list[datetime]:
-        """Quarters in a row somewhere in the shift; nothing if it is too short or broken."""
+        """Returns adjoining quarters at a random place; [] where the shift is short or broken."""
         count = minutes // 15
         if len(self.quarters) < count:
             return []
@@ -50,7 +50,7 @@ class Sheet:
         return row if row[-1] - row[0] == (count - 1) * QUARTER else []
 
     def take(self, rng: Chance, minutes: int) -> datetime | None:
-        """Try one spot; at least half of the shift always stays free."""
+        """Takes a random spot and returns its start, or None; half the shift always stays free."""
         row = self.spot(rng, minutes)
         is_full = 2 * (len(self.taken) + len(row)) > len(self.quarters)
         if not row or is_full or not self.taken.isdisjoint(row):
@@ -61,7 +61,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """The weeks of the vets by id, the rows of HORAIRES and ABSENCES, and who left when."""
+    """When vets work: their weeks by id, the rows of HORAIRES and ABSENCES, and who left when."""
 
     weeks: dict[int, words.Week]
     shifts: list[Row]
@@ -69,22 +69,19 @@ class Roster:
     left: dict[int, date]
 
     def sheets(self, first: date, last: date) -> list[Sheet]:
-        """Every shift that begins in the period, both days included, by day."""
+        """Returns every shift that begins in the period, both days included, by day."""
         days = [first + timedelta(days=offset) for offset in range((last - first).days + 1)]
-        found = [
+        sheets = (
             Sheet(vet, self._quarters(vet, day, *span.split("-")))
             for day in days
             for vet, week in self.weeks.items()
             if day < self.left.get(vet, date.max)
             for span in week.get(day.isoweekday(), ())
-        ]
-        return [sheet for sheet in found if sheet.quarters]
+        )
+        return [sheet for sheet in sheets if sheet.quarters]
 
     def _quarters(self, vet: int, day: date, opens: str, closes: str) -> list[datetime]:
-        """The quarters of a shift; one that does not end after its start ends on the next day.
-
-        Two to three at night is left out, as clocks change.
-        """
+        """Returns the quarters without absences and without 2 to 3 a.m., when clocks change."""
         start = datetime.combine(day, time.fromisoformat(opens))
         end = datetime.combine(day, time.fromisoformat(closes))
         end = end if end > start else end + timedelta(days=1)
@@ -99,7 +96,7 @@ class Roster:
 
 
 def make_roster(rng: Chance, persons: list[Row]) -> Roster:
-    """Hours for the active vets; the former one's rows are gone, the past shows them."""
+    """Returns the hours of the active vets, and of a former one, who has no rows any more."""
     vets = [person.id_pers for person in of_kind(persons, "V", active=True)]
     weeks = dict(zip(rng.sample(vets, len(vets)), words.WEEKS, strict=True))
     former = of_kind(persons, "V", active=False)[0].id_pers
@@ -120,7 +117,7 @@ def make_roster(rng: Chance, persons: list[Row]) -> Roster:
 
 
 def _absence(first: date, days: int) -> tuple[str, str]:
-    """Whole days from midnight to midnight, or the afternoon of a working day."""
+    """Returns the start and end of whole days, or of a working day's afternoon for 0 days."""
     start = datetime.combine(first, time())
     if days:
         return stamp(start), stamp(start + timedelta(days=days))
@@ -130,7 +127,7 @@ def _absence(first: date, days: int) -> tuple[str, str]:
 
 
 class Placement(NamedTuple):
-    """A piece of a vet's time; a void one takes none of it away."""
+    """A piece of a vet's time with a kind of visit; a void one leaves its time free."""
 
     vet: int
     start: datetime
@@ -143,13 +140,13 @@ class Placement(NamedTuple):
 
 
 class Desk:
-    """Fills in the diary; `lingering` is the former client whose animals still come."""
+    """The desk that fills in the diary; `lingering` is a former client whose animals still come."""
 
     def __init__(self, rng: Chance, herd: Herd, lingering: Row) -> None:
         self._rng, self._herd, self._lingering = rng, herd, lingering
 
     def bookings(self, roster: Roster) -> list[Row]:
-        """All rows of RDV: ids from 1 and numbers from the counter, in the order of entry."""
+        """Returns all rows of RDV in the order of entry: ids from 1, numbers from the counter."""
         ago = self._rng.ago
         now, ahead = roster.sheets(ago(0), ago(0)), roster.sheets(ago(-1), ago(-AHEAD_DAYS))
         past = roster.sheets(ago(PAST_DAYS), ago(1))[::-1]
@@ -166,7 +163,7 @@ class Desk:
         ]
 
     def _placements(self, sheets: list[Sheet], count: int, void: int) -> list[Placement]:
-        """So many on the sheets, nearer days fuller; fewer only where half of it is taken."""
+        """Returns up to `count` placements, `void` of them void; the first sheets are fuller."""
         placements: list[Placement] = []
         for _ in range(count * 40):
             if len(placements) == count - void:
@@ -177,7 +174,7 @@ class Desk:
             if start is not None:
                 placements.append(Placement(sheet.vet, start, kind))
         kept = placements.copy()
-        for _ in range(void):  # half of them were given to somebody else since, half stay free
+        for _ in range(void):  # half of them have been given to another visit, half at any time
             other = self._rng.choice(kept)
             if self._rng.random() >= 0.5:
                 row = list[datetime]()
@@ -189,7 +186,7 @@ class Desk:
         return placements
 
     def _kind(self, opens: datetime) -> Row:
-        """What brings them: nobody plans an emergency, and nights see little else."""
+        """Returns a kind of visit for a shift; emergencies are unplanned, and fill most nights."""
         planned = opens.date() > self._rng.today
         if opens.hour >= 20:
             return words.CHECK if planned else words.EMERGENCY
@@ -198,10 +195,7 @@ class Desk:
         return words.CHECK if no_longer or (kind is words.EMERGENCY and planned) else kind
 
     def _booking(self, placement: Placement) -> Row:
-        """One row, as the desk would have filled it in.
-
-        The animal could come on that day, and the thing is done to its kind.
-        """
+        """Returns a row of RDV for an animal that could come that day and that the kind suits."""
         kind, day, patient = placement.kind, placement.start.date(), None
         while patient is None:
             animal = self._rng.choice(self._herd.animals)
@@ -221,7 +215,7 @@ class Desk:
         )
 
     def _status(self, placement: Placement) -> str:
-        """The letter that the desk would have set by now; it forgets a few."""
+        """Returns the status that the desk would have set by now; it forgets a few."""
         rng, now = self._rng, self._rng.now
         if placement.void:
             return "A" if placement.start > now or rng.random() < 0.6 else "N"
@@ -232,7 +226,7 @@ class Desk:
         return rng.choice("PC")
 
     def _taken_down(self, placement: Placement, patient: Row) -> str:
-        """When it was booked: up to six weeks before, never before the animal was known."""
+        """Returns when it was booked: up to six weeks before, and after the animal was known."""
         rng = self._rng
         latest = min(placement.start, rng.now) - timedelta(minutes=rng.randrange(10, 180))
         days = 0 if placement.kind is words.EMERGENCY else rng.randrange(42)
@@ -245,7 +239,7 @@ class Desk:
         return stamp(max(moment, known))
 
     def _let_linger(self, rows: list[Row]) -> None:
-        """Let the animals of the former client stand on some past rows and on one to come."""
+        """Gives some past rows and one to come to the animals of the former client."""
         owned = self._herd.ownerships
         theirs = [row.id_animal for row in owned if row.id_pers == self._lingering.id_pers]
         now = stamp(self._rng.now)
@@ -256,15 +250,15 @@ class Desk:
             rows[n] = rows[n]._replace(id_animal=self._rng.choice(theirs))
 
     def _wear(self, rows: list[Row]) -> None:
-        """What years of use left out: ends, vets, kinds, statuses, and a letter nobody explains.
+        """Removes ends, vets, kinds and statuses from some rows, and sets an unexplained status.
 
-        A row without its kind is half an hour long, and one without its end as long as its kind:
-        whoever falls back on those sees no overlap that was not there.
+        A row without its kind is half an hour long, and one without its end as long as its kind, so
+        that these fallbacks create no overlap.
         """
         now, old = stamp(self._rng.now), stamp(self._rng.now - timedelta(days=OLD_DAYS))
 
-        def some(count: int, wanted: Callable[[Row], bool]) -> list[int]:
-            return self._rng.sample([n for n, row in enumerate(rows) if wanted(row)], count)
+        def some(count: int, condition: Callable[[Row], bool]) -> list[int]:
+            return self._rng.sample([n for n, row in enumerate(rows) if condition(row)], count)
 
         for n in some(WITHOUT_END, lambda row: row.d_debut < old):
             rows[n] = rows[n]._replace(d_fin=self._rng.choice((None, NO_MOMENT)))
@@ -279,7 +273,7 @@ class Desk:
 
 
 def make_journal(rng: Chance, bookings: list[Row]) -> list[Row]:
-    """RDV_JOURNAL: one 'C' per booking, an 'A' per cancelled one, an 'M' for some; by time."""
+    """Returns the rows of RDV_JOURNAL by time: C for each booking, A where cancelled, some M."""
     rows: list[Row] = []
     for row in bookings:
         rows.append((row.id_rdv, "C", rng.choice(words.DESKS), row.dt_saisie))

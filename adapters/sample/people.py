@@ -1,4 +1,4 @@
-"""The people and animals of the sample clinic: who they are, how to reach them, who owns which."""
+"""Makes the people and animals of the sample clinic, their contacts, owners and keepers."""
 
 import unicodedata
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from adapters.sample.rows import NO_DAY, YEAR, Chance, Row, flag, numbered, quan
 ACTIVE_CLIENTS = 300
 FORMER_CLIENTS = 12
 ACTIVE_VETS = 6
-# Kinds of rows per person, in the order of entry, and how common the set is.
+# The kinds of a person's rows in the order of entry, and the weight of each set.
 CONTACTS = {"": 8, "T": 14, "M": 5, "TM": 30, "TTM": 20, "XTM": 8, "TMM": 5, "TTXM": 10}
 FATES = {"well": 398, "dead": 24, "dead, still active": 4, "moved away": 24, "deleted": 10}
 LINGERING = 2  # animals of the former client who still comes
@@ -25,18 +25,18 @@ Owned = tuple[Row, Row | None]  # an animal and its owner of today
 
 
 def of_kind(persons: list[Row], kind: str, *, active: bool) -> list[Row]:
-    """Persons of one GENRE_PERS, by id."""
-    wanted = (kind, flag(active))
-    return [person for person in persons if (person.genre_pers, person.actif) == wanted]
+    """Returns the persons of one GENRE_PERS, in their order."""
+    marks = (kind, flag(active))
+    return [person for person in persons if (person.genre_pers, person.actif) == marks]
 
 
 def lingering(persons: list[Row]) -> Row:
-    """The one former client whose animals still come."""
+    """Returns the one former client whose animals still come."""
     return of_kind(persons, "C", active=False)[0]
 
 
 def make_people(rng: Chance) -> list[Row]:
-    """Everybody, numbered in the order in which they were entered, as an old table is."""
+    """Returns all persons, numbered in the order in which they were entered."""
     persons = [_company(rng, "C", name) for name in words.CLIENT_COMPANIES]
     for title, family, first in words.NOTABLE_CLIENTS:
         named = _person(rng, "C", active=True)._replace(civilite=title)
@@ -52,10 +52,7 @@ def make_people(rng: Chance) -> list[Row]:
 
 
 def _person(rng: Chance, kind: str, *, active: bool) -> Row:
-    """A private person; vets always have a first name, and they and former clients came early.
-
-    Of a few no more than the town is known.
-    """
+    """Returns a person; vets and former clients were entered years ago."""
     first = _padded(rng, rng.choice(words.FIRST_NAMES))
     client = kind == "C"
     created = rng.registered(oldest=15 * YEAR, newest=1 if client and active else 3 * YEAR)
@@ -80,18 +77,18 @@ def _person(rng: Chance, kind: str, *, active: bool) -> Row:
 
 
 def _company(rng: Chance, kind: str, name: str) -> Row:
-    """A company stands in the same columns: NOM empty, PRENOM NULL."""
+    """Returns a company, which uses a person's columns: NOM is empty and PRENOM NULL."""
     person = _person(rng, kind, active=True)
     return person._replace(civilite=None, nom="", prenom=None, raison_soc=_padded(rng, name))
 
 
 def _family(rng: Chance, name: str) -> str:
-    """Half the desk types family names in capitals."""
+    """Returns a family name as the desk types it, in capitals half of the time."""
     return _padded(rng, name.upper() if rng.random() < 0.5 else name)
 
 
 def _padded(rng: Chance, text: str) -> str:
-    """Blanks around a third of the names."""
+    """Returns a text with blanks around it, in a third of the cases."""
     if rng.random() > 1 / 3:
         return text
     before, after = rng.choice(((" ", ""), ("", " "), ("", "   "), (" ", " ")))
@@ -99,10 +96,10 @@ def _padded(rng: Chance, text: str) -> str:
 
 
 def make_contacts(rng: Chance, persons: list[Row]) -> list[Row]:
-    """The rows of COORDONNEES, person by person.
+    """Returns the rows of COORDONNEES, person by person.
 
-    Of two of a kind the first is usually given up; one of each kind at most is preferred: now and
-    then one which is no longer in use.
+    The first of two rows of a kind is usually inactive. At most one of each kind is preferred,
+    sometimes an inactive one.
     """
     contacts = list[Row]()
     for person in persons:
@@ -122,7 +119,7 @@ def make_contacts(rng: Chance, persons: list[Row]) -> list[Row]:
 
 
 def _reach(rng: Chance, person: Row, kind: str) -> str:
-    """A telephone or fax number, or a mail address, that reaches nobody."""
+    """Returns a telephone or fax number or an e-mail address that reaches nobody."""
     if kind == "M":  # ' Éléonore LEFÈVRE' is 'eleonore.lefevre'
         name = person.raison_soc if not person.nom else f"{person.prenom} {person.nom}"
         letters = unicodedata.normalize("NFKD", (name or "").lower())
@@ -138,7 +135,7 @@ def _reach(rng: Chance, person: Row, kind: str) -> str:
 
 
 def make_animals(rng: Chance, persons: list[Row]) -> list[Owned]:
-    """Every animal, by entry; the first ones are special, the others' fate is by lot."""
+    """Returns every animal with its owner, in the order of entry."""
     clients = of_kind(persons, "C", active=True)
     special = LINGERING + ORPHANS
     fates = [fate for fate, count in FATES.items() for _ in range(count)]
@@ -152,7 +149,7 @@ def make_animals(rng: Chance, persons: list[Row]) -> list[Owned]:
 
 
 def _animal(rng: Chance, owner: Row | None, fate: str) -> Row:
-    """One animal; it was entered after its owner was, and died, if so, after it was entered."""
+    """Returns an animal that was entered after its owner was, and died after that if it is dead."""
     (species,) = rng.choices([code for code, _ in words.SPECIES], words.SPECIES_WEIGHTS)
     known = stamp(rng.takeover + timedelta(days=900))
     first = datetime.fromisoformat(owner.dt_creation if owner else known)
@@ -181,7 +178,7 @@ def _animal(rng: Chance, owner: Row | None, fate: str) -> Row:
 
 
 def make_extras(rng: Chance, animals: list[Row]) -> list[Row]:
-    """The rows of CHAMPS_SUPPL without their keys: each is missing for part of the animals."""
+    """Returns the rows of CHAMPS_SUPPL without their keys; each is missing for some animals."""
     rows: list[Row] = []
     for animal in animals:
         lightest, heaviest = words.WEIGHTS[animal.code_esp]
@@ -201,20 +198,20 @@ def make_extras(rng: Chance, animals: list[Row]) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Herd:
-    """All animals, and who owned which when."""
+    """All animals, and their owners over time."""
 
     animals: list[Row]
     ownerships: list[Row]
     owners: dict[int, list[Row]]
 
     def owner_on(self, animal: int, day: str) -> int | None:
-        """Whose animal it was on that day (half open: the day of leaving is the next one's)."""
+        """Returns whose animal it was on that day; the day of leaving is the next owner's."""
         rows = (row for row in self.owners.get(animal, ()) if row.dt_debut <= day)
         owners = (row.id_pers for row in rows if row.dt_fin == NO_DAY or day < row.dt_fin)
         return next(owners, None)
 
     def patient_on(self, animal: Row, day: date, *, planned: bool) -> bool:
-        """Whether it could be brought on that day: known, alive, and owned if yet to come."""
+        """Returns whether it could come that day: known, alive, and owned where it is `planned`."""
         text = day.isoformat()
         dead = animal.dt_deces != NO_DAY and (planned or animal.dt_deces < text)
         if dead or animal.supprime or animal.dt_creation[:10] >= text:
@@ -225,7 +222,7 @@ class Herd:
 
 
 def make_herd(rng: Chance, owned: list[Owned], clients: list[Row]) -> Herd:
-    """The animals with the dated rows of their owners and keepers, by first day."""
+    """Returns the animals with the rows of their owners and keepers, by first day."""
     rows = _owners(rng, owned, clients) + _keepers(rng, owned, clients)
     rows.sort(key=lambda row: (row.dt_debut, row.id_animal, row.id_pers))
     ownerships = [row._replace(id_prop=number) for number, row in enumerate(rows, 1)]
@@ -237,13 +234,13 @@ def make_herd(rng: Chance, owned: list[Owned], clients: list[Row]) -> Herd:
 
 
 def _known(rng: Chance, clients: list[Row], animal: Row, other: Row | None) -> Row:
-    """A client, not `other`, who was one before the animal came; `clients` stand by entry."""
+    """Returns a client, not `other`, entered before the animal; `clients` are in that order."""
     count = bisect_right(clients, animal.dt_creation, key=lambda person: person.dt_creation)
     return rng.choice([person for person in clients[:count] if person is not other])
 
 
 def _owners(rng: Chance, pairs: list[Owned], clients: list[Row]) -> list[Row]:
-    """One current owner each; some animals had another one before, without a gap."""
+    """Returns a current owner for each owned animal, and for some a former one before it."""
     old = rng.ago(200).isoformat()
     owned = [(animal, owner) for animal, owner in pairs if owner is not None]
     settled = [animal for animal, owner in owned if animal.dt_creation < old and owner.actif == "O"]
@@ -263,7 +260,7 @@ def _owners(rng: Chance, pairs: list[Owned], clients: list[Row]) -> list[Row]:
 
 
 def _keepers(rng: Chance, pairs: list[Owned], clients: list[Row]) -> list[Row]:
-    """Look-alikes of an owner: two animals without one have a keeper too."""
+    """Returns keepers, who look like owners; two animals without an owner have one too."""
     old = rng.ago(100).isoformat()
     known = [pair for pair in pairs if pair[0].dt_creation < old]
     orphans = [pair for pair in known if pair[1] is None][:2]

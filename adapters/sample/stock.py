@@ -1,4 +1,4 @@
-"""The shelves of the sample clinic: articles, their lots, and the thresholds for ordering anew."""
+"""Makes the stock of the sample clinic: articles, their lots, and thresholds for ordering."""
 
 from datetime import timedelta
 
@@ -9,15 +9,12 @@ from adapters.sample.vocabulary import GOODS, LEVELS, RETIRED_GOODS, Goods, Ware
 def make_stock(
     rng: Chance, suppliers: list[Row]
 ) -> tuple[list[Row], list[Row], list[Row], list[Ware]]:
-    """ARTICLES, LOTS, CHAMPS_SUPPL without its keys, and the wares that invoices are made of.
-
-    Articles have a level each, and are shuffled so that nothing can be told from an id.
-    """
+    """Returns ARTICLES, LOTS, the thresholds for CHAMPS_SUPPL, and the wares that are sold."""
     goods, retired = (
         [(item, ware) for item in items for ware in item.wares()]
         for items in (GOODS, RETIRED_GOODS)
     )
-    # the special levels, and plenty for all others; in no order
+    # special levels, then plenty for the others; shuffled, so that an id tells nothing
     levels = LEVELS["low"] + LEVELS["never_low"] + LEVELS["reversed"]
     while len(levels) < len(goods):
         least, half = rng.randrange(2, 15), rng.choice((0, 0, 0, 5))
@@ -53,10 +50,7 @@ def _article(rng: Chance, number: int, goods: Goods, ware: Ware, suppliers: list
 
 
 def _lots(rng: Chance, tenths: int) -> list[Row]:
-    """One to three lots that sum up to the stock; none at all for none.
-
-    Some never expire, a few have already.
-    """
+    """Returns up to three lots that add up to the stock; some never expire, a few have expired."""
     if not tenths:
         return []
     parts = [tenths]

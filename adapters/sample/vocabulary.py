@@ -1,4 +1,4 @@
-"""The words of the sample clinic as words.yaml has them: names, animals, acts, goods, sentences."""
+"""Reads the words of the sample clinic from words.yaml: names, animals, acts, goods, sentences."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,10 +11,7 @@ from adapters.sample.rows import Row, row_of
 
 
 class Ware(NamedTuple):
-    """Something done or sold, in cents; `halves` says that half a unit of it can be billed.
-
-    `rate` is the percentage of tax.
-    """
+    """A service or an article; `rate` is its tax in percent. `halves`: half units can be billed."""
 
     label: str
     cents: int
@@ -23,7 +20,7 @@ class Ware(NamedTuple):
 
 
 class CaseText(NamedTuple):
-    """What a visit of one kind may leave on paper."""
+    """The texts that a vet writes about a case."""
 
     summary: str
     diagnosis: str
@@ -31,7 +28,7 @@ class CaseText(NamedTuple):
 
 
 class Goods(NamedTuple):
-    """One family of shelf labels: `label` takes each of `variants` in turn."""
+    """A family of articles: `label` takes each of `variants` in turn."""
 
     family: str
     unit: str
@@ -40,7 +37,7 @@ class Goods(NamedTuple):
     variants: tuple[str, ...]
 
     def wares(self) -> Iterator[Ware]:
-        """Bigger ones cost more; still on a step of ten cents."""
+        """Yields a ware for each variant; later ones cost more, in steps of ten cents."""
         for number, variant in enumerate(self.variants):
             cents = (self.cents * (10 + 6 * number) // 100) * 10
             yield Ware(self.label.format(variant), cents, rate=10 if self.family == "ALI" else 20)
@@ -57,7 +54,7 @@ _DATA: Mapping[str, Any] = read_document(Path(__file__).with_name("words.yaml"))
 
 
 def _read(name: str, kind: type[T]) -> T:
-    """A part of the file; its keys are numbers where the kind has some."""
+    """Returns a part of the file as that kind, whose keys may be numbers."""
     return convert(_DATA[name], kind, strict=False)
 
 
