@@ -1,13 +1,13 @@
-"""What every adapter promises, as tests: for ours, and for a clinic's own.
+"""Tests what every adapter promises, ours and a clinic's own.
 
     class TestMyAdapter(AdapterConformance):
-        cannot = {"garble"}  # verbs of the practice that it lacks: their tests are left out
+        cannot = {"garble"}  # verbs that the practice lacks: tests that need them are left out
 
         @pytest.fixture
         async def practice(self, tmp_path: Path) -> AsyncIterator[Practice]:
             yield MyPractice(tmp_path)
 
-Nothing else imports this package: it needs pytest, which `pip install 'clinic-gateway[test]'`
+Nothing else imports this package, as it needs pytest, which `pip install 'clinic-gateway[test]'`
 brings, with `asyncio_mode = "auto"`. docs/own-adapter.md shows a whole example.
 """
 
@@ -16,9 +16,9 @@ from typing import ClassVar
 
 import pytest
 
-# before they are imported: so a failed assert says what was compared
+# before they are imported, so that a failed assert shows what was compared
 pytest.register_assert_rewrite(
-    *(f"{__name__}.{each}" for each in ("practice", "records", "pages", "diary", "failures"))
+    *(f"{__name__}.{module}" for module in ("practice", "records", "pages", "diary", "failures"))
 )
 
 from adapters.base import Adapter  # noqa: E402
@@ -35,10 +35,10 @@ __all__ = ["AdapterConformance", "Place", "Practice"]
 class AdapterConformance(
     RecordPromises, PagePromises, NarrowingPromises, DiaryPromises, BookingPromises, FailurePromises
 ):
-    """The suite: a subclass whose name begins with Test has a fixture `practice`.
+    """The suite; a subclass has a name that begins with Test, and a fixture `practice`.
 
-    `cannot` names the verbs of Practice that this one lacks; the tests that need one of them are
-    not collected.
+    `cannot` names the verbs of Practice that its own lacks; tests that need one of them are not
+    collected.
     """
 
     cannot: ClassVar[Set[str]] = frozenset()
@@ -54,12 +54,12 @@ class AdapterConformance(
 
     @pytest.fixture
     async def adapter(self, practice: Practice) -> AsyncIterator[Adapter]:
-        """One that the practice opened."""
+        """Yields an adapter that the practice opened."""
         opened = practice.open()
         yield opened
         await opened.aclose()
 
     @pytest.fixture
     def probe(self, practice: Practice, adapter: Adapter) -> Probe:
-        """Asks that adapter at the present of its practice."""
+        """Returns a probe that asks that adapter at the present of its practice."""
         return Probe(practice, adapter)

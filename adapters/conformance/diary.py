@@ -1,5 +1,5 @@
 # ruff: noqa: S101 - it is made of asserts
-"""The diary: free times around hours and what blocks; bookings whole, once, and to be found."""
+"""Tests the diary, with free times around hours and what blocks, and single, whole bookings."""
 
 import asyncio
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ Span = tuple[datetime, datetime]
 
 
 class DiaryPromises:
-    """What every adapter promises of free times."""
+    """What every adapter promises about free times."""
 
     async def test_free_times_are_in_order_and_without_doubles(self, probe: Probe) -> None:
         draft = await probe.draft()
@@ -35,7 +35,7 @@ class DiaryPromises:
         for slot in slots:
             assert slot["startTime"] < slot["endTime"]
             assert probe.day(moment(slot["startTime"])) == day
-        starts = [each["startTime"] for each in slots]
+        starts = [slot["startTime"] for slot in slots]
         assert starts == sorted(set(starts))
 
     async def test_who_or_what_is_not_there_has_no_free_times(self, probe: Probe) -> None:
@@ -50,15 +50,15 @@ class DiaryPromises:
         day = probe.day(draft.scheduled_at)
         for kind in await probe.some("appointmentTypes", limit=FEW):
             slots = await probe.slots(draft.vet_id, day, kind["id"])
-            assert len({_length(each) for each in slots}) <= 1, kind["id"]
+            assert len({_length(slot) for slot in slots}) <= 1, kind["id"]
 
     async def test_what_has_begun_is_not_free(self, probe: Probe) -> None:
         draft = await probe.draft()
         day = probe.day(draft.scheduled_at)
         starts = await probe.starts(draft.vet_id, day)
         for now in (starts[0], starts[len(starts) // 2], starts[-1]):
-            found = await probe.starts(draft.vet_id, day, now=now)
-            assert found == [each for each in starts if each > now]
+            later = await probe.starts(draft.vet_id, day, now=now)
+            assert later == [start for start in starts if start > now]
         assert await probe.starts(draft.vet_id, day, now=starts[-1] + DAY) == []
 
     @needs("set_hours")
@@ -69,15 +69,15 @@ class DiaryPromises:
                 starts = every.starts(_span(probe, day, EARLY))
                 assert await probe.starts(vet, day) == starts
                 assert await probe.starts(vet, day + DAY) == []
-                # the second of two equal hours, or one that is as late; and the first of all
+                # in the second of two equal hours, or as late in the day; and the first of all
                 zone = probe.practice.zone
-                again = [each for each in starts if each.astimezone(zone).fold]
+                again = [start for start in starts if start.astimezone(zone).fold]
                 for start in ((again or starts[len(starts) // 2 :])[0], starts[0]):
                     draft = await probe.draft(vet_id=vet, scheduled_at=start)
                     made = await probe.adapter.create_appointment(draft)
                     assert moment(made["scheduledAt"]) == start
                     assert await probe.one("appointments", made["id"]) == made
-                    assert await probe.found(draft) == [made]
+                    assert await probe.bookings_of(draft) == [made]
                     assert start not in await probe.offered(draft)
 
     @needs("set_hours", "add_appointment")
@@ -86,8 +86,9 @@ class DiaryPromises:
         vet, every = await _working(probe, day, NIGHT)
         midnight, half = probe.at(day + DAY, time()), timedelta(minutes=30)
         offered = every.starts(_span(probe, day, NIGHT))
-        assert await probe.starts(vet, day) == [each for each in offered if each < midnight]
-        assert await probe.starts(vet, day + DAY) == [each for each in offered if each >= midnight]
+        before = [start for start in offered if start < midnight]
+        assert await probe.starts(vet, day) == before
+        assert await probe.starts(vet, day + DAY) == offered[len(before) :]
         busy = midnight - half, midnight + half
         await probe.settled(probe.practice.add_appointment(vet, *busy))
         left = every.without(offered, busy)
@@ -127,38 +128,38 @@ class DiaryPromises:
 
 
 def _quiet(probe: Probe) -> date:
-    """A day some time ahead, whose clocks and whose next day's clocks are not changed."""
+    """Returns a day some time ahead on which no clocks change, nor on the next day."""
     days = pairwise(probe.days_ahead())
     return next(day for day, after in days if not any(map(probe.is_changing, (day, after))))
 
 
 def _span(probe: Probe, day: date, hours: tuple[time, time]) -> Span:
-    """Those hours of a day; an end that is not after the start is on the next."""
+    """Returns those hours of a day; an end that is not after the start is on the next day."""
     begin, end = hours
     return probe.at(day, begin), probe.at(day if end > begin else day + DAY, end)
 
 
 class Grid(NamedTuple):
-    """From one start to the next on an empty day, and how long a free time is."""
+    """The free times of an empty day: the time from one start to the next, and their length."""
 
     step: timedelta
     length: timedelta
 
     def starts(self, span: Span) -> list[datetime]:
-        """Every start from which the whole length fits."""
+        """Returns every start from which the whole length fits into the span."""
         count = (span[1] - span[0] - self.length) // self.step + 1
         return [span[0] + number * self.step for number in range(count)]
 
     def without(self, starts: Iterable[datetime], busy: Span) -> list[datetime]:
-        """Those from which nothing overlaps."""
-        return [each for each in starts if not (each < busy[1] and busy[0] < each + self.length)]
+        """Returns the starts of the times that do not overlap the busy span."""
+        return [start for start in starts if start >= busy[1] or start + self.length <= busy[0]]
 
 
 async def _working(probe: Probe, day: date, hours: tuple[time, time]) -> tuple[str, Grid]:
-    """A vet with those hours on the day's weekday alone, and how the free times follow then."""
+    """Returns a vet with those hours on the day's weekday alone, and the grid of free times."""
     vet = await probe.working(day, *hours)
     slots = await probe.slots(vet, day)
-    first, second = (moment(each["startTime"]) for each in slots[:2])
+    first, second = (moment(slot["startTime"]) for slot in slots[:2])
     return vet, Grid(second - first, _length(slots[0]))
 
 
@@ -171,11 +172,11 @@ SHIFTED = 5
 
 
 class BookingPromises:
-    """What every adapter promises of bookings."""
+    """What every adapter promises about bookings."""
 
     async def test_a_booking_takes_its_time_reads_back_and_can_be_found(self, probe: Probe) -> None:
         draft = await probe.draft()
-        assert await probe.found(draft) == []
+        assert await probe.bookings_of(draft) == []
         made = await probe.adapter.create_appointment(draft)
         assert wrong_with([made], probe.practice.shapes["appointments"]) == []
         assert (made["vetId"], made["patientId"]) == (draft.vet_id, draft.patient_id)
@@ -183,7 +184,7 @@ class BookingPromises:
         assert moment(made["scheduledAt"]) == draft.scheduled_at
         assert made["reason"] in (draft.reason, None)
         assert await probe.one("appointments", made["id"]) == made
-        assert await probe.found(draft) == [made]
+        assert await probe.bookings_of(draft) == [made]
         assert await _written_over(probe, made) == []
         assert draft.scheduled_at not in await probe.offered(draft)
         with pytest.raises(SlotTaken):
@@ -225,24 +226,24 @@ class BookingPromises:
         drafts += [replace(draft, scheduled_at=draft.scheduled_at + length)] * SHIFTED
         async with aclosing(probe.practice.open()) as other:
             both = (probe.adapter, other)
-            tries = [both[n % 2].create_appointment(each) for n, each in enumerate(drafts)]
+            tries = [both[n % 2].create_appointment(draft) for n, draft in enumerate(drafts)]
             ends = await asyncio.gather(*tries, return_exceptions=True)
-            assert sum(isinstance(each, dict) for each in ends) == 1
-            assert sum(isinstance(each, SlotTaken) for each in ends) == RACERS + SHIFTED - 1
-            winner = next(n for n, each in enumerate(ends) if isinstance(each, dict))
+            assert sum(isinstance(end, dict) for end in ends) == 1
+            assert sum(isinstance(end, SlotTaken) for end in ends) == RACERS + SHIFTED - 1
+            winner = next(n for n, end in enumerate(ends) if isinstance(end, dict))
             assert list(await other.find_appointments(drafts[winner], draft.now)) == [ends[winner]]
         assert draft.scheduled_at not in await probe.offered(draft)
 
     async def test_neighbours_at_once_never_overlap(self, probe: Probe) -> None:
         draft = await probe.draft()
         tries = [
-            probe.adapter.create_appointment(replace(draft, scheduled_at=each, reference=""))
-            for each in (await probe.offered(draft))[:6]
+            probe.adapter.create_appointment(replace(draft, scheduled_at=start, reference=""))
+            for start in (await probe.offered(draft))[:6]
         ]
         ends = await asyncio.gather(*tries, return_exceptions=True)
-        assert all(isinstance(each, dict | SlotTaken) for each in ends), ends
-        records = [each for each in ends if isinstance(each, dict)]
-        made = sorted((moment(each["scheduledAt"]), moment(each["endTime"])) for each in records)
+        assert all(isinstance(end, dict | SlotTaken) for end in ends), ends
+        records = [end for end in ends if isinstance(end, dict)]
+        made = sorted((moment(r["scheduledAt"]), moment(r["endTime"])) for r in records)
         assert made
         for earlier, later in pairwise(made):
             assert earlier[1] <= later[0]
@@ -259,7 +260,7 @@ class BookingPromises:
 
 
 async def _refused(probe: Probe, error: type[AdapterError], *drafts: Draft, free: Draft) -> None:
-    """None of the drafts is booked, and where another is `free` all stays as it was."""
+    """Asserts that no draft is booked, and that the free times for `free` stay as they were."""
     before = await probe.offered(free)
     for draft in drafts:
         with pytest.raises(error):
@@ -268,7 +269,7 @@ async def _refused(probe: Probe, error: type[AdapterError], *drafts: Draft, free
 
 
 async def _written_over(probe: Probe, made: Record) -> list[str]:
-    """The appointment, where something else is written over it; it can be read in any case."""
+    """Returns the appointment's id in a list where it is overwritten, else []."""
     seen = await probe.adapter.find_overwritten([made["id"]])
     assert not seen.unreadable
     return list(seen.overwritten)

@@ -1,5 +1,5 @@
 # ruff: noqa: S101 - it is made of asserts
-"""Failures: a practice system that is down, slow or talks nonsense, and callers who leave."""
+"""Tests adapters whose practice system is down, slow or talks nonsense, or whose callers leave."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ Ask = Callable[[], Awaitable[object]]
 
 
 class FailurePromises:
-    """What every adapter promises when the practice system does not."""
+    """What every adapter promises when the practice system fails."""
 
     @needs("stop", "mend")
     async def test_a_practice_system_that_is_down_is_said_to_be_so_until_it_is_back(
@@ -35,7 +35,7 @@ class FailurePromises:
 
     @needs("garble", "mend")
     async def test_nonsense_is_said_to_be_so(self, probe: Probe) -> None:
-        """Whether a booking was written over may then be left open, and be asked again later."""
+        """Whether a booking is overwritten may be left open, and be asked again later."""
         await _ails(probe, probe.practice.garble, lenient={"find_overwritten"})
 
     async def test_callers_who_leave_keep_nothing(self, probe: Probe) -> None:
@@ -49,18 +49,18 @@ class FailurePromises:
             assert await probe.some("invoices")
 
     async def test_many_callers_at_once_are_all_answered(self, probe: Probe) -> None:
-        clients = [each["id"] for each in await probe.some("clients", limit=MANY)]
+        clients = [client["id"] for client in await probe.some("clients", limit=MANY)]
         async with asyncio.timeout(2 * probe.practice.patience + GRACE):
-            found = await asyncio.gather(*(probe.one("clients", each) for each in clients))
-        assert [each["id"] for each in found] == clients
+            records = await asyncio.gather(*(probe.one("clients", client) for client in clients))
+        assert [record["id"] for record in records] == clients
 
 
 async def _ails(
     probe: Probe, begin: Callable[[], Awaitable[None]], lenient: Set[str] = frozenset()
 ) -> None:
-    """While it ails every verb says so, in time and in no driver's words; then it is as before.
+    """Asserts that every verb fails in time while the system ails, and works again afterwards.
 
-    The `lenient` may answer with nothing. Of the booking that failed either nothing or all is left.
+    The verbs in `lenient` may answer with nothing. The failed booking is left whole or not at all.
     """
     draft = await probe.draft()
     known = (await probe.some("appointments", limit=1))[0]["id"]
@@ -80,7 +80,7 @@ async def _ails(
     await probe.settled(probe.practice.mend())
     await probe.adapter.ping()
     assert await probe.one("clients", draft.client_id)
-    left = await probe.found(draft)
+    left = await probe.bookings_of(draft)
     assert len(left) <= 1
     assert (draft.scheduled_at in await probe.offered(draft)) is (not left)
     made = left[0] if left else await probe.adapter.create_appointment(draft)
@@ -88,7 +88,8 @@ async def _ails(
 
 
 async def _raised(name: str, ask: Ask, patience: float, *, empty: bool) -> base.AdapterError | None:
-    """A booking has twice the patience, and may leave open what came of it."""
+    """Returns the error that a verb raises in time; None where it may answer emptily, and does."""
+    # a booking has twice the patience, and may leave its outcome open
     begun, books = time.monotonic(), name == BOOKING
     kinds = BOOKED if books else READ
     try:

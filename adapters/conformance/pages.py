@@ -1,5 +1,5 @@
 # ruff: noqa: S101 - it is made of asserts
-"""Pages: every record once, what a page costs, and only those that conditions let be."""
+"""Tests pages: each has every record once, costs little, and obeys conditions."""
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,12 +18,11 @@ EVERY = 10  # pages
 
 
 class PagePromises:
-    """What every adapter promises of its pages.
+    """What every adapter promises about its pages.
 
-    `many` is how many rows a list gets that is read while others are added; `asked_per_page` how
-    many statements or requests a page may cost beside one for each list inside its records.
-    `in_parts` names what the practice system hands out only a few at a time, or one by one: it
-    may cost more.
+    `many` clients are added before their list is read while others are added. `asked_per_page` is
+    how many statements or requests a page may cost, beside one for each list inside its records.
+    `in_parts` names resources that the practice system hands out in small parts, at any cost.
     """
 
     many = 10_000
@@ -48,14 +47,14 @@ class PagePromises:
         there = await probe.everything("clients")
         await probe.practice.add_clients(self.many, front=False)
         await probe.practice.settle()
-        first = [each["id"] for each in await probe.everything("clients")]
+        first = [client["id"] for client in await probe.everything("clients")]
         assert len(first) == len(there) + self.many
-        # every few pages some are added before and some behind
+        # every few pages, some are added before the others and some behind them
         second: list[str] = []
         after, number = None, 0
         while number == 0 or after is not None:
             page = await probe.page("clients", limit=LARGEST_PAGE, after=after)
-            second += [each["id"] for each in page.records]
+            second += [client["id"] for client in page.records]
             after, number = page.after, number + 1
             if number % EVERY == 2:
                 await probe.practice.add_clients(ADDED_AT_ONCE, front=True)
@@ -63,12 +62,12 @@ class PagePromises:
             assert number * LARGEST_PAGE < 3 * self.many + 10_000, "the pages have no end"
         assert len(set(second)) == len(second)
         known = set(first)
-        assert [each for each in second if each in known] == first
+        assert [client for client in second if client in known] == first
 
     @needs("asked")
     async def test_a_page_costs_the_same_however_many_records_it_has(self, probe: Probe) -> None:
         for resource in set(probe.resources) - self.in_parts:
-            await probe.adapter.ping()  # a connection's first words are no page's
+            await probe.adapter.ping()  # a connection's first statements belong to no page
             await probe.page(resource, limit=1)
             small, _ = await self._cost(probe, resource, 2)
             large, page = await self._cost(probe, resource, 50)
@@ -83,7 +82,7 @@ class PagePromises:
         return await probe.practice.asked() - before, page
 
 
-# What bounds a field, by its format: made of a value in its JSON form.
+# Makes a bound of a value in its JSON form, by the field's format.
 _BOUNDS: Mapping[str, Callable[[str], Any]] = {
     "date-time": datetime.fromisoformat,
     "date": date.fromisoformat,
@@ -95,8 +94,8 @@ MEMBERS = ("in", "not in")
 
 
 def let_be(records: Sequence[Record], only: Only) -> list[Record]:
-    """The records that exist for who has these conditions."""
-    return [each for each in records if all(_meets(each[one.field], one) for one in only)]
+    """Returns the records that meet all conditions."""
+    return [record for record in records if all(_meets(record[one.field], one) for one in only)]
 
 
 def _meets(value: Any, condition: Condition) -> bool:
@@ -110,11 +109,11 @@ def _meets(value: Any, condition: Condition) -> bool:
 
 
 def conditions(records: Sequence[Record], shapes: Mapping[str, FieldShape]) -> Iterator[Condition]:
-    """For each field with a value: which it may be, which not, and from or up to where."""
+    """Yields conditions on each field with a value: values it may or may not have, and bounds."""
     for turn, (name, shape) in enumerate(shapes.items()):
         if "[]." in name or shape.many:
             continue
-        values = sorted({each[name] for each in records if each[name] is not None}, key=str)
+        values = sorted({record[name] for record in records if record[name] is not None}, key=str)
         if not values:
             continue
         middle = values[len(values) // 2]
@@ -129,7 +128,7 @@ AT_MOST = 6  # conditions of each resource
 
 
 class NarrowingPromises:
-    """What every adapter promises of conditions, as far as it says that it can narrow by them."""
+    """What every adapter promises about the conditions that it says it can narrow by."""
 
     async def test_pages_hold_all_that_conditions_let_be_and_nothing_else(
         self, probe: Probe
@@ -137,8 +136,8 @@ class NarrowingPromises:
         async for resource, records in probe.all_of_each():
             for only, there, _ in _narrowed(probe, resource, records):
                 limit = 1 + len(there) // 3
-                found = await probe.everything(resource, only=only, limit=limit)
-                assert found == there, f"{resource} with {only}"
+                kept = await probe.everything(resource, only=only, limit=limit)
+                assert kept == there, f"{resource} with {only}"
 
     async def test_what_is_hidden_is_not_there_by_its_id_either(self, probe: Probe) -> None:
         async for resource, records in probe.all_of_each():
@@ -164,40 +163,40 @@ class NarrowingPromises:
         for resource, public_id in (("clients", draft.client_id), ("patients", draft.patient_id)):
             for only, _, hidden in _narrowed(probe, resource, await probe.everything(resource)):
                 narrow = replace(draft, only={resource: only})
-                if public_id in {each["id"] for each in hidden}:
+                if public_id in {record["id"] for record in hidden}:
                     with pytest.raises(NotFound):
                         await probe.adapter.create_appointment(narrow)
                 elif made is None:
                     made = await probe.adapter.create_appointment(narrow)
         if made is None:
             made = await probe.adapter.create_appointment(draft)
-        assert await probe.found(draft) == [made]
+        assert await probe.bookings_of(draft) == [made]
 
     async def test_a_lost_booking_is_found_whoever_is_hidden_since(self, probe: Probe) -> None:
         draft = await probe.draft()
         made = await probe.adapter.create_appointment(draft)
         nobody: Only = (Condition("id", "in", ()),)
         hiding = replace(draft, only={"clients": nobody, "patients": nobody})
-        assert await probe.found(hiding) == [made]
+        assert await probe.bookings_of(hiding) == [made]
 
     async def test_what_it_cannot_narrow_by_is_a_problem_with_a_remedy(self, probe: Probe) -> None:
         refused = probe.adapter.narrows("clients", (Condition("nothing", "in", ("x",)),))
         assert refused, "a field that is none cannot be a condition"
-        assert all(each.text for each in refused)
+        assert all(problem.text for problem in refused)
         assert list(probe.adapter.narrows("clients", ())) == []
 
 
 def _narrowed(
     probe: Probe, resource: str, records: Sequence[Record]
 ) -> Iterator[tuple[Only, list[Record], list[Record]]]:
-    """Conditions of every kind that it takes: one by one, and all kinds of fields at once.
+    """Yields conditions that the adapter takes, some alone and the last two together.
 
-    With each come the records that they let be, and the others.
+    With each come the records that meet them, and the others.
     """
     every = conditions(records, probe.practice.shapes[resource])
-    taken = [each for each in every if not probe.adapter.narrows(resource, (each,))]
+    taken = [condition for condition in every if not probe.adapter.narrows(resource, (condition,))]
     few = taken[:: 1 + len(taken) // AT_MOST]
-    for only in [*((each,) for each in few), tuple(taken[-2:])]:
+    for only in [*((condition,) for condition in few), tuple(taken[-2:])]:
         there = let_be(records, only)
-        ids = {each["id"] for each in there}
-        yield only, there, [each for each in records if each["id"] not in ids]
+        ids = {record["id"] for record in there}
+        yield only, there, [record for record in records if record["id"] not in ids]

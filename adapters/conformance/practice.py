@@ -1,5 +1,5 @@
 # ruff: noqa: S101 - it is made of asserts
-"""A test's practice system: what its own people do there, and how the suite asks its adapter."""
+"""Defines the practice system that a test brings, and the probe that asks its adapter."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,10 +31,10 @@ class Place(NamedTuple):
 class Practice(Protocol):
     """A practice system made for one test, with some rows of every resource.
 
-    A client with an animal, and a vet who has free times within the next fortnight, are among
-    them. `now` is the present of its rows; `troubles` is what its adapters reported; within
-    `patience` seconds they answer a read, one way or the other, and within twice that a booking.
-    Those verbs that it lacks are named in `AdapterConformance.cannot`.
+    Among them are a client with an animal, and a vet with free times within the next fortnight.
+    `now` is the present of its rows, and `troubles` what its adapters reported. They answer a read
+    within `patience` seconds, and a booking within twice that. The verbs that it lacks are named in
+    `AdapterConformance.cannot`.
     """
 
     shapes: base.Shapes
@@ -44,83 +44,83 @@ class Practice(Protocol):
     patience: float = 3.0
 
     def open(self) -> Adapter:
-        """An adapter of its own, as another process has; the suite closes it."""
+        """Returns a new adapter, as another process would have; the suite closes it."""
 
     async def settle(self) -> None:
-        """Return once what was written at the desk has to be seen: an adapter may remember."""
+        """Returns once what the desk wrote must be seen, since an adapter may remember."""
         await asyncio.sleep(0)
 
     async def add_clients(self, count: int, *, front: bool) -> None:
-        """Enter so many clients.
+        """Enters so many clients.
 
-        In `front`: in the adapter's order before all that were added otherwise, and behind none
-        of those, where keys can be chosen; else wherever new ones go.
+        In the adapter's order, those in `front` come before all that were added otherwise, and
+        after earlier ones in front. Where keys cannot be chosen, they go where new ones go.
         """
         raise _lacks("add_clients")
 
     async def asked(self) -> int:
-        """How many statements or HTTP requests it was asked so far.
+        """Returns how many statements or HTTP requests it was asked so far.
 
-        Beginning and ending a transaction, or a login, is none.
+        The beginning and end of a transaction, and a login, do not count.
         """
         raise _lacks("asked")
 
     async def set_hours(self, vet: str, weekday: int, start: time, end: time) -> None:
-        """Let a vet work every week on that day (1 is Monday), and at no other time.
+        """Makes a vet work on that day (1 is Monday) every week, and at no other time.
 
         An end that is not after the start is on the next day.
         """
         raise _lacks("set_hours")
 
     async def add_absence(self, vet: str, start: datetime, end: datetime) -> None:
-        """Let a vet be away."""
+        """Makes a vet absent."""
         raise _lacks("add_absence")
 
     async def add_appointment(self, vet: str, start: datetime, end: datetime) -> str:
-        """Enter an appointment at the desk, for any animal, whatever stands there; its id."""
+        """Enters an appointment for any animal, whatever is there already; returns its id."""
         raise _lacks("add_appointment")
 
     async def cancel(self, appointment: str) -> None:
-        """Cancel an appointment that was added."""
+        """Cancels an appointment that was added."""
         raise _lacks("cancel")
 
     async def write_unknown_code(self) -> Place:
-        """Write a code that nothing explains into a field that has allowed values."""
+        """Writes a code that nothing explains into a field that has allowed values."""
         raise _lacks("write_unknown_code")
 
     async def write_unreadable(self) -> Place:
-        """Write into a field what is no value of its kind, such as a 31st of February."""
+        """Writes what is no value of its kind into a field, such as a 31st of February."""
         raise _lacks("write_unreadable")
 
     async def write_zero_date(self) -> Place:
-        """Write the practice system's way to say `no date` into a field with a date or time."""
+        """Writes the practice system's `no date` into a field with a date or time."""
         raise _lacks("write_zero_date")
 
     async def stop(self) -> None:
-        """Let the practice system be down."""
+        """Takes the practice system down."""
         raise _lacks("stop")
 
     async def slow(self) -> None:
-        """Let it take whatever it is asked, and not answer for longer than anybody waits."""
+        """Makes it take every request, and answer none for longer than anybody waits."""
         raise _lacks("slow")
 
     async def garble(self) -> None:
-        """Let it answer what is no answer at all."""
+        """Makes it answer nonsense."""
         raise _lacks("garble")
 
     async def mend(self) -> None:
-        """Let it answer again as before."""
+        """Makes it answer again as before."""
         raise _lacks("mend")
 
 
-# Those that a practice may lack.
+# The verbs that a practice may lack.
 VERBS = frozenset(
     verb for verb, member in vars(Practice).items() if iscoroutinefunction(member)
 ) - {"settle"}
 
 
 def needs(*verbs: str) -> Callable[[F], F]:
-    """Say of a test which verbs it cannot do without."""
+    """Returns a decorator that marks a test with the verbs that it needs."""
 
     def mark(test: F) -> F:
         vars(test)["needs"] = frozenset(verbs)
@@ -130,7 +130,6 @@ def needs(*verbs: str) -> Callable[[F], F]:
 
 
 def needs_of(test: object) -> frozenset[str]:
-    """What was said of it."""
     return frozenset(getattr(test, "needs", ()))
 
 
@@ -141,7 +140,7 @@ def _lacks(verb: str) -> NotImplementedError:
 NOBODY = "00000000-0000-0000-0000-000000000000"
 LARGEST_PAGE = 200  # what the gateway asks for at most
 FORTNIGHT = 14
-# Far enough ahead for days on which a made-up diary is empty.
+# Far enough ahead that a made-up diary is empty.
 LATER = timedelta(days=60)
 
 
@@ -153,15 +152,15 @@ class Probe:
 
     @property
     def resources(self) -> list[str]:
-        """Those whose records have an id."""
+        """The resources whose records have an id."""
         return [name for name, shapes in self.practice.shapes.items() if "id" in shapes]
 
     async def one(self, resource: str, public_id: str, only: Only = ()) -> Record:
-        asked = base.Query(resource=resource, now=self.practice.now, id=public_id, only=only)
-        return await self.adapter.read_one(asked)
+        query = base.Query(resource=resource, now=self.practice.now, id=public_id, only=only)
+        return await self.adapter.read_one(query)
 
-    async def page(self, resource: str, **asked: Any) -> Page:
-        query = base.Query(resource=resource, **{"now": self.practice.now, **asked})
+    async def page(self, resource: str, **more: Any) -> Page:
+        query = base.Query(resource=resource, **{"now": self.practice.now, **more})
         return await self.adapter.read_many(query)
 
     async def some(self, resource: str, *filters: Filter, limit: int = 100) -> list[Record]:
@@ -170,11 +169,11 @@ class Probe:
     async def everything(
         self, resource: str, *filters: Filter, only: Only = (), limit: int = LARGEST_PAGE
     ) -> list[Record]:
-        """All records that are let be, page by page; no page but the last is short."""
+        """Returns all records that exist; asserts that no page but the last one is short."""
         records: list[Record] = []
-        asked, after = {"filters": filters, "only": only, "limit": limit}, None
+        more, after = {"filters": filters, "only": only, "limit": limit}, None
         while True:
-            page = await self.page(resource, after=after, **asked)
+            page = await self.page(resource, after=after, **more)
             records += page.records
             assert len(page.records) <= limit, f"a page of {resource} is longer than was asked for"
             if page.after is None:
@@ -186,43 +185,43 @@ class Probe:
             after = page.after
 
     async def invoices_of(self, client: str, only: Only = ()) -> None:
-        """Asks for them; all are the client's."""
+        """Asks for a client's invoices; asserts that all are the client's."""
         by, within = Filter("equals", ("clientId",), client), ("clients", client)
         page = await self.page("invoices", within=within, within_only=only, filters=(by,))
-        assert all(each["clientId"] == client for each in page.records)
+        assert all(invoice["clientId"] == client for invoice in page.records)
 
     async def all_of_each(self) -> AsyncIterator[tuple[str, list[Record]]]:
-        """Every resource whose records have an id, with all of them."""
+        """Yields every resource whose records have an id, with all its records."""
         for resource in self.resources:
             yield resource, await self.everything(resource)
 
     async def slots(
         self, vet: str, day: date, kind: str | None = None, now: datetime | None = None
     ) -> list[Record]:
-        """The free times of a vet on a local day."""
+        """Returns the free times of a vet on a local day."""
         values = {"vetId": vet, "date": day, "appointmentTypeId": kind}
         return (await self.page("slots", now=now or self.practice.now, values=values)).records
 
     async def starts(self, vet: str, day: date, now: datetime | None = None) -> list[datetime]:
-        """When they begin."""
-        return [moment(each["startTime"]) for each in await self.slots(vet, day, now=now)]
+        """Returns when the free times of a vet begin on a local day."""
+        return [moment(slot["startTime"]) for slot in await self.slots(vet, day, now=now)]
 
     async def offered(self, draft: Draft) -> list[datetime]:
-        """When those of the draft's vet begin, on its day."""
+        """Returns when the free times of the draft's vet begin on its day."""
         return await self.starts(draft.vet_id, self.day(draft.scheduled_at))
 
-    async def found(self, draft: Draft) -> list[Record]:
-        """The bookings that may be the draft's."""
+    async def bookings_of(self, draft: Draft) -> list[Record]:
+        """Returns the bookings that may be the draft's."""
         return list(await self.adapter.find_appointments(draft, draft.now))
 
     async def settled(self, deed: Awaitable[T]) -> T:
-        """What the desk's deed gives, once it has to be seen."""
+        """Returns the result of what the desk does, once it must be seen."""
         done = await deed
         await self.practice.settle()
         return done
 
     async def draft(self, **more: Any) -> Draft:
-        """One that fits: an animal of a present client, a vet's first free time from tomorrow."""
+        """Returns a draft for an animal of a present client and a vet's first free time."""
         patients, vets = await self.patients(deceased=False), await self.some("vets")
         assert patients, "none of the first clients has an animal among the first patients"
         for ahead, vet in product(range(1, FORTNIGHT + 1), vets):
@@ -243,16 +242,16 @@ class Probe:
         return replace(made, **more)
 
     async def patients(self, *, deceased: bool) -> list[Record]:
-        """Those of the first patients, dead or alive, whose client is among the first clients."""
-        clients = {each["id"] for each in await self.some("clients", limit=LARGEST_PAGE)}
+        """Returns the first patients, dead or alive, whose client is among the first clients."""
+        clients = {client["id"] for client in await self.some("clients", limit=LARGEST_PAGE)}
         return [
-            each
-            for each in await self.some("patients", limit=LARGEST_PAGE)
-            if each["clientId"] in clients and (each.get("status") == DECEASED) is deceased
+            patient
+            for patient in await self.some("patients", limit=LARGEST_PAGE)
+            if patient["clientId"] in clients and (patient.get("status") == DECEASED) is deceased
         ]
 
     async def working(self, day: date, start: time, end: time) -> str:
-        """A vet, whose only hours are now those on that weekday, and who is free on that day."""
+        """Returns a vet who has those hours on that weekday alone, and is free on that day."""
         for vet in await self.some("vets"):
             hours = self.practice.set_hours(vet["id"], day.isoweekday(), start, end)
             await self.settled(hours)
@@ -261,19 +260,19 @@ class Probe:
         raise LookupError(f"with hours from {start} to {end} no vet has a free time on {day}")
 
     def day(self, moment: datetime) -> date:
-        """The practice's local day."""
+        """Returns the practice's local day of a moment."""
         return moment.astimezone(self.practice.zone).date()
 
     def at(self, day: date, hour: time) -> datetime:
-        """A time on the practice's wall, in UTC."""
+        """Returns a time on the practice's wall clock, in UTC."""
         return datetime.combine(day, hour, self.practice.zone).astimezone(UTC)
 
     def days_ahead(self) -> list[date]:
-        """A year of days, from some time ahead."""
+        """Returns a year of days that begins some time ahead."""
         return [(self.practice.now + LATER).date() + number * DAY for number in range(366)]
 
     def is_changing(self, day: date) -> bool:
-        """Whether it has not 24 hours."""
+        """Returns whether the day does not have 24 hours."""
         return self.at(day + DAY, time()) - self.at(day, time()) != DAY
 
 

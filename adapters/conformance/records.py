@@ -1,5 +1,5 @@
 # ruff: noqa: S101 - it is made of asserts
-"""Records: what they look like, and how their ids, filters and odd values behave."""
+"""Tests what records look like, and how their ids, filters and odd values behave."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -16,14 +16,14 @@ from adapters.conformance.practice import LARGEST_PAGE, NOBODY, Place, Probe, mo
 
 
 def _text(pattern: str, read: Callable[[str], object] = str) -> Any:
-    """A text of that pattern that `read` does not refuse."""
+    """Returns the type of a text that has that pattern and that `read` accepts."""
     return Annotated[
         str, pydantic.StringConstraints(pattern=f"^({pattern})$"), pydantic.AfterValidator(read)
     ]
 
 
-def _is_plain(value: object) -> object:
-    """A number as JSON has them: a Decimal would become a text."""
+def _plain_number(value: object) -> object:
+    """Returns a JSON number; raises ValueError for others, as a Decimal would become a text."""
     if type(value) not in (int, float):
         raise ValueError("must be an int or a float")
     return value
@@ -36,7 +36,7 @@ FORMATS: Mapping[str, Any] = {
     "email": _text(r"[^@\s]+@[^@\s]+"),
     "boolean": bool,
     "integer": int,
-    "number": Annotated[pydantic.FiniteFloat, pydantic.BeforeValidator(_is_plain)],
+    "number": Annotated[pydantic.FiniteFloat, pydantic.BeforeValidator(_plain_number)],
     "date-time": _text("[0-9-]{10}T[0-9:]{8}Z", datetime.fromisoformat),
     "date": _text("[0-9]{4}-[0-9]{2}-[0-9]{2}", date.fromisoformat),
     "money": _TWO_PLACES,
@@ -46,9 +46,9 @@ FORMATS: Mapping[str, Any] = {
 
 
 def _model(shapes: Mapping[str, FieldShape], prefix: str = "") -> type[pydantic.BaseModel]:
-    """What a record has, or one of a list inside it: an id, and other values or none.
+    """Returns the model of a record, or with a prefix of one in a list inside it.
 
-    What else the records of a list have goes nowhere.
+    Fields of a list's record that have no shape are ignored.
     """
     one_of: Any = Literal
     fields: dict[str, Any] = {}
@@ -63,13 +63,13 @@ def _model(shapes: Mapping[str, FieldShape], prefix: str = "") -> type[pydantic.
 
 
 def wrong_with(records: Sequence[Record], shapes: Mapping[str, FieldShape]) -> list[str]:
-    """What is wrong with records of those shapes, one sentence each; [] where nothing is."""
+    """Returns what is wrong with records of those shapes, a sentence each; [] where nothing is."""
     kind: Any = GenericAlias(list, _model(shapes))
     try:
         pydantic.TypeAdapter(kind).validate_python(list(records))
     except pydantic.ValidationError as error:
-        found = error.errors()
-        return [f"{'.'.join(map(str, e['loc']))} is {e['input']!r}: {e['msg']}" for e in found]
+        errors = error.errors()
+        return [f"{'.'.join(map(str, e['loc']))} is {e['input']!r}: {e['msg']}" for e in errors]
     return []
 
 
@@ -80,7 +80,7 @@ NAMES = ("firstName", "lastName")
 
 
 class RecordPromises:
-    """What every adapter promises of its records."""
+    """What every adapter promises about its records."""
 
     async def test_it_has_what_the_operations_need(self, probe: Probe) -> None:
         assert set(probe.practice.shapes) <= probe.adapter.resources
@@ -119,7 +119,7 @@ class RecordPromises:
             for record in await probe.some(resource, limit=LARGEST_PAGE):
                 assert owner.setdefault(record["id"], resource) == resource
         for resource in probe.resources:
-            strangers = [each for each, of in owner.items() if of != resource]
+            strangers = [public_id for public_id, of in owner.items() if of != resource]
             for stranger in (NOBODY, str(uuid4()), strangers[0], strangers[-1]):
                 with pytest.raises(NotFound):
                     await probe.one(resource, stranger)
@@ -129,25 +129,25 @@ class RecordPromises:
             for name, shape in probe.practice.shapes[resource].items():
                 if shape.refers is None or "[]." in name:
                     continue
-                named = [each[name] for each in await probe.some(resource) if each.get(name)]
-                found = [await _exists(probe, shape.refers, each) for each in named[:FIRST_FEW]]
-                assert not found or any(found), f"no {resource}.{name} leads to {shape.refers}"
+                ids = [record[name] for record in await probe.some(resource) if record.get(name)]
+                leads = [await _exists(probe, shape.refers, target) for target in ids[:FIRST_FEW]]
+                assert not leads or any(leads), f"no {resource}.{name} leads to {shape.refers}"
 
     async def test_a_filter_keeps_just_the_records_that_match(self, probe: Probe) -> None:
         async for resource, records in probe.all_of_each():
             for name in probe.adapter.filterable.get(resource, ()):
                 shape = probe.practice.shapes[resource][name]
-                values = [each[name] for each in records if each[name] is not None]
-                # an operation asks for records that have just such a value; texts are searched
+                values = [record[name] for record in records if record[name] is not None]
+                # operations ask for records with exactly such a value; texts are searched
                 is_compared = shape.format in COMPARED or shape.values or name == "category"
                 if not values or not is_compared:
                     continue
-                wanted = [each["id"] for each in records if each[name] == values[0]]
-                found = await probe.some(resource, Filter("equals", (name,), values[0]), limit=50)
-                assert [each["id"] for each in found] == wanted[:50], f"{resource} by {name}"
+                ids = [record["id"] for record in records if record[name] == values[0]]
+                matches = await probe.some(resource, Filter("equals", (name,), values[0]), limit=50)
+                assert [record["id"] for record in matches] == ids[:50], f"{resource} by {name}"
 
     async def test_the_items_that_are_low_are_those_that_say_so(self, probe: Probe) -> None:
-        low = [each for each in await probe.everything("stock") if each["isLow"]]
+        low = [item for item in await probe.everything("stock") if item["isLow"]]
         assert low, "the practice must have an item of which there is too little"
         assert await probe.everything("stock", Filter("equals", ("isLow",), True), limit=2) == low
 
@@ -156,13 +156,13 @@ class RecordPromises:
             if "updatedAt" not in probe.adapter.filterable.get(resource, ()):
                 continue
             records = await probe.everything(resource)
-            times = [each["updatedAt"] or "" for each in records]
+            times = [record["updatedAt"] or "" for record in records]
             known = sorted(filter(None, times))
             for chosen in known[-1:] + known[len(known) // 2 :][:1]:
                 since = Filter("since", ("updatedAt",), moment(chosen))
                 changed = zip(records, times, strict=True)
-                wanted = [each for each, time in changed if time >= chosen]
-                assert await probe.everything(resource, since) == wanted, resource
+                expected = [record for record, time in changed if time >= chosen]
+                assert await probe.everything(resource, since) == expected, resource
 
     async def test_a_search_is_of_beginnings_of_words_and_of_all_of_them(
         self, probe: Probe
@@ -170,10 +170,10 @@ class RecordPromises:
         if not set(NAMES) <= probe.adapter.filterable.get("clients", frozenset()):
             return
         clients = await probe.everything("clients")
-        someone = next(each for each in clients if each["firstName"] and each["lastName"])
+        someone = next(client for client in clients if client["firstName"] and client["lastName"])
         words = f"{someone['lastName'][:3].upper()} {someone['firstName'][:2].lower()}"
-        found = await probe.everything("clients", Filter("search", NAMES, words))
-        assert someone["id"] in {each["id"] for each in found}
+        matches = await probe.everything("clients", Filter("search", NAMES, words))
+        assert someone["id"] in {client["id"] for client in matches}
         assert await probe.some("clients", Filter("search", NAMES, f"{words} qqqq")) == []
 
     async def test_within_what_is_not_there_is_nothing(self, probe: Probe) -> None:
@@ -205,19 +205,19 @@ async def _exists(probe: Probe, resource: str, public_id: str) -> bool:
 
 
 async def _told(probe: Probe, writing: Awaitable[Place]) -> list[str]:
-    """The kinds of trouble that are reported of what the desk writes.
+    """Returns the kinds of trouble that are reported about what the desk writes.
 
-    The field is null, the record is whole otherwise, and so are those around it.
+    Asserts that its field is null, and that the record and the others are otherwise whole.
     """
     place = await probe.settled(writing)
-    listed = {each["id"]: each for each in await probe.everything(place.resource)}
+    listed = {record["id"]: record for record in await probe.everything(place.resource)}
     twice = [listed[place.id], await probe.one(place.resource, place.id)]
-    assert [each[place.field] for each in twice] == [None, None]
+    assert [record[place.field] for record in twice] == [None, None]
     assert wrong_with(twice, probe.practice.shapes[place.resource]) == []
-    others = [each[place.field] for name, each in listed.items() if name != place.id]
+    others = [record[place.field] for name, record in listed.items() if name != place.id]
     assert any(value is not None for value in others), f"all {place.field} are null"
     return [
-        each.kind
-        for each in probe.practice.troubles
-        if (each.resource, each.record, each.field) == place
+        trouble.kind
+        for trouble in probe.practice.troubles
+        if (trouble.resource, trouble.record, trouble.field) == place
     ]
