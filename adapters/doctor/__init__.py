@@ -1,7 +1,6 @@
-"""Looks at a connected practice system: what its mapping says, on real rows.
+"""Examines a connected practice system: what its mapping says, on real rows.
 
-The door: `doctor_of` says who looks behind the verbs of an adapter. The modules beside it judge
-alike, whatever practice system is looked at, and make no calls.
+`doctor_of` finds the doctor of an adapter; the modules beside this one serve all of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,21 +21,22 @@ DOCTORS = {
 def doctor_of(adapter: Adapter) -> Any:
     """Returns the module whose `examine` and `survey` look at an adapter; None where none can.
 
-    It is imported only when it is asked for: a gateway that serves needs none.
+    It is imported only on demand, as a gateway that serves needs none.
     """
     name = DOCTORS.get(type(adapter).__module__)
     return None if name is None else import_module(name)
 
 
-def surveyed(adapter: MappedAdapter, found: Iterable[tuple[Place, str, Sequence[str]]]) -> Survey:
+def surveyed(adapter: MappedAdapter, omitted: Iterable[tuple[Place, str, Sequence[str]]]) -> Survey:
     """Returns what the mapping leaves out, and what it fills.
 
-    What is found: where the mapping reads a source, the source, and its names without a field.
+    Each of `omitted` is where the mapping reads a source, the source, and its names without a
+    field.
     """
     what, problem = "has what no field is made of, which never gets out", adapter.document.problem
     left = tuple(
         problem(place, f"{source} {what}: {', '.join(names)}", at_key=place[-1] != "from")
-        for place, source, names in found
+        for place, source, names in omitted
         if names
     )
     filled = {name: reader.rows.filled() for name, reader in adapter.readers.items()}

@@ -1,4 +1,4 @@
-"""A connected system that the doctor looks at, and the looks with all that they find."""
+"""Defines the practice system that a doctor looks at, and the looks that collect its findings."""
 
 import re
 from abc import ABC, abstractmethod
@@ -16,9 +16,9 @@ from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.session import Session
 
 T = TypeVar("T")
-# By what name a record of a list has its parent, and what stands there where it has none.
+# The name under which a list's record has its parent, and the value where it has none.
 PARENT, NO_PARENT = "(parent)", "none"
-# Examples that a finding has.
+# Example ids of one finding.
 MOST_IDS = 3
 # Seconds; a clock that differs by more is wrong.
 APART = 60.0
@@ -26,17 +26,17 @@ _TODO = re.compile(r"TODO\b").match
 _IN_COMMENT = re.compile(r"\bTODO\b\W*(.*)").search
 MOST_COMMENTS = 20
 LONGEST_WORDS = 200
-# What a subject need not say.
+# Parts of a place that a subject leaves out.
 _GROUPS = ("resources", "fields", "lists", "values")
 
 
 @dataclass(slots=True)
 class Look:
-    """One look, in a session of its own: what is looked at, and what `run` finds.
+    """One look at a part of the system, in a session of its own, with what `run` finds.
 
-    A finding is of the look's `check` and `subject` unless it names others. It stands at the look's
-    `place`, or at what is `inner` to it; what is ok needs no place. One that is `alone` begins
-    the sessions that it needs itself.
+    A finding has the look's `check` and `subject` unless it names others. It stands at the look's
+    `place`, or at what is `inner` to it; one that is ok needs no place. A look that is `alone`
+    begins the sessions that it needs itself.
     """
 
     document: Document
@@ -56,7 +56,7 @@ class Look:
         ids: Iterable[str] = (),
         **more: Any,
     ) -> None:
-        """Notes a finding; `more` are its other members. A text is a place by itself."""
+        """Adds a finding; `more` are its other members. A `place` may be a text, used as it is."""
         own = () if verdict is Verdict.OK else (*self.place, *inner)
         at = own if place is None else place
         problem = self.document.problem(at, "") if at and not isinstance(at, str) else None
@@ -70,9 +70,9 @@ class Look:
 
 
 class RowTaken(NamedTuple):
-    """A row, the public id to tell it by, and what no two rows share.
+    """A row, the public id that it is shown by, and what no two rows share.
 
-    `parent` is the public id of the record that a row of a list says it is of.
+    `parent` is the public id of the record to which a row of a list belongs.
     """
 
     row: Any
@@ -84,12 +84,12 @@ class RowTaken(NamedTuple):
 class DoctorCase(ABC):
     """A mapped practice system, asked through an adapter of its own, and what is known of it.
 
-    `lost` are the places of the mapping whose rows it does not have, `samples` the records that
-    were looked at, by resource, and of lists inside them as invoices.lines; at most `kept` from
-    either end. `whole` are those of which these are all. The diary is read so far `ahead`, of the
-    first vets. `rows_in` is where the mapping names the rows of a resource and of a list inside
-    it, and `doubled` what to say where the same row comes twice: at which name, and the remedy.
-    `session` is that of the look which is taken.
+    `lost` are the places of the mapping whose rows it does not have. `samples` are the records that
+    were looked at, by resource, and by list as invoices.lines; at most `kept` from either end.
+    `whole` names those whose rows were all looked at. The diary is read for `ahead`, and for the
+    first `most_vets`. `rows_in` is where the mapping names the rows of a resource, and of a list
+    inside it. `doubled` is what to say where a row comes twice: at which name, and the remedy.
+    `session` is that of the current look.
     """
 
     ahead: ClassVar[timedelta]
@@ -114,14 +114,14 @@ class DoctorCase(ABC):
         run: Callable[[Any, Look], Awaitable[None]] | None = None,
         *place: str | int,
     ) -> Look:
-        """A look at what stands at that place of the mapping, by `run`, of this case.
+        """Returns a look at that place of the mapping, by `run` of this case.
 
-        Without `run` it only tells.
+        Without `run` the caller adds its findings.
         """
         return Look(self.adapter.document, check, subject, run and partial(run, self), place)
 
     async def take(self, look: Look) -> None:
-        """Looks, from the beginning where the session had to be begun again."""
+        """Takes the look, from the beginning where the session had to be begun again."""
         if (run := look.run) is None:
             return
 
@@ -133,7 +133,7 @@ class DoctorCase(ABC):
         await (run(look) if look.alone else self.run(taken))
 
     def is_lost(self, *place: str | int) -> bool:
-        """Whether the practice system lacks something there."""
+        """Returns whether the practice system lacks that place, a part of it, or what it is in."""
         return any(lost[: len(place)] == place or place[: len(lost)] == lost for lost in self.lost)
 
     @property
@@ -141,48 +141,48 @@ class DoctorCase(ABC):
         return len(self.samples.get("vets", ())) > 1
 
     def vets(self) -> list[str]:
-        """The first vets, by public id."""
+        """Returns the public ids of the first vets."""
         return [vet["id"] for vet in self.samples.get("vets", [])[: self.most_vets] if vet["id"]]
 
     @abstractmethod
     async def run(self, flow: Callable[[Any], Awaitable[T]]) -> T:
-        """Asks the practice system, with more time than a call's."""
+        """Runs the flow in a session, with more time than a call has."""
 
     @abstractmethod
     def readable(self) -> Iterator[str]:
-        """The resources that can be looked at."""
+        """Yields the resources that can be looked at."""
 
     @abstractmethod
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
-        """The rows of a resource, or of a list inside it, as far as they are looked at."""
+        """Yields the rows of a resource, or of a list inside it, as far as they are looked at."""
 
     @abstractmethod
     def has_rows(self, resource: str) -> bool:
-        """Whether there are rows at all, whatever `where` hides."""
+        """Returns whether there are rows at all, including those that `where` hides."""
 
     @abstractmethod
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
-        """Of the public ids those looked for, those of nothing, and those that `where` hides."""
+        """Returns the ids that were looked for, those of nothing, and those that `where` hides."""
 
     @abstractmethod
     def misfits(self, look: Look, name: str) -> None:
-        """Says what there is besides that is no row, or has no key."""
+        """Adds findings about what is no row, or has no key."""
 
     def rows(self, name: str) -> Any:
-        """What reads a resource's rows, or those of a list inside it as invoices.lines."""
+        """Returns the reader of a resource, or of a list inside it as invoices.lines."""
         resource, _, inner = name.partition(".")
         rows = self.adapter.readers[resource].rows
         return rows.lists.get(inner, rows)
 
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
-        """Says what it means that a question was not answered."""
+        """Adds a finding about a question that was not answered."""
         look.failed(short(error), ids=ids)
 
 
 async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Finding]:
-    """Yields what is open, and what the looks find; one that fails is a finding by itself.
+    """Yields findings on each TODO and from each look; a look that fails is a finding itself.
 
-    The case's adapter is closed then.
+    Closes the case's adapter at the end.
     """
     case.adapter.converters.keep_no_ids()
     try:
@@ -201,7 +201,7 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
 
 
 def clock_judged(look: Look, apart: float, more: str = "") -> None:
-    """Judges a server's clock, so many seconds ahead of this machine's; `more` is told besides."""
+    """Judges a server's clock that is `apart` seconds ahead of this machine's; `more` is added."""
     if abs(apart) <= APART:
         look.ok(f"it agrees with this machine's{more}")
     else:
@@ -211,9 +211,9 @@ def clock_judged(look: Look, apart: float, more: str = "") -> None:
 
 
 def todos(document: Document) -> list[Finding]:
-    """Returns a finding for each value and for each line with a comment that still says TODO.
+    """Returns a finding for each value, and each line with a comment, that still says TODO.
 
-    FAILED in what a booking writes, which would be the word itself.
+    It is FAILED in what a booking writes, since each booking would write the word itself.
     """
     look, lines = Look(document, "mapping", "comments"), set()
     for place in (place for place, text in texts_in(document.data) if place and _TODO(text)):
@@ -226,9 +226,9 @@ def todos(document: Document) -> list[Finding]:
             remedy = "ask the clinic what it writes there; take the line away where it writes none"
         look.judge(verdict, text, place=place, subject=subject, remedy=remedy)
     comments = [
-        (f"{line}:{column + 1 + found.start()}", found[1].strip()[:LONGEST_WORDS])
+        (f"{line}:{column + 1 + match.start()}", match[1].strip()[:LONGEST_WORDS])
         for line, column, text in comments_in(document)
-        if (found := _IN_COMMENT(text)) and line not in lines
+        if (match := _IN_COMMENT(text)) and line not in lines
     ]
     for at, words in comments[:MOST_COMMENTS]:
         text = f"TODO in a comment: {words}" if words else "TODO in a comment"
@@ -241,7 +241,7 @@ def todos(document: Document) -> list[Finding]:
 
 
 def texts_in(data: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yields each text of a file's data, with its place."""
+    """Yields each text in a file's data, with its place."""
     if isinstance(data, str):
         yield place, data
     members = enumerate(data) if isinstance(data, list) else ()

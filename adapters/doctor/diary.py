@@ -1,4 +1,4 @@
-"""The diary: hours that open nothing, rows that block by mistake, overlaps, visits out of hours."""
+"""Looks at the diary: hours that open nothing, false blocks, overlaps, visits out of hours."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, date, datetime, time, timedelta
@@ -19,29 +19,29 @@ from adapters.mapping.hours import Shift
 from adapters.mapping.models import Owned
 
 Source = HoursSource | SlotsSource | BusySource
-# The rows of a source by whose they are, "" where nobody says it, and the vets that they are for.
+# A source's rows by their owner, "" where none is named, and the vets that they count for.
 SourceRows = dict[str, tuple[list[str], Sequence[Any]]]
-# What does not block, or no longer.
+# Statuses of appointments that block no time, and of those that do not any more.
 NOT_HELD = frozenset({"CANCELLED", "NO_SHOW"})
 PAST = NOT_HELD | {"COMPLETED", None}
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-# So many different weeks, and so many days with hours of their own, are told.
+# The different weeks, and the days with hours of their own, that are told at most.
 MOST_WEEKS, MOST_DAYS = 12, 7
-# Times that can be read: what is wrong with such a row is its day.
+# Readable times: what cannot be read with these has an unreadable day.
 _FINE = {"start": "08:00", "end": "09:00"}
-# A time that is taken, and the public id of its appointment, where it is known to be one.
+# A taken time, and the public id of its appointment where it is known to be one.
 Taken = tuple[Interval, str | None]
 # What blocks each vet, by public id.
 Blocks = dict[str, list[Taken]]
-# Appointments that are looked at.
+# How far back and ahead appointments are looked at.
 AGO, AHEAD = timedelta(days=365), timedelta(days=90)
-# A better reading must fit so much more of the appointments; where fewer than FEW fit, hours and
-# appointments are hardly of one clinic.
+# A better reading must fit this much more of the appointments. Where fewer than FEW fit, the hours
+# and the appointments are hardly those of one clinic.
 BETTER, FEW = 0.03, 0.5
 _MORE = "here and wherever times are of that kind; is `zone` right?"
 _WALL = "the clinic's wall clock"
-# Other ways to read times: so many times the zone's offset, and so many days, are added to a wall
-# clock's time; then what to say of it, and the remedy.
+# Other ways to read times: how many of the zone's offsets, and how many days, are added to a wall
+# clock's time; then the words for it, and the remedy.
 _READINGS = (
     (-1, 0, f"if what is read as UTC were {_WALL}", f"write `as: local time`, {_MORE}"),
     (1, 0, f"if what is read as {_WALL} were UTC", f"write `as: utc time`, {_MORE}"),
@@ -51,11 +51,12 @@ _READINGS = (
 
 
 def diary(case: DoctorCase) -> Iterator[Look]:
-    """Hours, vets, slot rows, what blocks, and the appointments there have been or will be."""
+    """Yields looks at hours, vets, slot rows, what blocks, and appointments past and to come."""
     own = case.adapter.diary
     if case.is_lost("resources", "vets") or case.is_lost("diary"):
         return
-    yield from _of_each(case, "hours", [each for each in own.hours if each.hours.is_rows], _hours)
+    in_rows = [source for source in own.hours if source.hours.is_rows]
+    yield from _of_each(case, "hours", in_rows, _hours)
     if own.hours:
         yield case.look("diary", "vets", _weeks, "diary", "hours")
     yield _everybodys(case)
@@ -76,9 +77,9 @@ def _of_each(
 
 
 async def _read(source: Source, tell: Callable[..., None], case: DoctorCase, look: Look) -> None:
-    """Reads the rows of a source, and lets `tell` judge them.
+    """Reads the rows of a source for each vet, and lets `tell` judge them.
 
-    What is wrong with some is in `troubles` then. A question that is refused is told instead.
+    Unreadable rows are in the case's `troubles` then. A refused question is told instead.
     """
     case.troubles.clear()
     now, rows = case.examination.now, SourceRows()
@@ -104,14 +105,14 @@ async def _read(source: Source, tell: Callable[..., None], case: DoctorCase, loo
 
 
 def _everybodys(case: DoctorCase) -> Look:
-    """Tells of the sources whose rows count for every vet, as they name none."""
+    """Returns a look at the sources whose rows count for every vet, as they name none."""
     look, mapped = case.look("diary", "vet"), case.adapter.mapping.diary
     for kind, what in (("hours", "opens every vet's day"), ("busy", "blocks every vet")):
         sources: Sequence[Owned] = getattr(mapped, kind) if case.has_several_vets else ()
         for number, source in enumerate(sources):
             if source.from_ is None or source.owner is not None:
                 continue
-            # `where` may take the rows that have no vet, of which another source has the others
+            # `where` may choose the rows without a vet, while another source has the others
             where = " ".join((source.where or "").lower().split())
             vets = [one.vet.text for one in sources if one.from_ == source.from_ and one.vet]
             if not any(f"{vet.lower()} is null" in where for vet in vets):
@@ -140,7 +141,7 @@ def _hours(source: HoursSource, read: SourceRows, case: DoctorCase, look: Look) 
 
 
 async def _weeks(case: DoctorCase, look: Look) -> None:
-    """Tells the hours as they were read, and vets without any."""
+    """Tells the hours as they were read, and the vets without any."""
     own = case.adapter.diary
     shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
     hours_told(look, shifts, case.examination.now.astimezone(own.zone).date())
@@ -155,7 +156,7 @@ async def _weeks(case: DoctorCase, look: Look) -> None:
 
 
 def hours_told(look: Look, shifts: Mapping[str, Sequence[Shift]], day: date) -> None:
-    """Tells the hours of vets by their public ids, those of the same hours together."""
+    """Tells the hours of vets by public id; vets with equal hours are told together."""
     alike: dict[str, list[str]] = {}
     for vet, own in shifts.items():
         if own:
@@ -167,7 +168,7 @@ def hours_told(look: Look, shifts: Mapping[str, Sequence[Shift]], day: date) -> 
 
 
 def week_in_words(shifts: Sequence[Shift], first: date) -> str:
-    """`Mon-Fri 09:00-17:00; Sat 09:00-12:00`; hours of one day with their date."""
+    """Returns `Mon-Fri 09:00-17:00; Sat 09:00-12:00`; hours of one day have their date."""
     parts = []
     weekly = [
         _times(shift for shift in shifts if shift.day is None and shift.weekday == day)
@@ -226,7 +227,7 @@ def _busy(
     else:
         ahead = f"the next {case.ahead.days} days or a part of them"
         look.ok(f"{counted(count, 'row', 'block')} {ahead}")
-    # of rows of which nobody says whose each is none need be over another
+    # rows without an owner may belong to different vets
     if over and not ("" in read and case.has_several_vets):
         owner = "schedule" if source.rows.schedule is not None else "vet"
         text = f"{len(over)} appointments to come lie over another of the same {owner}"
@@ -235,13 +236,13 @@ def _busy(
 
 
 def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
-    """Those appointments to come that begin before another one of the same diary has ended."""
+    """Yields the ids of coming appointments that begin before an earlier one has ended."""
     latest: tuple[Interval, str] | None = None
     known = ((taken, shown) for taken, shown in booked if shown is not None)
     for taken, shown in sorted(known):
         if taken.end <= now:
             continue
-        # in an hour that comes twice one appointment may be at either time
+        # in an hour that comes twice, one appointment may appear at both times
         if latest is not None and latest[0].overlaps(taken) and latest[1] != shown:
             yield shown
         if latest is None or taken.end > latest[0].end:
@@ -249,7 +250,7 @@ def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
 
 
 async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
-    """Tells whether appointments to come block: what busy does not see is offered again."""
+    """Tells whether coming appointments block their time, which is offered again otherwise."""
     now, by_key = case.examination.now, case.adapter.diary.knows_appointments
     known, lost = 0, list[str]()
     for record, begins in _visits(case, now, now + case.ahead, PAST):
@@ -270,9 +271,9 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
 
 
 async def _fitting(case: DoctorCase, look: Look) -> None:
-    """Tells how many appointments fit into the hours of their vets, and if more would elsewhen."""
+    """Tells how many appointments fit into their vets' hours, and if another reading fits more."""
     own, now = case.adapter.diary, case.examination.now
-    # the hours of the vet, and an appointment's begin and end on the wall's clock
+    # the vet's hours, and an appointment's begin and end on the wall clock
     visits: list[tuple[list[Shift], datetime, datetime]] = []
     shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
     for record, begins in _visits(case, now - AGO, now + AHEAD, NOT_HELD):
@@ -312,11 +313,11 @@ async def _fitting(case: DoctorCase, look: Look) -> None:
 
 
 def _visits(
-    case: DoctorCase, since: datetime, until: datetime, but: Set[str | None]
+    case: DoctorCase, since: datetime, until: datetime, without: Set[str | None]
 ) -> Iterator[tuple[Record, datetime]]:
-    """The appointments that begin between, but those of some statuses; in UTC."""
+    """Yields the appointments that begin in between, without some statuses, and when, in UTC."""
     for record in chain.from_iterable(pages(case, "appointments")):
-        if record["scheduledAt"] and record["status"] not in but:
+        if record["scheduledAt"] and record["status"] not in without:
             begins = datetime.fromisoformat(record["scheduledAt"]).astimezone(UTC)
             if since < begins < until:
                 yield record, begins
@@ -324,7 +325,7 @@ def _visits(
 
 def _within(shifts: list[Shift], begins: datetime, ends: datetime) -> bool:
     first, last = begins.replace(tzinfo=None), ends.replace(tzinfo=None)
-    # a closed day counts too: these are the hours as they are read
+    # closed days count too: these are the hours as they are read
     return any(
         (shift.day == day if shift.day else shift.weekday == day.isoweekday())
         and datetime.combine(day, shift.start) <= first

@@ -1,7 +1,7 @@
-"""The doctor of a mapped JSON backend: asks all that a mapping says, and looks at what comes.
+"""The doctor of a mapped JSON backend: makes the calls of a mapping, and judges the answers.
 
-The door: `examine` looks in the order in which an integrator would mend: the login, calls, paths,
-values, what leads where, pages, filters, the diary, clocks, and what a booking is made with.
+`examine` looks in the order in which an integrator would mend: the login, calls, paths, values,
+what leads where, pages, filters, the diary, clocks, and what a booking is made with.
 """
 
 import re
@@ -37,21 +37,21 @@ from adapters.rest.resource import NothingFits, ResourceCalls, fits
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
-# So many ids of one field cost a call each.
+# The ids of one field that are asked for, each in a call.
 MOST_ASKED = 20
-# Records looked at where all are asked for, and where each costs a call.
+# Records looked at where all are asked for, and where each of them costs a call.
 ALL, DETAILED = 20_000, 60
 READ_AGAIN = 3
-# Seconds that one call may take, so that a slow one is found out and not given up.
+# Seconds that one call may take, so that a slow one is measured and not given up.
 PATIENCE = 20.0
 # A reference that no booking has.
 NOBODYS = "NOTABOOKING00000"
-# What a partner gets who names no limit, and rows that are enough to try a filter.
+# The rows of a page without a limit, and the rows that are enough to try a filter.
 USUAL, FEW = 50, 10
 _word = re.compile(r"[^\W_]{2,}").search
-# Records in which members are looked for that no field is made of.
+# Records that are searched for members without a field, names that are told, and levels.
 SAMPLE, MOST_NAMES, DEEPEST = 200, 60, 6
-# Other names may be somebody's own, as keys of an object often are.
+# Other names, such as keys of an object, may belong to somebody.
 _NAME = re.compile(r"[^\W\d]\w{0,40}").fullmatch
 # A way into a record, by the names of members.
 Way = tuple[str, ...]
@@ -61,7 +61,8 @@ class WatchedClient(Client):
     """A client that keeps what was asked.
 
     `seen` are its calls: the seconds that each took, its label, and its status, 0 for no answer.
-    `apart` is how many seconds the server's clock is ahead of ours, once it has said its time.
+    `apart` is how many seconds the server's clock is ahead of ours; None where it has not said its
+    time.
     """
 
     def __init__(self, address: str, *, timeout: float) -> None:
@@ -83,11 +84,11 @@ class WatchedClient(Client):
 
 
 class RestCase(DoctorCase):
-    """A mapped backend, asked through connections which have more time than a call's.
+    """A mapped backend, asked through connections that have more time than a call's.
 
-    `raws` are the records that were looked at, by resource, as the backend gave them, `samples`
-    what was made of those that the mapping's `where` lets through. `patience` is what one read may
-    take when the gateway serves.
+    `raws` are the records that were looked at, by resource, as the backend gave them. `samples` are
+    those of them that the mapping's `where` lets through, as the mapping makes them. `patience` is
+    the seconds that one read may take when the gateway serves.
     """
 
     ahead = timedelta(days=14)
@@ -108,20 +109,20 @@ class RestCase(DoctorCase):
         self.adapter = RestAdapter(own, self.client)
 
     async def run(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
-        """With no time for all calls together: each has its own."""
+        """Runs the flow with no limit on all its calls together; each has its own."""
         return await self.adapter.run(flow, inf)
 
     def readable(self) -> Iterator[str]:
         yield from self.raws
 
     def looked_at(self) -> Iterator[tuple[ResourceCalls, ListCall]]:
-        """The resources of which there are records, and the calls of their lists."""
+        """Yields the resources that have records, and the calls of their lists."""
         for name, raws in self.raws.items():
             if raws and (call := self.adapter.mapping.resources[name].list_):
                 yield self.adapter.readers[name], call
 
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
-        """A row of a list is told by its record's public id."""
+        """Yields all rows at once; a row of a list is shown by its record's public id."""
         resource, _, _ = name.partition(".")
         rows = self.adapter.readers[resource].rows
         raws = [raw for raw in self.raws[resource] if isinstance(raw, dict) and rows.exists(raw)]
@@ -129,12 +130,12 @@ class RestCase(DoctorCase):
         yield [RowTaken(row, shown, shown or id(row)) for shown, own in owned for row in own or ()]
 
     def _inside(self, name: str, raw: Any) -> list[Any] | None:
-        """The record alone, or what is in such a list of it; None for what is no list."""
+        """Returns the record alone, or the members of a list in it; None for what is no list."""
         resource, _, inner = name.partition(".")
         find = self.adapter.readers[resource].rows.items.get(inner)
         with suppress(Unreadable):
-            if isinstance(found := find(raw) if find else [raw], list | None):
-                return found or []
+            if isinstance(members := find(raw) if find else [raw], list | None):
+                return members or []
         return None
 
     def misfits(self, look: Look, name: str) -> None:
@@ -152,7 +153,7 @@ class RestCase(DoctorCase):
         return bool(self.raws[resource])
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
-        """A few that are not known yet are asked for."""
+        """Asks for a few of those that are not known yet."""
         if target not in self.raws:
             return set(), set(), set()
         reader = self.adapter.readers[target]
@@ -161,18 +162,18 @@ class RestCase(DoctorCase):
         unsure = sorted(ids - known)
         if target in self.whole:
             return ids, set(unsure), hidden & ids
-        asked, gone = unsure[:: max(1, len(unsure) // MOST_ASKED)][:MOST_ASKED], set()
-        await self.adapter.learn(target, asked)
-        for shown in asked:
+        sample, gone = unsure[:: max(1, len(unsure) // MOST_ASKED)][:MOST_ASKED], set()
+        await self.adapter.learn(target, sample)
+        for shown in sample:
             try:
                 if not reader.rows.exists(await reader.row(shown, ())):
                     hidden.add(shown)
             except NotFound:
                 gone.add(shown)
-        return ids - set(unsure) | set(asked), gone, hidden & ids
+        return ids - set(unsure) | set(sample), gone, hidden & ids
 
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
-        """It names what is near; what may only be an empty list that is left out is a warning."""
+        """Adds the arrays near by; an empty list that may just be left out is a warning only."""
         say = look.warning if may_be_empty(error) else look.failed
         near, at = "", "get"
         if isinstance(error, NoArray):
@@ -190,7 +191,7 @@ def _looks(case: RestCase) -> Iterator[Look]:
     yield login
     if any(finding.verdict is Verdict.FAILED for finding in login.findings):
         return
-    # with the records for the other looks
+    # these also read the records for the other looks
     for name, reader in case.adapter.readers.items():
         yield case.look("calls", name, partial(_answers, reader), "resources", name, "list")
     yield case.look("mapping", "paths", _paths)
@@ -221,18 +222,18 @@ def _looks(case: RestCase) -> Iterator[Look]:
 
 
 async def survey(adapter: RestAdapter) -> Survey:
-    """Returns the members of a sample of records that no field is made of; AdapterErrors."""
-    found = []
+    """Returns the members of a sample of records that no field is made of; raises AdapterError."""
+    omitted = []
     for name, reader in adapter.readers.items():
         ways, names = _read_in(name, adapter.mapping.resources[name])
         unused = dict.fromkeys(_unused(await reader.sample(SAMPLE), (), ways, names))
         place = ("resources", name)
-        found.append((place, f"the records of {name}", [*unused][:MOST_NAMES]))
-    return surveyed(adapter, found)
+        omitted.append((place, f"the records of {name}", [*unused][:MOST_NAMES]))
+    return surveyed(adapter, omitted)
 
 
 async def _login(case: RestCase, look: Look) -> None:
-    """The first call, where the mapping has one for it."""
+    """Logs in, where the mapping has a call for it."""
     call = case.adapter.mapping.backend.login
     if call is None:
         return
@@ -247,7 +248,7 @@ async def _login(case: RestCase, look: Look) -> None:
 
 
 async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
-    """Whether the list answers, and the calls for some of its records by their ids."""
+    """Asks for the list, and for some of its records by their ids."""
     mapped = case.adapter.mapping.resources[reader.name]
     call, one = mapped.list_, mapped.one
     if call is None or reader.listing() is None:
@@ -278,12 +279,12 @@ async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
 
 
 def label_of(call: CallMap) -> str:
-    """What the client calls it."""
+    """Returns the name of a call in what the client has seen."""
     return f"{call.method.upper()} {call.path}"
 
 
 async def _clash(case: RestCase, look: Look) -> None:
-    """What keeps two bookings from one time, or shows that one was made."""
+    """Warns where a clash cannot be refused or withdrawn, or a lost booking hardly be found."""
     mapped, rules = case.adapter.mapping.booking, case.adapter.mapping.backend.errors
     if mapped.cancel is None:
         text = "a clash cannot be withdrawn: the mapping has no booking.cancel"
@@ -301,7 +302,7 @@ async def _clash(case: RestCase, look: Look) -> None:
 
 
 async def _lookup(case: RestCase, look: Look) -> None:
-    """Looks for a booking like one of the appointments, with a reference that none has."""
+    """Looks for a booking like one of the appointments, with a reference that no booking has."""
     needed = ("patientId", "vetId", "scheduledAt")
     records = case.samples.get("appointments", ())
     like = next((record for record in records if all(record[name] for name in needed)), None)
@@ -326,7 +327,7 @@ async def _lookup(case: RestCase, look: Look) -> None:
 
 
 async def _renewal(case: RestCase, look: Look) -> None:
-    """How often we had to prove ourselves, when all else has been asked."""
+    """Tells how often the gateway logged in, once all else has been asked."""
     call = case.adapter.mapping.backend.login
     if call is None:
         return
@@ -342,7 +343,7 @@ async def _renewal(case: RestCase, look: Look) -> None:
 
 
 async def _speed(case: RestCase, look: Look) -> None:
-    """How long all that was asked took."""
+    """Tells the slow calls, or else the slowest of all."""
     # the slowest call of each label, the slowest first
     slowest: dict[str, float] = {}
     for seconds, label, _ in sorted(case.client.seen, reverse=True):
@@ -363,7 +364,7 @@ async def _speed(case: RestCase, look: Look) -> None:
 
 
 async def _paths(case: RestCase, look: Look) -> None:
-    """Whether each path of the mapping leads to something in what the backend gives."""
+    """Warns of each path of the mapping that leads to nothing in what the backend gives."""
     count = 0
     for name, raws in case.raws.items():
         for written in written_paths(name, case.adapter.mapping.resources[name], raws):
@@ -376,7 +377,7 @@ async def _paths(case: RestCase, look: Look) -> None:
 
 
 def _read_in(name: str, resource: ResourceMap) -> tuple[set[Way], set[str]]:
-    """The plain ways by which fields are read, and every name in any other expression."""
+    """Returns the plain ways by which fields are read, and every name in other expressions."""
     ways, names = set[Way](), set[str]()
     for place, expression, _, _ in written_paths(name, resource, []):
         _, _, part, *inner = place
@@ -400,7 +401,7 @@ def _names(node: Any) -> Iterator[str]:
 
 
 def _unused(value: Any, way: Way, ways: set[Way], names: set[str]) -> Iterator[str]:
-    """The ways to what is not read, as far down as something beside it is."""
+    """Yields the ways to what is not read, as far down as something beside it is read."""
     if isinstance(value, list):
         for member in value:
             yield from _unused(member, way, ways, names)
@@ -419,9 +420,9 @@ def _unused(value: Any, way: Way, ways: set[Way], names: set[str]) -> Iterator[s
 async def _pages(reader: ResourceCalls, call: ListCall, case: RestCase, look: Look) -> None:
     if call.page is not None and (listing := reader.listing()):
         pager, ask = listing
-        asked, marks = await _first_two(pager, ask, call.page)
-        _compared(look, call.page, asked[0], *marks)
-        if pager.marks(pager.rows(await ask(*asked))) != marks[0]:
+        request, marks = await _first_two(pager, ask, call.page)
+        _compared(look, call.page, request[0], *marks)
+        if pager.marks(pager.rows(await ask(*request))) != marks[0]:
             text = "the first page, asked for again, has other rows or another order"
             remedy = "is there a parameter that sorts? write it under `query`"
             look.warning(text, remedy=remedy)
@@ -441,13 +442,13 @@ async def _pages(reader: ResourceCalls, call: ListCall, case: RestCase, look: Lo
 async def _first_two(
     pager: Pager, ask: Ask, page: Paging
 ) -> tuple[tuple[Params, str | None], list[list[str]]]:
-    """How the first page is asked for, and a mark for each row of it and of the second, if any."""
-    asked: list[tuple[Params, str | None]] = []
+    """Returns how the first page is asked for, and the marks of its rows and of the second's."""
+    requests: list[tuple[Params, str | None]] = []
     marks: list[list[str]] = []
 
     async def noted(params: Params, link: str | None) -> Answer:
         answer = await ask(params, link)
-        asked.append((params, link))
+        requests.append((params, link))
         marks.append(pager.marks(pager.rows(answer)))
         return answer
 
@@ -455,14 +456,14 @@ async def _first_two(
         async for batch in batches:
             if batch.last or len(marks) > 1:
                 break
-    return asked[0], marks[:2]
+    return requests[0], marks[:2]
 
 
 def _compared(
     look: Look, page: Paging, params: Params, first: list[str], second: Sequence[str] = ()
 ) -> None:
     """Tells of rows that come again on the second page, and of pages of another size."""
-    # by offset the second page begins with the row that was read last
+    # by offset, the second page begins with the last row of the first
     expected = set(first[-1:]) if page.by == "offset" else set()
     if again := (set(first) & set(second)) - expected:
         known = page.offset or page.page or page.cursor or "next"
@@ -470,22 +471,22 @@ def _compared(
         remedy = f"does the backend know {known}? and does it sort the rows?"
         look.failed(text, "page", "by", remedy=remedy)
     size = page.limit or page.size
-    wanted = dict(params).get(size) if size else None
-    if wanted is None:
+    limit = dict(params).get(size) if size else None
+    if limit is None:
         return
-    asked = f"though {wanted} were asked for"
-    if len(first) > wanted:
-        text, name = f"a page has {len(first)} rows, {asked}", "limit" if page.limit else "size"
+    though = f"though {limit} were asked for"
+    if len(first) > limit:
+        text, name = f"a page has {len(first)} rows, {though}", "limit" if page.limit else "size"
         look.warning(text, "page", name, remedy=f"does it know {size}?")
-    elif len(first) < wanted and {*second} - {*first}:
-        text = f"a page has {len(first)} rows at the most, {asked}"
+    elif len(first) < limit and {*second} - {*first}:
+        text = f"a page has {len(first)} rows at the most, {though}"
         # where a page begins is counted in pages of the size asked for
         verdict = Verdict.FAILED if page.by == "page" else Verdict.WARNING
         look.judge(verdict, text, "page", "most", remedy=f"write most: {len(first)}")
 
 
 def _filters(case: RestCase) -> Iterator[Look]:
-    """One look at each parameter, and a word on what has none."""
+    """Yields a look at each filter, and one at the fields that the gateway itself sifts."""
     for reader, call in case.looked_at():
         for field, by in call.filters.items():
             run, subject = partial(_filter, reader, field, by), f"{reader.name}.{field}"
@@ -500,18 +501,18 @@ def _filters(case: RestCase) -> Iterator[Look]:
 async def _filter(
     reader: ResourceCalls, field: str, by: FilterParameter, case: RestCase, look: Look
 ) -> None:
-    wanted = _wanted(case, reader.name, field, by)
-    if wanted is None:
+    example = _example(case, reader.name, field, by)
+    if example is None:
         look.ok("not tried: no record has a value for it")
         return
     try:
-        found = await _first(reader, [wanted])
+        rows = await _first(reader, [example])
     except (NothingFits, NotFound):
         return
-    made = [record for row in found if (record := reader.record(row, ()))]
-    if all(fits(record, wanted) for record in made):
+    made = [record for row in rows if (record := reader.record(row, ()))]
+    if all(fits(record, example) for record in made):
         look.ok(f"the backend obeys {by.query}")
-    elif found == await _first(reader, ()):
+    elif rows == await _first(reader, ()):
         text = f"the backend does not obey {by.query}: the gateway goes through the whole list"
         remedy = "name the parameter that it knows, or move the field to `sift`"
         look.warning(text, remedy=remedy)
@@ -519,18 +520,18 @@ async def _filter(
         look.ok(f"the backend's idea of {by.query} is wider: the gateway sifts what comes")
 
 
-async def _first(reader: ResourceCalls, wanted: Sequence[Filter]) -> list[Any]:
-    listing = reader.listing(wanted)
+async def _first(reader: ResourceCalls, filters: Sequence[Filter]) -> list[Any]:
+    listing = reader.listing(filters)
     return [] if listing is None else await listing[0].first(listing[1], FEW)
 
 
-def _wanted(case: RestCase, name: str, field: str, by: FilterParameter) -> Filter | None:
-    """A filter that one of the records fulfils, and others hardly do."""
+def _example(case: RestCase, name: str, field: str, by: FilterParameter) -> Filter | None:
+    """Returns a filter that one of the records meets, and others hardly do."""
     records = case.samples.get(name, [])
     if field == SEARCH:
         fields = tuple(by.fields or ())
-        texts = (str(each[one]) for each in reversed(records) for one in fields if each[one])
-        word = next((found[0] for text in texts if (found := _word(text))), None)
+        texts = (str(record[key]) for record in reversed(records) for key in fields if record[key])
+        word = next((match[0] for text in texts if (match := _word(text))), None)
         return None if word is None else Filter(SEARCH, fields, word)
     values = [record[field] for record in records if record[field] is not None]
     if not values:

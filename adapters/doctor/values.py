@@ -1,7 +1,4 @@
-"""What values came to: unreadable ones, unknown codes, ids that lead nowhere, future times.
-
-They are counted one by one, whichever way they were fetched.
-"""
+"""Judges the values of records: unreadable ones, unknown codes, lost ids, times in the future."""
 
 import re
 from collections import Counter
@@ -20,23 +17,23 @@ from adapters.mapped.records import RowValue
 from adapters.values.convert import UnknownCode, Unreadable, plain
 from adapters.values.times import ZERO_DATES, UtcTime
 
-# A larger share of unreadable values is more than old sins.
+# A larger share of unreadable values is more than old mistakes.
 TOLERABLE = 0.01
-# More than half of the ids that lead nowhere: they are ids of something else.
+# Where a larger share of ids leads nowhere, they are ids of something else.
 TOLERABLE_LEADS = 0.5
 # A larger share of rows without their record is no accident.
 ORPHANS = 0.2
 LONGEST_CODE = 20
-# Rows of which some should have a value.
+# Among so many rows some should have a value.
 ENOUGH = 20
-# What is written now may be a little ahead.
+# How far ahead a time that is written now may be.
 ROOM = timedelta(minutes=2)
 WRITTEN = ("createdAt", "updatedAt", "startedAt", "validatedAt")
 MOST_CODES = 20
 BEFORE = "1902"
-# What old programs write for no date; the first three are none anyway.
+# What old programs write for no date.
 PLACEHOLDERS = ("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1901-01-01", "9999-12-31")
-# How the days that mean none may be spelt.
+# The spellings of days that mean no date.
 NO_DATES = frozenset(
     spelling.format(*day.split("-"))
     for day in (*ZERO_DATES, *PLACEHOLDERS)
@@ -50,7 +47,7 @@ _SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
 
 @dataclass(slots=True)
 class FieldTally:
-    """What the values of one field came to; `is_selected` is whether a sub-select makes it."""
+    """Counts of the values of one field; `is_selected` is whether a sub-select makes it."""
 
     value: RowValue
     is_selected: bool = False
@@ -73,9 +70,9 @@ class FieldTally:
         return self.present + self.unreadable + self.codes.total()
 
     def take(self, row: Any, shown: str | None) -> Any:
-        """Returns the row's value, counted; None where it cannot be read.
+        """Counts and returns the row's value; None where it cannot be read.
 
-        `shown` is the public id to tell the row by.
+        `shown` is the public id that the row is shown by.
         """
         try:
             value = self.value.read(row)
@@ -84,7 +81,7 @@ class FieldTally:
                 self.ids.append(shown)
             written = code_of(self.value, row)
             if isinstance(error, UnknownCode):
-                # more different ones than could be told are no codes: they are only counted
+                # beyond the number that is told, different codes are only counted
                 self.codes[written if len(self.codes) <= MOST_CODES else ""] += 1
                 return None
             self.unreadable += 1
@@ -104,7 +101,7 @@ class FieldTally:
 
 
 def code_of(value: RowValue, row: Any) -> str:
-    """A value as it is written, of several columns the first; "" for what is no plain value."""
+    """Returns a value as it is written, or the first of its columns; "" for no plain value."""
     try:
         raw = value.plain(row)
         return plain(raw[0] if isinstance(raw, tuple) else raw) or ""
@@ -113,10 +110,7 @@ def code_of(value: RowValue, row: Any) -> str:
 
 
 class RowTally:
-    """What the rows of a resource, or of a list inside its records, came to.
-
-    Of a key no more is kept than 64 bits.
-    """
+    """Counts of the rows of a resource, or of a list inside it; of a key it keeps 64 bits."""
 
     def __init__(self, case: DoctorCase, name: str) -> None:
         rows = case.rows(name)
@@ -127,7 +121,7 @@ class RowTally:
             self.fields[of].is_selected = any(map(_SUB_SELECT, source.expressions))
 
     def take(self, rows: Iterable[RowTaken]) -> list[Record]:
-        """Returns the rows as records, each value counted."""
+        """Counts the rows and their values, and returns the records."""
         records = []
         for row, shown, key, parent in rows:
             mark = hash(key)
@@ -146,7 +140,7 @@ class RowTally:
 
 
 def pages(case: DoctorCase, name: str) -> Iterator[list[Record]]:
-    """Yields the records that are looked at; where all are, they are read again, page by page."""
+    """Yields the records that are looked at; where all are, reads them again page by page."""
     if case.examination.rows is not None:
         yield case.samples.get(name, [])
     elif name in case.samples:
@@ -154,7 +148,7 @@ def pages(case: DoctorCase, name: str) -> Iterator[list[Record]]:
 
 
 def values(case: DoctorCase) -> Iterator[Look]:
-    """One look at each resource, and one at each list inside its records."""
+    """Yields a look at each resource, and at each list inside its records."""
     for name in case.readable():
         yield case.look("values", name, _rows, "resources", name)
     for name in case.readable():
@@ -207,7 +201,7 @@ def _keys(case: DoctorCase, look: Look, tally: RowTally) -> None:
 
 
 def fields_judged(look: Look, tallies: Mapping[str, FieldTally], count: int) -> bool:
-    """Says what is to be said of the fields of `count` rows; whether there was anything."""
+    """Judges the fields of `count` rows; returns whether anything was to be said."""
     before = len(look.findings)
     for name, tally in tallies.items():
         place = (*look.place, "fields", name)
@@ -242,9 +236,9 @@ def _reading(tally: FieldTally) -> str:
 
 
 def _unknown(part: Look, tally: FieldTally) -> None:
-    """What is long, or different in many rows, is no code but a text, and is not shown."""
-    told = tally.codes.most_common() if len(tally.codes) <= MOST_CODES else ()
-    known = {code: many for code, many in told if len(code) <= LONGEST_CODE}
+    """Judges unknown codes; many or long ones are texts, which are not shown."""
+    listed = tally.codes.most_common() if len(tally.codes) <= MOST_CODES else ()
+    known = {code: many for code, many in listed if len(code) <= LONGEST_CODE}
     what = ", ".join(f"{code or repr(code)} ({many})" for code, many in known.items())
     unknown = tally.codes.total()
     what = what or "long or many different texts"
@@ -256,7 +250,7 @@ def _unknown(part: Look, tally: FieldTally) -> None:
 
 
 def links(case: DoctorCase) -> Iterator[Look]:
-    """One look at each field that refers to a resource, and at the parents of each list."""
+    """Yields a look at each field that refers to a resource, and at the parents of each list."""
     for name, mapped in case.adapter.mapping.resources.items():
         for inner, nested in mapped.lists.items():
             if nested.parent is not None and not case.is_lost("resources", name):
@@ -274,7 +268,7 @@ def links(case: DoctorCase) -> Iterator[Look]:
 
 @dataclass(slots=True)
 class Leads:
-    """Where the ids of one field lead: those lost to nothing at all, and to what `where` hides."""
+    """Where the ids of one field lead: `lost` to nothing, `hidden` to what `where` hides."""
 
     count: int = 0
     lost: int = 0

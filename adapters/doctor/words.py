@@ -1,4 +1,4 @@
-"""How the doctor says what it counted."""
+"""Puts the doctor's counts into words."""
 
 from adapters.examination import Verdict
 

@@ -1,7 +1,7 @@
 """The doctor of a mapped database: looks at all that a mapping says, on real rows.
 
-The door: `examine` looks in the order in which an integrator would mend: names, rights, values,
-what leads where, the diary, clocks, plans, and a booking that is undone.
+`examine` looks in the order in which an integrator would mend: names, rights, values, what leads
+where, the diary, clocks, plans, and a booking that is undone.
 """
 
 import re
@@ -32,7 +32,7 @@ from adapters.sql.engines.base import Speech
 
 _BARE = re.compile(r"[^\W\d]\w*").fullmatch
 _WORDS = re.compile(r"\w+").findall
-# A name, with what stands before its dot: a table or an alias.
+# A name, and the table or alias before its dot.
 _NAMES = re.compile(r"(?:(\w+)[\"`\]]?\s*\.\s*)?[\"`\[]?(\w+)").findall
 _ALIASES = re.compile(
     r"(?:\bfrom\b|\bjoin\b|^|,)\s*([\w.]+)\s+(?:as\s+)?(\w+)", re.IGNORECASE
@@ -45,7 +45,7 @@ _now = re.compile(
     re.IGNORECASE,
 ).search
 NEAR = 3
-# What a subject need not say.
+# Parts of a place that a subject leaves out.
 _GROUPS = ("resources", "fields", "lists")
 
 KnownColumns = dict[str, list[str]]
@@ -68,7 +68,7 @@ def _looks(case: SqlCase) -> Iterator[Look]:
 
 
 async def survey(adapter: SqlAdapter) -> Survey:
-    """Returns the columns of the mapped tables that no field is made of; AdapterErrors."""
+    """Returns the columns of the mapped tables that no field is made of; raises AdapterError."""
     engine = adapter.engine
     return await engine.inspect(
         lambda connection: surveyed(adapter, omissions(connection, engine.speech, adapter))
@@ -76,13 +76,13 @@ async def survey(adapter: SqlAdapter) -> Survey:
 
 
 async def names(case: SqlCase, look: Look) -> None:
-    """Whether the database has every table and column, and which names are near."""
+    """Tells which tables and columns the database lacks, and which names are near."""
     adapter, connection = case.adapter, case.session.connection
-    asked = adapter.mapping, adapter.document, case.speech, adapter.converters.ids
-    faults = list(mismatches_in(connection, *asked))
+    context = adapter.mapping, adapter.document, case.speech, adapter.converters.ids
+    faults = list(mismatches_in(connection, *context))
     known = _columns(connection, case.speech) if faults else {}
     for fault in faults:
-        # what of the mapping cannot be read without it
+        # the part of the mapping that cannot be read without it
         rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
         if not fault.only_sampled:
             case.lost.add(rows)
@@ -99,25 +99,25 @@ async def names(case: SqlCase, look: Look) -> None:
         look.ok(f"the database knows all {count} names and expressions")
 
 
-def _said_at(case: SqlCase, place: Place) -> Any:
-    """What the file has at the place; None where that is no place of the file."""
-    found = case.adapter.document.data
+def _value_at(case: SqlCase, place: Place) -> Any:
+    """Returns what the file has at the place; None where the file has no such place."""
+    value = case.adapter.document.data
     for part in place:
-        is_list = isinstance(found, list) and isinstance(part, int)
-        if is_list or (isinstance(found, dict) and part in found):
-            found = found[part]
-        elif part != 0:  # of a list that has one member only, the member may stand alone
+        is_list = isinstance(value, list) and isinstance(part, int)
+        if is_list or (isinstance(value, dict) and part in value):
+            value = value[part]
+        elif part != 0:  # a list of one member may be written as the member alone
             return None
-    return found
+    return value
 
 
 def _columns(connection: Connection, speech: Speech) -> KnownColumns:
-    """The tables and their columns; nothing where the database does not say."""
-    found: KnownColumns = {}
+    """Returns the tables and their columns; nothing where the database does not say."""
+    tables: KnownColumns = {}
     with suppress(DBAPIError):
         for table, column in connection.execute(speech.columns).all():
-            found.setdefault(str(table).strip(), []).append(str(column).strip())
-    return found
+            tables.setdefault(str(table).strip(), []).append(str(column).strip())
+    return tables
 
 
 def _remedy(case: SqlCase, fault: SchemaMismatch, known: KnownColumns, rows: Place) -> str:
@@ -125,12 +125,12 @@ def _remedy(case: SqlCase, fault: SchemaMismatch, known: KnownColumns, rows: Pla
         return "grant it to the gateway's account"
     kinds = {"table": case.speech.unknown_table, "column": case.speech.unknown_column}
     unknown = ((re.search(pattern, fault.text), kind) for kind, pattern in kinds.items())
-    word, kind = next(((found[1], kind) for found, kind in unknown if found), ("", ""))
-    if near := word and _near(word, known, str(_said_at(case, rows)), kind):
+    word, kind = next(((match[1], kind) for match, kind in unknown if match), ("", ""))
+    if near := word and _near(word, known, str(_value_at(case, rows)), kind):
         return f"near: {', '.join(near)}"
-    said = _said_at(case, fault.place)
+    value = _value_at(case, fault.place)
     # a bare word that is meant as the value itself
-    bare = said["source"] if isinstance(said, dict) and "source" in said else said
+    bare = value["source"] if isinstance(value, dict) and "source" in value else value
     is_value = {"fields", "values"} & {*fault.place} and isinstance(bare, str) and _BARE(bare)
     if not is_value or bare.lower() != word.lower():
         return ""
@@ -138,49 +138,49 @@ def _remedy(case: SqlCase, fault: SchemaMismatch, known: KnownColumns, rows: Pla
 
 
 def _near(word: str, known: KnownColumns, part: str, kind: str) -> list[str]:
-    """Near names: tables, or the columns of the tables that this part of the mapping names."""
+    """Returns near names: tables, or columns of the tables that this part of the mapping names."""
     alias, _, bare = word.rpartition(".")
     near = list(known)
     if kind == "column":
         named = {name.lower() for name in _WORDS(part)}
-        near = [each for table, own in known.items() if table.lower() in named for each in own]
+        near = [column for table, own in known.items() if table.lower() in named for column in own]
     spelt = {name.lower(): name for name in near}
     close = [spelt[name] for name in get_close_matches(bare.lower(), list(spelt), NEAR, 0.5)]
     return [f"{alias}.{name}" for name in close] if alias and kind == "column" else close
 
 
 async def clock(case: SqlCase, look: Look) -> None:
-    """The database's clock and zone beside this machine's and the clinic's."""
+    """Compares the database's clock and zone with this machine's and the clinic's."""
     shown, here = case.speech.clock(case.session.connection), datetime.now(UTC)
     utc, local = datetime.fromisoformat(shown.utc[:19]), datetime.fromisoformat(shown.local[:19])
     clinic = here.astimezone(case.adapter.diary.zone).replace(tzinfo=None)
     own = "; the database uses this machine's zone"
     text = f"; the server's zone is {shown.zone}" if shown.zone else own
-    found = (_now(said) for _, said in texts_in(case.adapter.document.data))
-    spelt = next(filter(None, found), None)
+    spellings = (_now(written) for _, written in texts_in(case.adapter.document.data))
+    spelt = next(filter(None, spellings), None)
     if spelt and abs(local - clinic) > timedelta(minutes=15):
-        asked, zone = spelt[0].replace("(", "()"), case.adapter.mapping.zone
-        text += f", so {asked} in the mapping is not the clinic's time ({zone})"
+        call, zone = spelt[0].replace("(", "()"), case.adapter.mapping.zone
+        text += f", so {call} in the mapping is not the clinic's time ({zone})"
     clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
 
 
 def omissions(
     connection: Connection, speech: Speech, adapter: MappedAdapter
 ) -> Iterator[tuple[Place, str, list[str]]]:
-    """The columns of the tables that resources name, of which no field is made."""
+    """Yields the columns of the tables that resources name, of which no field is made."""
     for name, columns in _columns(connection, speech).items():
         table, readers, used = name.lower().rpartition(".")[2], list[str](), set[str]()
         for resource, mapped in adapter.mapping.resources.items():
-            if (found := _used(mapped, table)) is not None:
+            if (own := _used(mapped, table)) is not None:
                 readers.append(resource)
-                used |= found
+                used |= own
         left = [column for column in columns if column.lower() not in used]
         if readers:
             yield ("resources", readers[0], "from"), f"the table {name}", left
 
 
 def _used(resource: ResourceMap, table: str) -> set[str] | None:
-    """The columns of the table that make a value; None where the resource does not read it at all.
+    """Returns the table's columns that make a value; None where the resource does not read it.
 
     What joins rows makes no value, but a sub-select may. A bare name may be of any table.
     """
@@ -198,7 +198,7 @@ def _used(resource: ResourceMap, table: str) -> set[str] | None:
                 (name.lower().rpartition(".")[2], alias.lower())
                 for name, alias in _ALIASES(f"{rows} {sql}")
             ]
-            # by the alias of another table a name cannot be one of this table
+            # a name behind another table's alias is no column of this table
             own = {alias for name, alias in pairs if name == table}
             others = {alias for _, alias in pairs} - own
             names = _NAMES(_QUOTED(" ", sql))

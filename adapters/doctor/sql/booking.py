@@ -1,4 +1,4 @@
-"""What a booking needs: rights, a counter of one row, and a rehearsal that is undone."""
+"""Looks at what a booking needs: rights, a counter of one row, and a rehearsal that is undone."""
 
 import secrets
 import time
@@ -28,7 +28,7 @@ from adapters.sql.engines.base import ErrorKind
 from adapters.values.convert import Unreadable
 
 _GRANTS = "take from it what the page on connecting does not grant"
-# Days in which a free time is looked for.
+# Days in which a free time is searched.
 DAYS = 14
 REASON = "Contrôle"
 MOST_PATIENTS = 200
@@ -36,7 +36,7 @@ _FIELDS: Place = ("resources", "appointments", "fields")
 
 
 def account(case: SqlCase) -> Iterator[Look]:
-    """One look at the rights, and one at each table that a booking writes."""
+    """Yields a look at the account's rights, and looks at each table that a booking writes."""
     yield case.look("rights", "account", _too_much)
     booking = case.adapter.mapping.booking
     for number, write in enumerate(booking.steps):
@@ -70,9 +70,9 @@ async def _may_write(write: StepMap, case: SqlCase, look: Look) -> None:
 
 
 def _denied(write: StepMap, case: SqlCase) -> Iterator[tuple[str, str]]:
-    """What the account may not do, and the grant for it.
+    """Yields what the account may not do, and the grant for it.
 
-    The whole statement is explained: some rights are only looked at for all its columns.
+    The whole statement is explained, as some rights are checked for all its columns only.
     """
     connection = case.session.connection
     if (name := write.sequence) is not None:
@@ -89,7 +89,7 @@ def _denied(write: StepMap, case: SqlCase) -> Iterator[tuple[str, str]]:
         if case.speech.kind(error) is not ErrorKind.DENIED:
             raise
         yield f"{what} {write.table}", f"{what.split()[0].upper()} ON {write.table}"
-    # there may be a right of its own to what numbers a new row
+    # what numbers a new row may need a right of its own
     unset = [column for column in write.keys if column not in write.values] if write.insert else ()
     for column in unset:
         if not case.speech.may_number(connection, quoted(connection, write.table), column):
@@ -98,7 +98,7 @@ def _denied(write: StepMap, case: SqlCase) -> Iterator[tuple[str, str]]:
 
 
 def quoted(connection: Connection, name: str) -> str:
-    """A name of the mapping's as the database takes it in a statement."""
+    """Returns a name of the mapping as the database takes it in a statement."""
     preparer = connection.dialect.identifier_preparer
     return ".".join(preparer.quote(part) for part in name.split("."))
 
@@ -111,16 +111,16 @@ async def _one_counter(write: StepMap, case: SqlCase, look: Look) -> None:
     if count == 1:
         look.ok("its counter is one row", place=look.place)
     else:
-        said = f"the counter is {count} rows, and must be one: no booking can be written"
-        look.failed(said, "where", remedy="see what its `where` finds")
+        sentence = f"the counter is {count} rows, and must be one: no booking can be written"
+        look.failed(sentence, "where", remedy="see what its `where` finds")
 
 
 class _Undone(Exception):
-    """Raised when the booking is made, so that the engine undoes it; its argument is the record."""
+    """Raised once the booking is made, so that the engine undoes it; its argument is the record."""
 
 
 async def rehearsal(case: SqlCase, look: Look) -> None:
-    """Tries each vet's next free time until one works; says what was written and undone."""
+    """Tries each vet's next free time until one works; tells what was written and undone."""
     if case.lost:
         look.warning("no booking was tried, as the database lacks what the mapping names")
         return
@@ -138,11 +138,8 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
 
 
 async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
-    """A draft that fits the vet's next free time, for an animal that has not died.
-
-    None where there is none.
-    """
-    kind = next((each["id"] for each in case.samples.get("appointmentTypes", ())), None)
+    """Returns a draft for the vet's next free time and a living animal, or None."""
+    kind = next((row["id"] for row in case.samples.get("appointmentTypes", ())), None)
     now, diary = case.examination.now, case.adapter.diary
     today = now.astimezone(diary.zone).date()
     for patient in case.samples.get("patients", [])[:MOST_PATIENTS]:
@@ -153,8 +150,8 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
     else:
         return None
     for ahead in range(DAYS + 1):
-        wanted = {"vetId": vet, "date": today + timedelta(days=ahead), "appointmentTypeId": kind}
-        if free := await diary.slots(session, wanted, now, KnownTimes()):
+        values = {"vetId": vet, "date": today + timedelta(days=ahead), "appointmentTypeId": kind}
+        if free := await diary.slots(session, values, now, KnownTimes()):
             return Draft(
                 client_id=patient["clientId"],
                 patient_id=patient["id"],
@@ -169,7 +166,7 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
 
 
 async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
-    """Tells what came of it; nothing where the time was taken meanwhile."""
+    """Tells the result of a booking that is undone; nothing where the time was taken meanwhile."""
     done, begun, also = BookingProgress(), time.monotonic(), ""
 
     def work(connection: Connection) -> Any:
@@ -189,18 +186,18 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
         return
     except AdapterError as error:
         place = done.place if isinstance(error, BackendNonsense) else ()
-        said = f"it was refused, and undone: {short(error)}{also}"
+        sentence = f"it was refused, and undone: {short(error)}{also}"
         name = place[-1] if place[:3] == _FIELDS else ""
         if isinstance(name, str) and name in DRAFT_FIELDS:
-            said += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
+            sentence += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
             place = place if _is_written(case, name) else ("booking", "steps")
-        look.failed(said, *place)
+        look.failed(sentence, *place)
     except _Undone as undone:
         await _gone(case, look, undone.args[0], done, time.monotonic() - begun)
 
 
 def _is_written(case: SqlCase, name: str) -> bool:
-    """Whether a booking writes it at all: an end may be written as minutes."""
+    """Returns whether a booking writes that field; an end may be written as minutes."""
     names = {name, "minutes"} if name == "endTime" else {name}
     return any(
         value.draft in names or names & {*NAMED(value.sql or "")}
@@ -210,7 +207,7 @@ def _is_written(case: SqlCase, name: str) -> bool:
 
 
 def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str:
-    """Which code the new appointment's status has, where that is what was refused."""
+    """Returns the code of the new appointment's status where it was refused for that, else ""."""
     key = done.made.get(case.adapter.mapping.booking.appointment)
     if done.place != (*_FIELDS, "status") or key is None:
         return ""

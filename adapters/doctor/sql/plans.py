@@ -1,4 +1,4 @@
-"""How the database comes at the rows of each call: what scans a big table, and the index for it."""
+"""Looks at the plan of each call: what scans a big table, and the index against it."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -22,9 +22,9 @@ from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table
 from adapters.sql.columns import sql
 
-# Rows of a table that may be read for one call, and those from which on it fails a partner.
+# Rows of a table above which a scan is a warning, and above which it fails a partner.
 BIG, HUGE = 5_000, 100_000
-# Filters by which a partner may ask, of fields that refer to another resource.
+# The filters of partners that are by a reference to another resource.
 REFERRING = (("patients", "clientId"), ("invoices", "clientId"))
 _NAME = r"(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
 _COLUMN = re.compile(rf"(?:(\w+)\.)?({_NAME})").fullmatch
@@ -41,7 +41,7 @@ Call = Callable[[SqlSession], Awaitable[Any]]
 def plans(case: SqlCase) -> Iterator[Look]:
     for name in case.readable():
         reader = case.adapter.readers[name]
-        # of more than a million hashed ids some have been forgotten again
+        # beyond a million hashed ids, some have been forgotten again
         ids = (record["id"] for record in case.samples.get(name, ()) if record.get("id"))
         if known := [shown for shown in ids if reader.table.ids.keys(shown)]:
             one = _one(name, known[len(known) // 2])
@@ -69,8 +69,8 @@ def _of_diary(case: SqlCase) -> Iterator[Look]:
     vets, now, diary = case.vets(), case.examination.now, case.adapter.diary
     if vets and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
         day = now.astimezone(diary.zone).date() + timedelta(days=1)
-        wanted = {"vetId": vets[0], "date": day, "appointmentTypeId": None}
-        slots = partial(diary.slots, values=wanted, now=now, known=KnownTimes())
+        values = {"vetId": vets[0], "date": day, "appointmentTypeId": None}
+        slots = partial(diary.slots, values=values, now=now, known=KnownTimes())
         yield _look(case, "a day's slots", "slots", slots, ("diary",))
     for number, busy in enumerate(case.adapter.mapping.diary.busy):
         place = ("diary", "busy", number)
@@ -89,9 +89,9 @@ def _page(name: str, *filters: Filter) -> Call:
 def _look(
     case: SqlCase, what: str, subject: str, call: Call, *places: Place, strict: bool = True
 ) -> Look:
-    """A look at a call's statements: `places` say where each of them comes from.
+    """Returns a look at a call's statements; `places` say where each of them comes from.
 
-    Of one that is not `strict` what goes along an index may go through the whole table.
+    Unless `strict`, what goes along an index may go through the whole table.
     """
     return case.look("plans", subject, partial(_plan, what, call, places, strict), *places[0])
 
@@ -112,7 +112,7 @@ async def _plan(
     for number, (statement, parameters) in enumerate(heard):
         place = places[min(number, len(places) - 1)]
         for step in case.speech.explain(connection, statement, parameters):
-            # a page that is read along an index ends with the page
+            # what is read along an index ends with the page
             in_order = place[0] == "resources" and not strict and step.index
             if step.scans and not in_order:
                 table, alias = _real(step.table, str(statement))
@@ -123,7 +123,7 @@ async def _plan(
                     verdict = Verdict.FAILED if strict and count > HUGE else Verdict.WARNING
                     at, remedy = _blamed(case, connection, place, alias, table)
                     look.judge(verdict, text, place=at, remedy=remedy)
-    # two statements may say the same of one place
+    # two statements may give the same finding
     look.findings[:] = {(one.text, one.place): one for one in look.findings}.values()
     if not look.findings:
         many = counted(len(heard), "statement")
@@ -131,7 +131,7 @@ async def _plan(
 
 
 def _real(name: str, written: str) -> tuple[str, str]:
-    """The table behind a name in a plan, and the name by which the statement knows it."""
+    """Returns the table behind a name in a plan, and its name in the statement."""
     for table, alias in _TABLES(written):
         schema, _, bare = table.rpartition(".")
         bare = bare.strip(_QUOTES)
@@ -142,7 +142,7 @@ def _real(name: str, written: str) -> tuple[str, str]:
 
 
 def _count(connection: Connection, table: str) -> int:
-    """The rows of a table, up to one more than HUGE; 0 for what is none."""
+    """Returns the rows of a table, up to one more than HUGE; 0 for what is no table."""
     some: Select[Any] = select(literal_column("1").label("one"))
     limited = some.select_from(named_table(table, ())).limit(HUGE + 1).subquery()
     try:
@@ -163,7 +163,7 @@ async def _unbounded(busy: BusyMap, case: SqlCase, look: Look) -> None:
 def _blamed(
     case: SqlCase, connection: Connection, place: Place, alias: str, table: str
 ) -> tuple[Place, str]:
-    """What of the mapping makes it scan, and the remedy: an index, where columns are compared."""
+    """Returns the place that makes it scan, and the remedy: an index where columns are compared."""
     for at, columns in _columns(case, place, alias, table):
         if columns:
             name = "_".join([table.rpartition(".")[2], *columns])
@@ -176,26 +176,26 @@ def _blamed(
 def _columns(
     case: SqlCase, place: Place, alias: str, table: str
 ) -> Iterator[tuple[Place, list[str]]]:
-    """The table's columns by which rows are found, by what of the mapping names them."""
+    """Yields places in the mapping, with the columns of the table by which they find rows."""
     for at, expressions in _compared(case, place, table):
         matches = filter(None, map(_COLUMN, expressions))
-        yield at, [each[2] for each in matches if (each[1] or alias).lower() == alias.lower()]
+        yield at, [match[2] for match in matches if (match[1] or alias).lower() == alias.lower()]
     if place[0] == "resources":
         base = place[: 4 if "lists" in place else 2]
         mapped: Any = case.rows(".".join(map(str, base[1::2]))).mapped
         pieces: dict[Place, str] = {
             ("fields", name): " ".join(field.expressions) for name, field in mapped.fields.items()
         }
-        # what a piece of SQL compares with something else's
+        # columns that a piece of SQL compares with another table's
         either = rf"\b{re.escape(alias)}\.(\w+)\s*=|=\s*{re.escape(alias)}\.(\w+)\b"
         pieces |= {("from",): mapped.from_, ("where",): mapped.where or ""}
         for inner, written in pieces.items():
-            found = [one or other for one, other in re.findall(either, written, re.IGNORECASE)]
-            yield (*base, *inner), list(dict.fromkeys(found))[:2]
+            columns = [one or other for one, other in re.findall(either, written, re.IGNORECASE)]
+            yield (*base, *inner), list(dict.fromkeys(columns))[:2]
 
 
 def _compared(case: SqlCase, place: Place, table: str) -> Iterator[tuple[Place, Sequence[str]]]:
-    """Expressions of that table's rows that the gateway itself compares, by their places."""
+    """Yields places in the mapping, with the table's expressions that the gateway compares."""
     mapping = case.adapter.mapping
     if place[0] == "diary":
         named = re.compile(rf"\b{re.escape(table.strip(chr(34)))}\b", re.IGNORECASE).search

@@ -1,7 +1,4 @@
-"""A mapped database that the doctor looks at: its rows, page by page.
-
-No more than a page of rows is held at a time, however large the table is.
-"""
+"""Defines the mapped database that the doctor looks at; of its rows a page is held at a time."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,19 +18,19 @@ from adapters.sql.records import MOST_BLANK
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
-# Seconds of one look, which may be at many rows.
+# Seconds of one look at a sample, and at all rows.
 PATIENCE, PATIENCE_FOR_ALL = 60.0, 1800.0
 PAGE = 2_000
-# So many ids at a time: in all their spellings they are no more than SQL Server's parameters.
+# Ids in one statement: with all their spellings they stay within SQL Server's parameters.
 AT_ONCE = 400
 
 
 class SqlCase(DoctorCase):
-    """A mapped database, asked through connections which have more time than a call's."""
+    """A mapped database, asked through connections that have more time than a call's."""
 
     ahead = timedelta(days=90)
     most_vets = 50
-    # so many records from either end are kept for the looks that need some
+    # records from either end that are kept for other looks
     kept = SAMPLE // 2
     rows_in = ("from", "from")
     doubled = (
@@ -60,7 +57,7 @@ class SqlCase(DoctorCase):
         return (name for name in self.adapter.readers if not self.is_lost("resources", name))
 
     def batches(self, name: str) -> Iterator[list[RowTaken]]:
-        """Behind the fields of a list's row stands the key of its parent."""
+        """Yields the rows page by page; behind the fields of a list's row is its parent's key."""
         table: KeyedRows = self.rows(name)
         reader, is_inner = self.adapter.readers[table.resource], table.parent.width > 0
         statement = table.statement if is_inner else reader.every_row
@@ -70,13 +67,13 @@ class SqlCase(DoctorCase):
             owner = None
             if is_inner:
                 owner = NO_PARENT
-                with suppress(Unreadable):  # it may be spelt otherwise than the key
+                with suppress(Unreadable):  # it may be spelt differently from the key
                     owner = reader.table.ids.referred(table.parent_in(row)) or NO_PARENT
             return RowTaken(row, table.id_of(row), Columns.spelling(table.key_in(row)), owner)
 
-        for found in pages(self.session.connection, statement, table.key, most=most):
-            count += len(found)
-            yield list(map(taken, found))
+        for rows in pages(self.session.connection, statement, table.key, most=most):
+            count += len(rows)
+            yield list(map(taken, rows))
         if most is None or count < most:
             self.whole.add(name)
 
@@ -89,8 +86,8 @@ class SqlCase(DoctorCase):
 
     def has_rows(self, resource: str) -> bool:
         bare = self.adapter.mapping.resources[resource].model_copy(update={"where": None})
-        found = self.session.connection.execute(rows_of(bare, sql("1")).limit(1))
-        return found.first() is not None
+        rows = self.session.connection.execute(rows_of(bare, sql("1")).limit(1))
+        return rows.first() is not None
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         mapped = self.adapter.mapping.resources[target]
@@ -100,20 +97,20 @@ class SqlCase(DoctorCase):
         return ids, gone, unseen - gone
 
     def _existing(self, target: str, mapped: ResourceMap, ids: Sequence[str]) -> set[str | None]:
-        reader, found = self.adapter.readers[target], set[str | None]()
+        reader, existing = self.adapter.readers[target], set[str | None]()
         key = reader.table.key
         statement = rows_of(mapped, *key.labelled("row_key"))
         for first in range(0, len(ids), AT_ONCE):
-            keys = [raw for each in ids[first : first + AT_ONCE] for raw in reader.spellings(each)]
+            keys = [raw for id_ in ids[first : first + AT_ONCE] for raw in reader.spellings(id_)]
             rows = self.session.connection.execute(statement.where(key.among(keys)))
-            found.update(map(reader.table.id_of, rows))
-        return found
+            existing.update(map(reader.table.id_of, rows))
+        return existing
 
 
 def pages(
     connection: Connection, statement: Select[Any], key: Columns, *, most: int | None
 ) -> Iterator[list[Any]]:
-    """The rows in the order of their keys, each once: those of both ends, or of the whole table."""
+    """Yields each row once, in the order of keys: those of both ends, or of the whole table."""
     ordered, key_in = statement.order_by(*key.parts), key.getter(0)
     if most is not None:
         first, half = list(connection.execute(ordered.limit(most))), most // 2
@@ -123,16 +120,16 @@ def pages(
             first[half:] = [row for row in reversed(last) if key_in(row) not in known]
         yield first
         return
-    # what has no key has no place among the others: it comes by itself, as far as a page goes
+    # rows without a key have no place in the order; up to a page of them comes first
     yield list(connection.execute(statement.where(not_(key.present)).limit(PAGE)))
-    asked = ordered = ordered.where(key.present)
+    query = ordered = ordered.where(key.present)
     limit = PAGE
-    while len(found := list(connection.execute(asked.limit(limit)))) == limit:
-        raw = key_in(found[-1])
-        asked, last_key = ordered.where(key.beyond(raw, at_least=True)), Columns.spelling(raw)
-        # the rows of one key stay together: the last key's come again with the next page
-        whole = [row for row in found if Columns.spelling(key_in(row)) != last_key]
+    while len(rows := list(connection.execute(query.limit(limit)))) == limit:
+        raw = key_in(rows[-1])
+        query, last_key = ordered.where(key.beyond(raw, at_least=True)), Columns.spelling(raw)
+        # rows of one key stay together: those of the last key are read again with the next page
+        whole = [row for row in rows if Columns.spelling(key_in(row)) != last_key]
         limit = PAGE if whole else 2 * limit
         if whole:
             yield whole
-    yield found
+    yield rows
