@@ -1,7 +1,6 @@
-"""The clinic's practice system: everything an integrator needs to connect one.
+"""Opens the adapter of the clinic's practice system by its name.
 
-The door of the family: `open_adapter` knows the adapters by name. A clinic's own adapter is named
-by its class, as `module:Class`.
+A clinic's own adapter is named by its class, as `module:Class`.
 """
 
 import inspect
@@ -20,9 +19,9 @@ ADAPTERS = {
 
 
 def open_adapter(name: str, options: AdapterOptions) -> Adapter:
-    """The adapter of that name; ValueError, in a sentence, for a name that leads to none.
+    """Returns the adapter of that name; raises ValueError for a name that leads to none.
 
-    What is wrong with its mapping comes out as adapters.documents.problems.DocumentErrors.
+    Raises adapters.documents.problems.DocumentErrors where its mapping is wrong.
     """
     module_name, _, class_name = ADAPTERS.get(name, name).partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
@@ -33,8 +32,8 @@ def open_adapter(name: str, options: AdapterOptions) -> Adapter:
     try:
         module = import_module(module_name)
     except Exception as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        why = f"imported: {said}; mend what `python -c 'import {module_name}'` says"
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        why = f"imported: {reason}; mend what `python -c 'import {module_name}'` says"
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{module_name}.".startswith(f"{missing}."):
             why = (
@@ -45,26 +44,26 @@ def open_adapter(name: str, options: AdapterOptions) -> Adapter:
 
 
 def _maker(module: ModuleType, name: str) -> Callable[[AdapterOptions], Adapter]:
-    """The class of that name; ValueError where it is none that takes the options."""
+    """Returns the class of that name; raises ValueError where it cannot be made of the options."""
     full = f"{module.__name__}:{name}"
-    found = getattr(module, name, None)
-    if found is None:
-        classes = [each for each, _ in inspect.getmembers(module, inspect.isclass)]
+    maker = getattr(module, name, None)
+    if maker is None:
+        classes = [member for member, _ in inspect.getmembers(module, inspect.isclass)]
         raise ValueError(
             f"the module {module.__name__} has no class {name}{did_you_mean(name, classes)};"
             " write module:Class in backend.adapter"
         )
-    is_protocol = getattr(found, "__dict__", {}).get("_is_protocol", False)
-    if not inspect.isclass(found) or inspect.isabstract(found) or is_protocol:
+    is_protocol = getattr(maker, "__dict__", {}).get("_is_protocol", False)
+    if not inspect.isclass(maker) or inspect.isabstract(maker) or is_protocol:
         raise ValueError(
             f"{full} is no class that an adapter can be made of;"
             " write module:Class in backend.adapter"
         )
     try:
-        inspect.signature(found).bind(None)
+        inspect.signature(maker).bind(None)
     except (TypeError, ValueError) as error:  # ValueError: a class without a signature, such as int
         raise ValueError(
             f"the adapter {full} does not take the options: write its constructor as"
             " def __init__(self, options: AdapterOptions)"
         ) from error
-    return cast(Callable[[AdapterOptions], Adapter], found)
+    return cast(Callable[[AdapterOptions], Adapter], maker)

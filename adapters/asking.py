@@ -1,4 +1,4 @@
-"""Who asks: how long one call of a partner's asks the practice system, and the trace it is part of.
+"""Notes of each call of a partner how long it asks the practice system, and its trace.
 
 The gateway sets ASKING for each call.
 """
@@ -13,8 +13,8 @@ from typing import Any
 class Asking:
     """What is noted of one call: seconds for which it asked, and waited for room before.
 
-    `traceparent` is what a practice system over HTTP is told, in W3C's form; "" for nothing.
-    `partner` is whose calls wait for one another before others wait for them: a key's id.
+    `traceparent` is sent to a practice system over HTTP, in W3C's form; "" sends nothing. `partner`
+    is a key's id: the calls of one partner wait for one another before others wait for them.
     """
 
     __slots__ = ("partner", "seconds", "traceparent", "waited")
@@ -33,22 +33,22 @@ class Asking:
         return self.traceparent[3:35] or None
 
     def begin(self, verb: str, resource: str) -> Any:
-        """The practice system is asked; what is returned comes back in `end`."""
+        """Notes that the practice system is asked; what it returns is given to `end`."""
 
     def end(self, begun: Any, outcome: str) -> None:
-        """It has answered, or not."""
+        """Notes how the question ended."""
 
     def ended(self, status: int, key_id: str | None) -> None:
-        """The call has been answered."""
+        """Notes that the call has been answered."""
 
 
-# What is asked on nobody's behalf is noted too, where nobody looks.
+# The default notes what is asked for no partner, and is read by nobody.
 ASKING: ContextVar[Asking] = ContextVar("asking", default=Asking())  # noqa: B039 - see above
 
 
 @contextmanager
 def timed(name: str) -> Iterator[None]:
-    """Notes how long the call waits for room (`waited`), or asks (`seconds`)."""
+    """Adds the seconds of its block to what the call waited (`waited`) or asked (`seconds`)."""
     began, asking = perf_counter(), ASKING.get()
     try:
         yield

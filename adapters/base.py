@@ -1,4 +1,4 @@
-"""What the gateway asks of a practice system, and what may go wrong: the shape of every adapter.
+"""The interface of every adapter: what the gateway asks of a practice system, and what may fail.
 
 An adapter speaks the gateway's words (resources, fields, UUIDs, UTC) on one side and the practice
 system's on the other. It knows nothing of keys, levels or policies.
@@ -24,8 +24,8 @@ Record = dict[str, Any]
 class Filter:
     """A condition on fields of the record: `match` is `equals`, `since` or `search`.
 
-    The value is in its JSON form (`equals`), an aware datetime (`since`, inclusive) or the
-    caller's words (`search`, over all `fields` together).
+    The value is in its JSON form (`equals`), an aware datetime (`since`, inclusive) or the caller's
+    words (`search`, over all `fields` together).
     """
 
     match: str
@@ -35,12 +35,12 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a field of the record must hold for the record to exist at all; a null never does.
+    """What a field must hold for the record to exist at all; null never does.
 
     `test` is `in` or `not in` (the value: a tuple of values in their JSON form), or one of `min`,
-    `max` (both inclusive), `above` and `below` (the value: an aware datetime, a datetime.date, or
-    a Decimal for numbers, amounts and percentages). A record is judged by the value that it shows,
-    exactly: by case, accents and blanks too.
+    `max` (both inclusive), `above` and `below` (the value: an aware datetime, a datetime.date, or a
+    Decimal for numbers, amounts and percentages). The value that the record shows is compared
+    exactly, with case, accents and blanks.
     """
 
     field: str
@@ -48,24 +48,25 @@ class Condition:
     value: Any
 
 
-# Conditions that hold all together; none at all lets every record be.
+# Conditions that must all hold; with none every record exists.
 Only = tuple[Condition, ...]
 
-# The longest `after` of a page, in characters: it goes through the partner, in an address.
+# The longest `after` of a page, in characters: it passes through the partner, in an address.
 LONGEST_AFTER = 2_000
 
-# Appointments that one look is about at most, and how many of them have the time of one read.
+# Appointments in one look at most, and how many of them may take the time of one read.
 WATCHED_AT_ONCE, WATCHED_IN_A_READ = 50, 8
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """A read: of one record by its public id, or of a page of records.
+    """A read of one record by its public id, or of a page of records.
 
-    Records outside `only` do not exist: neither in pages, nor alone, nor in `skipped`; what is run
-    is what is run for an id that names nothing. `within` is a (resource, id) that must exist first,
-    among the records that `within_only` lets be. `values` are those parameters that are no filters
-    (free slots: vetId, date as datetime.date, appointmentTypeId). `after` is the `after` of the
-    page before. `now` is the moment that counts as the present.
+    Records outside `only` do not exist: they are in no page, are not found by their ids, and are
+    not counted in `skipped`. Reading one runs the same statements as an id that names nothing.
+    `within` is a (resource, id) that must exist first, among the records that meet `within_only`.
+    `values` are the parameters that are no filters (free slots: vetId, date as datetime.date,
+    appointmentTypeId). `after` is the `after` of the page before. `now` is the moment that counts
+    as the present.
     """
 
     resource: str
@@ -84,9 +85,9 @@ class Query(Struct, frozen=True, kw_only=True):
 class Page:
     """Records in a stable order; `after` is None on the last page.
 
-    `after` is the adapter's own text (ASCII, at most LONGEST_AFTER characters); the gateway
-    encrypts it on its way through the partner. `skipped` counts rows that had no usable id; rows
-    whose key is blank are all counted with the first page, as they have no place among the others.
+    `after` is the adapter's own text (ASCII, at most LONGEST_AFTER characters), which the gateway
+    encrypts for its way through the partner. `skipped` counts rows without a usable id. Rows with a
+    blank key have no place in the order, and are all counted with the first page.
     """
 
     records: list[Record]
@@ -99,8 +100,8 @@ class Draft:
     """An appointment that is to be made; ids are public, times are aware and in UTC.
 
     `reference` (up to 16 letters and digits, or none) names the attempt: a practice system that
-    keeps it can tell this booking from every other. `only` says which records of a resource exist
-    for who books (`clients`, `patients`): another one is NotFound, as one that is not there.
+    keeps it can tell this booking from every other. `only` says which `clients` and `patients`
+    exist for the partner who books; any other is NotFound.
     """
 
     client_id: str
@@ -116,7 +117,7 @@ class Draft:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What the appointment is to be, by the names of its fields."""
+        """The wanted values, by the names of the appointment's fields."""
         return {
             "clientId": self.client_id,
             "patientId": self.patient_id,
@@ -132,9 +133,9 @@ class Draft:
 class Watched:
     """What became of booked appointments, by public id.
 
-    `overwritten` are those that still block, and over which something else was written since;
-    `unreadable` those that are there and cannot be read, so that nobody can tell. One that the
-    desk has removed is neither.
+    `overwritten` are those that still block, and over which something else has been written.
+    `unreadable` are those that are there and cannot be read. One that the desk has removed is
+    neither.
     """
 
     overwritten: frozenset[str] = frozenset()
@@ -144,13 +145,13 @@ class Watched:
 class Adapter(Protocol):
     """A practice system as the gateway sees it.
 
-    `resources` are the resources that it answers; `filterable` says for each which fields it can
-    filter by. Every verb raises AdapterErrors and nothing else that the caller should expect.
+    `resources` are the resources that it answers; `filterable` says by which fields it can filter
+    each of them. Every method raises AdapterErrors and nothing else that a caller should expect.
 
-    `excludes` is whether bookings and look-ups for one vet, whichever process asks for them, wait
-    for one another in the practice system itself. Where they do not, the gateway lets only one
-    booking at a time through for a vet and a time, and believes a look-up that finds nothing of
-    another process's attempt only when that has ended `settle` seconds ago.
+    `excludes` is whether bookings and look-ups for one vet, from all processes, wait for one
+    another in the practice system itself. Where they do not, the gateway lets only one booking at a
+    time through for a vet and a time. It then believes a look-up that finds nothing of another
+    process's attempt only once that has ended `settle` seconds ago.
 
     `default_length` is how long an appointment without a type takes its vet; None where that is not
     known beforehand.
@@ -172,77 +173,77 @@ class Adapter(Protocol):
     def default_length(self) -> timedelta | None: ...
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        """Why its queries cannot leave out what these conditions do; none where they can.
+        """Returns why queries cannot leave out what these conditions do; none where they can.
 
-        Each at the field's place in the mapping, or where it should stand. Asked at the start and
-        whenever the clinic's policy changes, before anything is read: it asks nothing of the
-        practice system. No query has conditions that it refuses.
+        Each problem is at the field's place in the mapping, or where it should stand. This is asked
+        at the start and whenever the policy changes, and asks nothing of the practice system. No
+        query has conditions that it refuses.
         """
 
     async def read_one(self, query: Query) -> Record:
-        """The record with `query.id`; NotFound where there is none."""
+        """Returns the record with `query.id`. Raises NotFound where there is none."""
 
     async def read_many(self, query: Query) -> Page:
-        """A page of records; for the resource `slots` all free times of the day."""
+        """Returns a page of records; for the resource `slots` all free times of the day."""
 
     async def create_appointment(self, draft: Draft) -> Record:
-        """Book; the whole new record.
+        """Books, and returns the whole new record.
 
-        SlotTaken, NotFound, PatientDeceased, Rejected, or OutcomeUnknown.
+        Raises SlotTaken, NotFound, PatientDeceased, Rejected or OutcomeUnknown.
         """
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
-        """The appointments that an attempt made at `since` may have left behind, oldest first.
+        """Returns the appointments that an attempt made at `since` may have left, oldest first.
 
-        None at all means that it certainly left nothing.
+        An empty answer means that it certainly left nothing.
         """
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """What became of these appointments, by public id.
+        """Returns what became of these appointments, by public id.
 
-        A minute after every look all coming ones are asked about again, WATCHED_AT_ONCE in a call.
-        It may take the time of one read for every WATCHED_IN_A_READ of them; what it costs should
-        grow with the vets and days that they are of, and not with each.
+        A minute after every look it is asked about all coming ones again, WATCHED_AT_ONCE in a
+        call. It may take the time of one read for every WATCHED_IN_A_READ of them. Its cost should
+        grow with their vets and days, and not with each appointment.
         """
 
     async def check(self) -> Sequence[Problem]:
-        """Whether the practice system has all that is asked of it; DocumentErrors with what not.
+        """Returns warnings; raises DocumentErrors with what the practice system lacks.
 
-        Returned are warnings: what only the records that were looked at say. They keep no gateway
-        from starting, since other records may differ.
+        Warnings are what only the records that were looked at say. They keep no gateway from
+        starting, since other records may differ.
         """
 
     async def ping(self) -> None:
-        """Whether the practice system answers at all; raises where it does not."""
+        """Raises where the practice system does not answer at all."""
 
     async def aclose(self) -> None:
-        """Let go of every connection."""
+        """Closes every connection."""
 
 
 class IdTable(Protocol):
-    """Keeps which key of the practice system an id stands for; keys are texts of JSON."""
+    """A table of which key of the practice system an id stands for; keys are texts of JSON."""
 
     async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
-        """Keep public id -> key; those that are known already are left as they are."""
+        """Keeps public id -> key; ids that are known already are left as they are."""
 
     async def respell(self, resource: str, keys: Mapping[str, str]) -> None:
-        """Keep public id -> key, in the place of what was kept."""
+        """Keeps public id -> key, in the place of what was kept."""
 
     async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
-        """Public id -> key, of those that are known."""
+        """Returns public id -> key, of those that are known."""
 
 
 class BookedTimes(Protocol):
-    """Keeps when appointments begin and end that the practice system's clock cannot tell.
+    """A table of when appointments begin and end that the practice system's clock cannot tell.
 
-    In the night in which clocks go back a clock on the wall shows an hour twice.
+    In the night in which clocks go back, a wall clock shows one hour twice.
     """
 
     async def remember(self, appointment: str, begins: datetime, ends: datetime) -> None:
-        """Keep the time of a booked appointment, by public id; what is known already stays."""
+        """Keeps the time of a booked appointment, by public id; a known one is left as it is."""
 
     async def find(self, appointments: Sequence[str]) -> Mapping[str, tuple[datetime, datetime]]:
-        """When they begin and end, by public id, of those that are known."""
+        """Returns when they begin and end, by public id, of those that are known."""
 
 
 class AdapterError(Exception):
@@ -254,7 +255,7 @@ class NotFound(AdapterError):
 
 
 class SlotTaken(AdapterError):
-    """The wanted time is not one of the free slots."""
+    """The time is not one of the free slots."""
 
 
 class Rejected(AdapterError):
@@ -268,15 +269,15 @@ class PatientDeceased(AdapterError):
 class BackendUnavailable(AdapterError):
     """The practice system cannot be reached, or is too busy; nothing was done.
 
-    `retry_after` are the seconds before which it is not asked again, 0 where nothing keeps it from
-    being asked at once.
+    `retry_after` is the seconds for which it will not be asked again; 0 where it may be asked at
+    once.
     """
 
     retry_after = 0.0
 
 
 class LeftAlone(BackendUnavailable):
-    """It failed too often in a row, so that it was not asked."""
+    """The practice system failed too often in a row, and was not asked."""
 
     def __init__(self, text: str, retry_after: float) -> None:
         super().__init__(text)
@@ -288,11 +289,11 @@ class BackendTimeout(AdapterError):
 
 
 class BackendNonsense(AdapterError):
-    """The practice system's answer can't be used."""
+    """The practice system's answer cannot be used."""
 
 
 class OutcomeUnknown(AdapterError):
-    """A booking was sent and its fate is not known."""
+    """A booking was sent, and its outcome is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,11 +342,11 @@ def lists_in(shapes: Mapping[str, FieldShape]) -> tuple[str, ...]:
 class AdapterOptions:
     """All that an adapter is made of.
 
-    `secret` (32 bytes) seals ids. `report` is called for each trouble. `timeout` bounds one read
-    in seconds, `booking_timeout` one booking. `ids` keeps what hashed ids stand for; without it
-    none leads back to its key. `times` keeps when appointments are whose hour comes twice; without
-    it they are read as in the first of the two. `credentials` are what was given of `user`,
-    `password` and `token`, for a practice system that asks who we are.
+    `secret` (32 bytes) seals ids. `report` is called for each trouble. `timeout` bounds one read,
+    and `booking_timeout` one booking, in seconds. `ids` keeps what hashed ids stand for; without it
+    none leads back to its key. `times` keeps when appointments are in an hour that comes twice;
+    without it they are read as in the first of the two. `credentials` are those of `user`,
+    `password` and `token` that were given, for a practice system that asks for them.
     """
 
     url: str = member(repr=False)

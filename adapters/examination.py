@@ -1,4 +1,4 @@
-"""What an examination of a practice system finds, and what its mapping leaves out."""
+"""Defines what an examination of a practice system finds, and what its mapping leaves out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ SAMPLE = 2_000
 
 
 class Verdict(StrEnum):
-    """`failed` would fail a partner; `warning` is worth a look."""
+    """How bad a finding is: `failed` would fail a partner, `warning` is worth a look."""
 
     OK = "ok"
     WARNING = "warning"
@@ -20,12 +20,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was looked at, and what was found; it carries no value of a record.
+    """What was looked at, and what was found; it has no value of a record.
 
     `check` is the kind of look (`mapping`, `values`), `subject` what was looked at. `place` is
-    `file:line:column` of the mapping, where there is one. `ids` are public ids of examples, `codes`
-    those that no code table has, with their counts. `seconds` is how long it took, where that says
-    something.
+    `file:line:column` of the mapping, where there is one. `ids` are public ids of examples. `codes`
+    are unknown codes with their counts. `seconds` is how long it took, where that matters.
     """
 
     check: str
@@ -43,7 +42,7 @@ class Finding:
 class Examination:
     """How far to look, and whether to rehearse a booking; nothing is written without `booking`.
 
-    `now` is the moment that counts as the present. Of each resource so many `rows` are looked at,
+    `now` is the moment that counts as the present. Of each resource this many `rows` are looked at,
     half of them from either end; None for all.
     """
 
@@ -54,10 +53,9 @@ class Examination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """`left_out` never gets out; `filled` are the fields (paths) that a mapping fills.
+    """`left_out` is what no field is made of; `filled` are the fields (paths) that a mapping fills.
 
-    What a practice system keeps, and a mapping makes no field of, is told where the mapping reads
-    the table, or the records, that have it.
+    Each problem in `left_out` is where the mapping reads the table, or the records, that have it.
     """
 
     left_out: tuple[Problem, ...]
