@@ -1,4 +1,4 @@
-"""The composition root: settings become a gateway that serves; nothing here decides anything.
+"""The composition root: makes a gateway of its settings, and decides nothing itself.
 
 A gateway is one process with everything in it, or an operations process with workers beside it.
 """
@@ -44,7 +44,7 @@ utc_now = partial(datetime.now, UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What the processes of one gateway have in common: sockets, and where they find what."""
+    """What the processes of one gateway have in common: sockets, paths and counters."""
 
     sockets: Sockets
     handed: Path
@@ -55,7 +55,7 @@ class Shared:
 
 @asynccontextmanager
 async def _opening(settings: Settings, now: Clock, process: str = "gateway") -> AsyncIterator[Kit]:
-    """What a process is built with; where it can't be, nothing is left open."""
+    """Yields what a process is built with; where building fails, nothing is left open."""
     async with AsyncExitStack() as closers:
         kit = Kit(settings, closers, now, process)
         asyncio.get_running_loop().set_exception_handler(Faults(kit.events))
@@ -63,14 +63,14 @@ async def _opening(settings: Settings, now: Clock, process: str = "gateway") -> 
 
 
 async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
-    """A gateway in one process; StartRefused, StoreError or DocumentErrors where it can't be."""
+    """Returns a gateway in one process; raises StartRefused, StoreError or DocumentErrors."""
     check_runtime()
     async with _opening(settings, now) as kit:
         sockets = _bound(kit)
-        store, found = await _begun_state(kit)
-        practice = await parts.open_practice(kit, store, found)
+        store, file = await _begun_state(kit)
+        practice = await parts.open_practice(kit, store, file)
         own = kit.closing(state.open_own_store(settings))
-        keeper, follower = await parts.open_keeper(kit, Versions(own), practice, found)
+        keeper, follower = await parts.open_keeper(kit, Versions(own), practice, file)
         owners = await parts.open_owners(kit, store)
         answering = await open_answering(
             kit,
@@ -125,14 +125,14 @@ async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
 async def build_operations(
     settings: Settings, shared: Shared, *, now: Clock = utc_now
 ) -> Operations:
-    """The process beside the workers: it begins before them, and makes what they find."""
+    """Returns the process beside the workers; it begins before them, and makes what they find."""
     async with _opening(settings, now, "operations") as kit:
-        store, found = await _begun_state(kit)
-        # once it has been handed on, what runs goes on: the file is then looked at as it always is
+        store, file = await _begun_state(kit)
+        # once a policy has been handed on, it goes on; the file is then looked at as it always is
         is_first = take(shared.handed) is None
-        practice = await parts.open_practice(kit, store, found if is_first else None)
+        practice = await parts.open_practice(kit, store, file if is_first else None)
         keeper, follower = await parts.open_keeper(
-            kit, Versions(store), practice, found, shared.handed
+            kit, Versions(store), practice, file, shared.handed
         )
         owners = await parts.open_owners(kit, store)
         await parts.look_after_bookings(kit, store, practice.adapter, owners)
@@ -150,10 +150,10 @@ async def build_operations(
 
         async def figures() -> bytes:
             await look()
-            told = await workers.ask()
-            text = exposition(workers.snapshot(told))
-            # before they are told: none falls below what anybody has seen
-            await workers.keep(told)
+            reports = await workers.ask()
+            text = exposition(workers.snapshot(reports))
+            # kept before they are shown, so that none falls below what anybody has seen
+            await workers.keep(reports)
             return text
 
         async def snapshot() -> Snapshot:
@@ -186,10 +186,10 @@ async def build_operations(
 async def build_worker(
     settings: Settings, shared: Shared, number: int, *, is_first: bool = False, now: Clock = utc_now
 ) -> Worker:
-    """One of the workers of a gateway, by the policy that is handed to it; as `build`.
+    """Returns one of the workers, by the policy that is handed to it; raises as `build` does.
 
-    The first one of a roll looks whether the practice system has what the mapping names, as a start
-    does.
+    The first worker of a roll checks that the practice system has what the mapping names, as a
+    start does.
     """
     async with _opening(settings, now, f"worker {number}") as kit:
         store = kit.closing(state.open_own_store(settings))
@@ -236,7 +236,7 @@ async def build_worker(
 
 
 def _bound(kit: Kit) -> Sockets:
-    """The addresses, and the state folder, of which this process alone makes use."""
+    """Returns the bound addresses, and takes sole use of the state folder for this process."""
     settings = kit.settings
     check_configured(settings)
     reserve_files(settings.connections)
@@ -252,7 +252,7 @@ def _readiness(
     more: Mapping[str, Probe],
     behind: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
 ) -> Readiness:
-    """That of a whole gateway, however many of its processes answer."""
+    """Returns the readiness of a whole gateway, however many of its processes answer."""
     readiness = Readiness(
         {
             "backend": partial(probes.probe_backend, practice.probe, lambda: kit.backend.state),
@@ -266,7 +266,7 @@ def _readiness(
 
 
 async def _begun_state(kit: Kit) -> tuple[Store, PolicyFile]:
-    """The store of this state, which may be a new one, and the policy's file."""
+    """Returns the store of this state, which may be a new one, and the policy's file."""
     state.check_clock(kit.now)
     store = kit.closing(state.open_own_store(kit.settings))
     await state.begin_state(kit.settings, store)

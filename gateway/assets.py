@@ -1,4 +1,4 @@
-"""Static files, each read and packed when it is first asked for; nothing else is ever looked at."""
+"""Static files, each read and packed when it is first asked for; no other file is ever read."""
 
 import gzip
 import hashlib
@@ -8,34 +8,33 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-# Of an address that holds the digest of the file, and of any other.
+# The Cache-Control of an address with the file's digest, and of any other.
 FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
 
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file; `kind` is its media type, without letters."""
+    """One static file; it is read only when one of its properties is."""
 
     path: Path
 
     @cached_property
     def kind(self) -> str:
-        """What it is; that which nobody knows is bytes."""
+        """The media type, without a charset; bytes where it is unknown."""
         return mimetypes.guess_type(self.path.name)[0] or "application/octet-stream"
 
     @cached_property
     def body(self) -> bytes:
-        """What is in it."""
         return self.path.read_bytes()
 
     @cached_property
     def packed(self) -> bytes:
-        """The same by gzip; the first time that takes as long as many a page."""
+        """The body by gzip; the first time takes as long as many a page."""
         return gzip.compress(self.body, mtime=0)
 
     @cached_property
     def query(self) -> str:
-        """What an address ends in, so that a browser may keep what is behind it for good."""
+        """The query of the address under which a browser may keep the file for good."""
         return f"v={hashlib.sha256(self.body).hexdigest()[:16]}"
 
     def cache(self, query: str) -> str:
@@ -45,12 +44,12 @@ class StaticFile:
 
 def static_files(folder: Path) -> dict[str, StaticFile]:
     """Returns every file below a folder, by its path there."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): StaticFile(path) for path in found}
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): StaticFile(path) for path in paths}
 
 
 def accepts_gzip(values: Iterable[str]) -> bool:
-    """Whether headers Accept-Encoding with these values want gzip."""
+    """Returns whether headers Accept-Encoding with these values want gzip."""
     for value in ",".join(values).lower().split(","):
         name, _, rest = value.partition(";")
         if name.strip() in {"gzip", "x-gzip"}:

@@ -1,4 +1,4 @@
-"""Opens the practice system: its adapter with the sealing secret, and whether it is enough."""
+"""Opens the practice system's adapter with the sealing secret, and checks what it can serve."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ from gateway.settings import BackendSettings, Settings, StartRefused
 from gateway.settings.kinds import secret_text
 from gateway.store import Store
 
-# What every adapter can do.
+# The methods of every adapter.
 VERBS = tuple(name for name, member in vars(Adapter).items() if callable(member) and name[0] != "_")
 # Seconds that a readiness check waits for a look at the practice system's tables.
 LOOK_PATIENCE = 1.0
@@ -40,10 +40,7 @@ BREAKER = ("closed", "half-open", "open")
 
 
 class BackendTroubles:
-    """Says when the practice system is left alone, and when it is back.
-
-    `state` is its breaker's: `closed`, `open` or `half-open`.
-    """
+    """The breaker's `state`, which is `closed`, `open` or `half-open`; changes are reported."""
 
     def __init__(self, metrics: Metrics, events: Events) -> None:
         self.state = "closed"
@@ -52,7 +49,7 @@ class BackendTroubles:
         metrics.ask("gateway_backend_breaker", lambda: BREAKER.index(self.state))
 
     def changed(self, state: str) -> None:
-        """The breaker's new state; a try that fails is no news."""
+        """Sets the breaker's new state; a try that fails is no news."""
         before, self.state = self.state, state
         if state == "closed":
             self._events.report("practice_answers")
@@ -61,7 +58,7 @@ class BackendTroubles:
 
 
 def check_configured(settings: Settings) -> None:
-    """StartRefused, before anything is made, where no practice system is named at all."""
+    """Raises StartRefused where no practice system is named at all."""
     backend = settings.backend
     missing = [name for name in ("url", "mapping") if not getattr(backend, name)]
     if backend.adapter in ADAPTERS and missing:
@@ -75,7 +72,7 @@ def check_configured(settings: Settings) -> None:
 async def open_backend(
     settings: Settings, store: Store, report: Report, troubles: BackendTroubles | None = None
 ) -> tuple[Adapter, bytes]:
-    """The adapter that the settings name, and the sealing secret; the store has been migrated."""
+    """Returns the adapter of the settings, and the sealing secret; the store has been migrated."""
     secret = await sealing_secret(settings, store)
     inner = bare_adapter_of(settings, secret, report, store)
     return wrapped(settings, inner, troubles, secret), secret
@@ -84,9 +81,9 @@ async def open_backend(
 def wrapped(
     settings: Settings, inner: Adapter, troubles: BackendTroubles | None = None, secret: bytes = b""
 ) -> Adapter:
-    """The adapter guarded, and remembering what the settings say; `troubles` hears how it fares.
+    """Returns the adapter, guarded and cached as the settings say; `troubles` hears how it fares.
 
-    Without the sealing secret it remembers in this process alone.
+    Without the sealing secret the cache is in this process alone.
     """
     backend = settings.backend
     limits = Limits(
@@ -98,7 +95,7 @@ def wrapped(
         pause=backend.breaker_pause,
     )
     kept = list(remembered(settings))
-    most = max(each.seconds for each in kept)
+    most = max(rule.seconds for rule in kept)
     memory = _memory(settings, secret, most) if most else None
     if troubles is None:
         guarded = Guarded(inner, limits)
@@ -135,11 +132,11 @@ def _memory(settings: Settings, secret: bytes, most: float) -> Memory:
 
 
 def clinic_zone(settings: Settings) -> ZoneInfo:
-    """The clock on the clinic's wall: the setting's, else the mapping's, else UTC."""
+    """Returns the zone of the clinic's wall clock: the setting's, else the mapping's, else UTC."""
     if settings.zone is not None:
         return ZoneInfo(settings.zone)
     mapping = settings.backend.mapping
-    # whatever is wrong with the mapping or its zone is said where it is opened
+    # what is wrong with the mapping or its zone is reported where it is opened
     with suppress(DocumentErrors, ZoneInfoNotFoundError, ValueError, OSError, TypeError, KeyError):
         if mapping is not None:
             return ZoneInfo(read_document(mapping).data["zone"])
@@ -147,13 +144,13 @@ def clinic_zone(settings: Settings) -> ZoneInfo:
 
 
 def booking_window(settings: Settings) -> BookingWindow:
-    """When partners may book."""
+    """Returns when partners may book."""
     booking, zone = settings.booking, clinic_zone(settings)
     return BookingWindow(horizon=booking.horizon, lead_time=booking.lead_time, zone=zone)
 
 
 def remembered(settings: Settings) -> Iterator[CacheRule]:
-    """For how long each operation's answers are remembered, as an adapter is told of it."""
+    """Yields for how long the answers of each reading operation are cached."""
     for operation in OPERATIONS:
         if not operation.creates:
             only = (base.Filter("equals", (name,), value) for name, value in operation.only)
@@ -168,9 +165,9 @@ def remembered(settings: Settings) -> Iterator[CacheRule]:
 def bare_adapter_of(
     settings: Settings, secret: bytes, report: Report, store: Store | None = None
 ) -> Adapter:
-    """The adapter that the settings name, with nothing around it; without `store` it cannot serve.
+    """Returns the adapter of the settings, unwrapped; without `store` it cannot serve.
 
-    StartRefused, or DocumentErrors of its mapping.
+    Raises StartRefused, or DocumentErrors of its mapping.
     """
     backend = settings.backend
     options = base.AdapterOptions(
@@ -199,13 +196,13 @@ def bare_adapter_of(
 
 
 def credentials(backend: BackendSettings) -> dict[str, str]:
-    """What the gateway proves itself with to a practice system, as far as it was given."""
+    """Returns what the gateway logs in with at a practice system, as far as it was given."""
     given = {"user": backend.user, "password": backend.password, "token": backend.token}
     return {name: secret_text(value) for name, value in given.items() if value is not None}
 
 
 def shapes() -> Shapes:
-    """The contract's fields, as an adapter is told of them."""
+    """Returns the contract's fields in the form that an adapter takes."""
     return {
         resource.name: {
             path: base.FieldShape(
@@ -218,9 +215,9 @@ def shapes() -> Shapes:
 
 
 def check_serves(adapter: Adapter, settings: Settings) -> None:
-    """Nothing where the adapter can answer all operations.
+    """Raises DocumentErrors where the adapter's mapping lacks what an operation needs.
 
-    DocumentErrors where its mapping lacks something; StartRefused of a clinic's own adapter.
+    For a clinic's own adapter raises StartRefused.
     """
     unserved = list(_unserved(adapter))
     mapping = settings.backend.mapping
@@ -238,29 +235,26 @@ def check_serves(adapter: Adapter, settings: Settings) -> None:
 
 
 def unserved_rows(adapter: Adapter, policy: Policy) -> Sequence[Problem]:
-    """What keeps the practice system from leaving out what the policy's row conditions do.
-
-    Each at its place in the mapping, once for all levels.
-    """
-    found = {
+    """Returns why the policy's row conditions cannot be applied, once for all levels."""
+    faults = {
         problem
         for (resource, _), redactor in policy.redactors.items()
         if redactor.only
         for problem in adapter.narrows(resource, redactor.only)
     }
-    return sorted(found)
+    return sorted(faults)
 
 
 def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What the adapter lacks: where its mapping should have it, and why."""
+    """Yields where the mapping should have what the adapter lacks, and why."""
     for operation in OPERATIONS:
         name = operation.returns.name
         needed = {name for name, _ in operation.only}
         needed |= {
             field
-            for each in operation.params
-            if each.where == "path" and each.match
-            for field in each.fields
+            for param in operation.params
+            if param.where == "path" and param.match
+            for field in param.fields
         }
         missing = needed - adapter.filterable.get(name, frozenset())
         if name not in adapter.resources or missing:
@@ -272,13 +266,13 @@ def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
 
 @dataclass(slots=True, eq=False)
 class BackendProbe:
-    """Whether the practice system answers, and still has all that the mapping names.
+    """Asks whether the practice system answers, and still has all that the mapping names.
 
-    The second is looked at now and then, and until it is so. Over a slow line that takes many
-    seconds: then the outcome of the last look stands until the next one is there.
+    The tables are looked at every CHECK_EVERY seconds, and each time while something is wrong. That
+    may take many seconds over a slow line; until a look ends, the outcome of the last one stands.
 
-    `warnings` are what only the records of the last look say; `warn` hears of each new one,
-    its place and its text.
+    `warnings` are what only the records of the last look say; `warn` is called with the place and
+    the text of each new one.
     """
 
     adapter: Adapter
@@ -292,7 +286,7 @@ class BackendProbe:
     )
 
     async def __call__(self, patience: float | None = LOOK_PATIENCE) -> None:
-        """DocumentErrors with what it lacks; AdapterErrors. None waits for as long as it takes."""
+        """Raises DocumentErrors or AdapterError; `patience` is the seconds for a look, None no end."""
         await self.adapter.ping()
         sound = self._sound_at
         if self._look is None and (sound is None or self.clock() - sound >= CHECK_EVERY):
@@ -316,7 +310,7 @@ class BackendProbe:
             self._look = None
 
     async def aclose(self) -> None:
-        """End a look that goes on."""
+        """Ends a look that goes on."""
         if self._look is not None:
             self._look.cancel()
             await asyncio.wait([self._look])

@@ -1,4 +1,4 @@
-"""Work in the background: again and again, its end, and whether the clock may be trusted."""
+"""Runs work in the background again and again, ends it, and tells whether a clock is trusted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,10 +9,10 @@ from typing import Any
 
 from gateway.events import Events
 
-# Seconds that a task has to end, once it is cancelled, before it is cancelled again.
+# Seconds that a cancelled task has to end before it is cancelled again.
 AGAIN = 2.0
-# A wall clock that leaves the steady one by more seconds than that was set, and may be set right
-# again: it is not trusted for a day.
+# A wall clock that moves by more seconds against the steady one has been set, and may be set back:
+# it is not trusted for a day.
 JUMP = 60.0
 RESTS = 24 * 3600.0
 
@@ -20,7 +20,7 @@ Work = Callable[[], Awaitable[object]]
 
 
 async def ended(*tasks: asyncio.Task[Any] | None) -> None:
-    """Cancel tasks, those that there are, until they have ended; raises what else one raised.
+    """Cancels tasks until they have ended; raises what else one of them raised.
 
     Once is not enough: a cancellation that meets the end of a transaction may come out of the
     database's driver as an error like any other, after which a task that outlives errors goes on.
@@ -37,9 +37,9 @@ async def ended(*tasks: asyncio.Task[Any] | None) -> None:
 
 @dataclass(slots=True)
 class Attempts:
-    """Attempts at one thing, each in a `with`; an error of that `kind` goes no further.
+    """Attempts at one thing, each in a `with`, which swallows errors of that `kind`.
 
-    It is reported as the event `failed`, once until an attempt succeeds, which is `back`. An event
+    The first failure is reported as the event `failed`, and the next success as `back`. An event
     without a name is not reported.
     """
 
@@ -50,7 +50,7 @@ class Attempts:
     failing: bool = False
 
     def __enter__(self) -> None:
-        """Nothing is told of a beginning."""
+        """Does nothing: a beginning is not reported."""
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         if error is not None and not isinstance(error, self.kind):
@@ -63,10 +63,10 @@ class Attempts:
 
 
 class Periodic:
-    """Does `work` every so many seconds, whatever it raises; failures are told as by Attempts.
+    """Work that is done every so many seconds, whatever it raises; Attempts reports failures.
 
-    `every` may be asked anew before each pause. `first` is done at once, before the first pause. A
-    class that does one thing again and again is one of these.
+    `every` may be a function, which is asked before each pause. `first` is done at once, before the
+    first pause. A class that does one thing again and again derives from this one.
     """
 
     def __init__(
@@ -95,24 +95,24 @@ class Periodic:
         return self._attempts.failing
 
     def start(self) -> None:
-        """Begin, until `aclose` or `finish`."""
+        """Begins, until `aclose` or `finish`."""
         self._task = asyncio.create_task(self._go_on(), name=self._name)
 
     def soon(self) -> None:
-        """Do it now, or once more where it is being done."""
+        """Makes the next turn begin now, or right after the one that runs."""
         self._wake.set()
 
     async def turn(self, work: Work | None = None) -> None:
-        """Do it, or another work of the same kind, once; what it raises is told."""
+        """Does the work, or another of the same kind, once; what it raises is reported."""
         with self._attempts:
             await (work or self._work)()
 
     async def aclose(self) -> None:
-        """Stop at once, in the middle of a turn too."""
+        """Stops at once, even in the middle of a turn."""
         await ended(self._task)
 
     async def finish(self) -> None:
-        """Stop once the turn that is being done has ended."""
+        """Stops once the turn that runs has ended."""
         self._ending = True
         self._wake.set()
         if self._task is not None:
@@ -132,7 +132,7 @@ class Periodic:
 
 
 class WallClock:
-    """Compares the wall clock with the steady one, each time that it is asked."""
+    """A comparison of the wall clock with the steady one, made each time that it is asked."""
 
     def __init__(self, clock: Callable[[], float], now: datetime | None = None) -> None:
         self._clock = clock
@@ -140,7 +140,7 @@ class WallClock:
         self._trusted_at = clock()
 
     def is_trusted(self, now: datetime) -> bool:
-        """Whether it was not set within the last day, as far as was seen here."""
+        """Returns whether it has not been set within the last day, as far as was seen here."""
         clock = self._clock()
         ahead = now.timestamp() - clock
         if self._ahead is not None and abs(ahead - self._ahead) > JUMP:

@@ -1,4 +1,4 @@
-"""What the operator is told: the table of events and alarms, and how any room tells of an event."""
+"""Defines the events and alarms that the operator is told of, and how an event is reported."""
 
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ from msgspec import Struct, field, toml
 
 
 class EventKind(Struct, frozen=True, forbid_unknown_fields=True):
-    """One event, as the head of `events.toml` says what it has."""
+    """One event, with the members that the head of `events.toml` explains."""
 
     level: Literal["info", "warning", "error"]
     text: str = ""
@@ -36,7 +36,7 @@ class Alarm(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EventTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """All of both, by name."""
+    """All events and alarms, by name."""
 
     event: dict[str, EventKind]
     alarm: dict[str, Alarm]
@@ -44,20 +44,20 @@ class EventTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def event_table() -> EventTable:
-    """The table, as it lies beside this module."""
+    """Returns the table of `events.toml`, beside this module."""
     return toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=EventTable)
 
 
 class Events(Protocol):
-    """Hears what happens."""
+    """A listener that is told of events."""
 
     def report(self, event: str, error: BaseException | None = None, /, **details: Any) -> None:
-        """Tells of an event of the table, from any thread.
+        """Reports an event of the table, from any thread.
 
-        Of an error its class is told and where it came from; its text only where that is Sayable or
-        an adapter's, since any other may hold a value.
+        Of an error its class and origin are told. Its text is told only where it is Sayable or an
+        adapter's, since any other may hold a value.
         """
 
 
 class Sayable(Exception):
-    """An error whose text is our own, and holds no value and no secret: logs may have it."""
+    """An error whose text holds no value and no secret, so that logs may have it."""

@@ -1,6 +1,6 @@
-"""Examines an adapter: by its own means where it has some, by every operation and by its ids.
+"""Examines an adapter: by its own doctor where it has one, by every operation and by its ids.
 
-The operations of the contract are run on real rows, whatever adapter is behind them.
+The operations of the contract are run on real rows, whatever the adapter is.
 """
 
 import re
@@ -34,7 +34,7 @@ _word = re.compile(r"[^\W_]{2,}").search
 
 
 class PartnerFailure(Exception):
-    """What a partner would not get; the text says what, `ids` are examples."""
+    """Raised for what a partner would not get; the text says what, `ids` are examples."""
 
     def __init__(self, text: str, ids: Sequence[str] = ()) -> None:
         super().__init__(text)
@@ -44,10 +44,10 @@ class PartnerFailure(Exception):
 async def examined(
     adapter: Adapter, examination: Examination, *, patience: float, troubles: Sequence[Trouble] = ()
 ) -> AsyncIterator[Finding]:
-    """All findings, those of the adapter's own first; `patience` is what one read may take.
+    """Yields all findings, those of the adapter's doctor first; a read may take `patience` seconds.
 
-    `troubles` are those that the adapter reports meanwhile: told of one that has no findings of
-    its own. No sentence carries a value of the practice system.
+    `troubles` are those that the adapter reports meanwhile; they are told where it has no doctor.
+    No text has a value of the practice system.
     """
     rounds = Rounds(adapter, examination.now, patience)
     failing = "the practice system does not answer: "
@@ -69,7 +69,7 @@ async def examined(
 
 
 async def _checked(adapter: Adapter, examination: Examination) -> AsyncIterator[Finding]:
-    """What is asked of an adapter that cannot be examined."""
+    """Yields findings about an adapter that has no doctor."""
     try:
         for finding in problems(await adapter.check() or (), Verdict.WARNING):
             yield finding
@@ -85,7 +85,7 @@ async def _checked(adapter: Adapter, examination: Examination) -> AsyncIterator[
 
 
 def _reported(troubles: Sequence[Trouble]) -> Iterator[Finding]:
-    """Values that could not be used, by their fields."""
+    """Yields a finding for each field with values that could not be used."""
     by_field: dict[tuple[str, str], dict[str, None]] = {}
     for trouble in troubles:
         place = (f"{trouble.resource}.{trouble.field}", trouble.kind)
@@ -95,9 +95,9 @@ def _reported(troubles: Sequence[Trouble]) -> Iterator[Finding]:
         yield _finding("values", subject, Verdict.WARNING, text, list(filter(None, records)))
 
 
-def problems(found: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> Iterator[Finding]:
-    """What is wrong with a file, as findings."""
-    for problem in found:
+def problems(every: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> Iterator[Finding]:
+    """Yields the problems of a file as findings."""
+    for problem in every:
         place = str(problem).removesuffix(f": {problem.text}")
         yield _finding("mapping", "file", verdict, problem.text, place=place)
 
@@ -105,13 +105,13 @@ def problems(found: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> Ite
 def _finding(
     check: str, subject: str, verdict: Verdict, text: str, ids: Sequence[str] = (), **more: Any
 ) -> Finding:
-    """A finding, with the first of the ids."""
+    """Returns a finding with the first of the ids."""
     few = tuple(ids[:MOST_IDS])
     return Finding(check=check, subject=subject, verdict=verdict, text=text, ids=few, **more)
 
 
 def _words(error: Exception) -> str:
-    """An adapter's own error in its words; of any other nothing but its kind."""
+    """Returns an adapter's own error in its words, and of any other only its class."""
     if isinstance(error, PartnerFailure):
         return str(error)
     if isinstance(error, AdapterError):
@@ -121,10 +121,10 @@ def _words(error: Exception) -> str:
 
 @dataclass(slots=True)
 class Rounds:
-    """Makes the calls, each with its time, and keeps the first records of each resource.
+    """The calls of an examination, with their times and the first records of each resource.
 
-    Each kind of call returns what came of it, in words; PartnerFailure, or what the adapter raises.
-    `doubts` and `slowest`, the longest call in seconds, are of what is looked at just now.
+    Each kind of call returns its result in words, and raises PartnerFailure or what the adapter
+    raises. `doubts` and `slowest`, the longest call in seconds, belong to the current look.
     """
 
     adapter: Adapter
@@ -137,7 +137,7 @@ class Rounds:
     async def look(
         self, check: str, subject: str, calls: Awaitable[str], failing: str = ""
     ) -> Finding:
-        """What comes of the calls, as one finding; slow is half of `patience`, in seconds."""
+        """Returns the result of calls as a finding; a call over half of `patience` is slow."""
         self.doubts, self.slowest = [], 0.0
         try:
             text = await calls
@@ -155,7 +155,7 @@ class Rounds:
         return "it answers"
 
     async def operation(self, operation: Operation) -> str:
-        """Every way of calling it."""
+        """Calls an operation in each way that it has."""
         resource = operation.returns.name
         if resource == "slots":
             return await self._slots()
@@ -171,7 +171,7 @@ class Rounds:
         return "one record by its id"
 
     async def ids(self, resource: str) -> str:
-        """Whether records are found again by their ids, and are the same."""
+        """Checks that records are found again by their ids, and are the same."""
         lost, other = [], []
         some = (await self._some(resource))[:ROUND_TRIPS]
         for record in some:
@@ -180,9 +180,9 @@ class Rounds:
                     other.append(record["id"])
             except NotFound:
                 lost.append(record["id"])
-        if found := lost or other:
+        if bad := lost or other:
             what = "not found by their own ids" if lost else "others when read by their ids"
-            raise PartnerFailure(f"{len(found)} of {len(some)} records are {what}", found)
+            raise PartnerFailure(f"{len(bad)} of {len(some)} records are {what}", bad)
         return f"{counted(len(some), 'record')}, each found by its id"
 
     async def _slots(self) -> str:
@@ -205,7 +205,7 @@ class Rounds:
         return f"{sum(counts)} free times of {len(vets)} vets in {DAYS} days"
 
     async def _owned_list(self, operation: Operation) -> str:
-        """The list of a client who has some."""
+        """Reads the list of a client who has some."""
         records = await self._some(operation.returns.name)
         owners = dict.fromkeys(record["clientId"] for record in records if record["clientId"])
         for owner in list(owners)[:CLIENTS]:
@@ -217,7 +217,7 @@ class Rounds:
         return ""
 
     async def _list(self, operation: Operation, owner: str | None = None) -> str:
-        """A list, or one client's part of it: a page, a page further on, every filter."""
+        """Reads a list, or one client's part of it: a page, the next one, and every filter."""
         fixed = [Filter("equals", (name,), value) for name, value in operation.only]
         within = None if owner is None else ("clients", owner)
         if owner is not None:
@@ -250,7 +250,7 @@ class Rounds:
         records: Sequence[Record],
         page: Callable[..., Awaitable[Page]],
     ) -> list[str]:
-        """By a value of a record, which must then be among what is found."""
+        """Filters by a value of a record, which must then be among the results."""
         offered = self.adapter.filterable.get(operation.returns.name, frozenset())
         if not offered.issuperset(param.fields):
             fields = " or ".join(param.fields)
@@ -261,15 +261,15 @@ class Rounds:
             self.doubts.append(f"{param.name} was not tried: no record has a value for it")
             return []
         record, value = example
-        found = await page(
+        result = await page(
             Filter(str(param.match), param.fields, value), limit=contract.PAGE_LARGEST
         )
-        if record["id"] not in {one["id"] for one in found.records} and found.after is None:
+        if record["id"] not in {one["id"] for one in result.records} and result.after is None:
             raise PartnerFailure(f"by {param.name}, a record that has the value is not found")
         return [f"by {param.name}"]
 
     async def _some(self, resource: str) -> list[Record]:
-        """The first records of a resource; read once."""
+        """Returns the first records of a resource, which are read once."""
         if resource not in self.first:
             self.first[resource] = (await self._many(resource, limit=contract.PAGE_DEFAULT)).records
         return self.first[resource]
@@ -291,7 +291,7 @@ class Rounds:
 
 
 def _example(param: Param, record: Record) -> Any:
-    """A value to filter by, of a record; None where it has none."""
+    """Returns a value of the record to filter by; None where it has none."""
     for name in param.fields:
         value = record.get(name)
         if param.match is Match.SEARCH and isinstance(value, str) and (word := _word(value)):

@@ -1,8 +1,8 @@
-"""Public ids: the secret that seals them, and the store's shelf of those that stand for a key.
+"""The secret that seals public ids, and the store's table of the ids that stand for a key.
 
 The secret is made once and kept in a file that only its owner reads; cursors are made with it too.
-Its fingerprint rests in the store, so that a start with another one is refused before a partner
-sees ids that nobody knows.
+The store has its fingerprint, so that a start with another one is refused before a partner sees
+unknown ids.
 """
 
 import secrets
@@ -28,7 +28,7 @@ META = "sealing secret fingerprint"
 
 
 async def sealing_secret(settings: Settings, store: Store) -> bytes:
-    """The 32 bytes; StartRefused where they are gone, unsafe, or others than before."""
+    """Returns the 32 bytes; raises StartRefused where they are gone, unsafe or not the old ones."""
     known = await store.meta(META)
     if known is None:
         make_file(settings, await store.meta(identity.META))
@@ -44,7 +44,7 @@ async def sealing_secret(settings: Settings, store: Store) -> bytes:
 
 
 async def is_own_secret(settings: Settings, store: Store) -> bool:
-    """Whether it is there, and the store knows of no other one. StartRefused as it is read."""
+    """Returns whether it exists and the store knows of no other. Raises as `read_secret` does."""
     path, known = secret_file(settings), await store.meta(META)
     if path is None or not path.exists():
         return False
@@ -52,23 +52,23 @@ async def is_own_secret(settings: Settings, store: Store) -> bool:
 
 
 def secret_file(settings: Settings) -> Path | None:
-    """The file that holds it; None where the settings themselves do."""
+    """Returns the file that holds it; None where the settings themselves do."""
     backend = settings.backend
     return None if backend.secret is not None else backend.secret_file or settings.state / FILE
 
 
 def fingerprint_of(secret: bytes) -> str:
-    """What tells it from others, and tells nothing of it."""
+    """Returns what tells the secret from others, and reveals nothing of it."""
     return blake2b(b"fingerprint", key=secret, digest_size=16).hexdigest()
 
 
 def has_fingerprint(secret: bytes, known: str) -> bool:
-    """Whether that is the secret's fingerprint; a text that is no fingerprint is nobody's."""
+    """Returns whether that is the secret's fingerprint; any other text is not."""
     return compare_digest(fingerprint_of(secret).encode(), known.encode(errors="replace"))
 
 
 def read_secret(settings: Settings) -> bytes:
-    """The 32 bytes; StartRefused where they cannot be read, or others may read them."""
+    """Returns the 32 bytes; raises StartRefused where they are unreadable, or open to others."""
     backend, path = settings.backend, secret_file(settings)
     if path is None:
         return read_sealing_secret(secret_text(backend.secret))
@@ -92,7 +92,7 @@ def read_secret(settings: Settings) -> bytes:
 
 
 def make_file(settings: Settings, state: str | None) -> None:
-    """A new secret of the state with that identity, where nobody has given one yet."""
+    """Writes a new secret for the state of that identity, where nobody has given one yet."""
     path = settings.state / FILE
     if secret_file(settings) != path or path.exists():
         return
@@ -107,10 +107,7 @@ def make_file(settings: Settings, state: str | None) -> None:
 
 
 class StoredIds:
-    """An IdTable in the gateway's own store: which key of the practice system an id stands for.
-
-    What the store cannot do is BackendUnavailable.
-    """
+    """An IdTable in the gateway's own store; raises BackendUnavailable where the store fails."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -128,7 +125,7 @@ class StoredIds:
     async def _keep(
         self, resource: str, keys: Mapping[str, str], *, is_certain: bool = False
     ) -> None:
-        """Two processes that write the same rows in one order do not wait for each other's."""
+        """Writes the rows in one order, so that no two processes wait for each other's."""
         rows = [
             {"public_id": name, "resource": resource, "key": keys[name]} for name in sorted(keys)
         ]
@@ -147,14 +144,14 @@ class StoredIds:
                 await self._store.run(added)
 
     async def find(self, resource: str, public_ids_: Sequence[str]) -> Mapping[str, str]:
-        """Public id -> key, of those that are known."""
-        wanted = (
+        """Returns public id -> key, of those that are known."""
+        query = (
             select(public_ids.c.public_id, public_ids.c.key)
             .where(public_ids.c.public_id.in_(public_ids_))
             .where(public_ids.c.resource == resource)
         )
         with _unavailable("looked up"):
-            return {row.public_id: row.key for row in await self._store.rows(wanted)}
+            return {row.public_id: row.key for row in await self._store.rows(query)}
 
 
 @contextmanager

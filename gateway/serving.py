@@ -1,7 +1,4 @@
-"""The processes of a gateway whose parts are open: they begin to answer, and end in order.
-
-A gateway is one process, or an operations process with workers beside it.
-"""
+"""Defines the processes of a gateway whose parts are open: how they begin to answer, and end."""
 
 import asyncio
 import ctypes
@@ -34,19 +31,19 @@ from gateway.web.server import Acceptor
 from gateway.web.system import Readiness
 from gateway.web.tls import Certificate
 
-# Seconds for which a worker that is replaced keeps connections without a call: what a partner has
-# just sent on one gets an answer, which says that the connection ends.
+# Seconds for which a replaced worker keeps connections without a call: what a partner has just sent
+# on one is answered, and the answer says that the connection ends.
 LAST_CALLS = 2.0
 _GLANCE = 0.05
 _PR_SET_DUMPABLE = 4
 
 
 def forbid_core_dumps() -> None:
-    """No core file of this process and of those that it forks; StartRefused where one is left.
+    """Forbids core files of this process and its forks; raises StartRefused where it cannot.
 
     A crash must not write its memory, keys included. The limit keeps the kernel from writing a
-    file; a program that collects cores gets them whatever the limit says, but none of a process
-    that is not dumpable. Nor can others of the same account read the memory of such a process.
+    file. A program that collects cores ignores the limit, but gets none of a process that is not
+    dumpable. Nor can others of the same account read the memory of such a process.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
@@ -58,7 +55,7 @@ def forbid_core_dumps() -> None:
 
 
 class Faults:
-    """Says what goes wrong outside a call: the same fault may come with every connection."""
+    """The handler of faults outside a call, of which the same may come with every connection."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -66,7 +63,7 @@ class Faults:
         self._said_at = 0.0
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-        """The handler of an event loop; it speaks at most once a second."""
+        """Reports a fault of the event loop, at most once a second."""
         self._unsaid += 1
         if loop.time() - self._said_at < 1.0:
             return
@@ -85,7 +82,6 @@ class BoundListener:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
         return int(self.socket.getsockname()[1])
 
     @property
@@ -95,31 +91,31 @@ class BoundListener:
         return f"{scheme}://127.0.0.1:{self.port}"
 
     async def open(self) -> None:
-        """Answers."""
+        """Begins to answer."""
         await self.runner.setup()
         await Acceptor(self.runner, self.socket, self.certificate).start()
         if self.certificate is not None:
             self.certificate.start()
 
     async def aclose(self) -> None:
-        """Lets nobody in any more, and drops who is inside."""
+        """Closes the address and its connections."""
         await self.runner.cleanup()
 
 
 @dataclass(slots=True, kw_only=True)
 class PublicListener(BoundListener):
-    """Where partners are answered; `drain` is seconds."""
+    """The address where partners are answered; calls have `drain` seconds to end."""
 
     front: Front
     drain: float
     events: Events
 
     async def leave(self, *, delay: float = 0.0, last_calls: float = 0.0) -> None:
-        """After the delay lets nobody in; then what runs has its time to end.
+        """Closes the address after `delay` seconds; then the calls that run have time to end.
 
-        Connections without a call are kept for `last_calls` seconds more. All the while calls are
-        answered, each answer closing its connection. aiohttp's own shutdown comes last: from its
-        beginning it drops what still arrives of a body.
+        Connections without a call are kept for `last_calls` seconds more. Meanwhile calls are
+        answered, and each answer closes its connection. aiohttp's own shutdown comes last, as it
+        drops what still arrives of a body.
         """
         self.front.leave()
         await asyncio.sleep(delay)
@@ -128,7 +124,7 @@ class PublicListener(BoundListener):
         server, loop = self.runner.server, asyncio.get_running_loop()
         until = loop.time() + last_calls
         while server is not None and server.connections and loop.time() < until:  # noqa: ASYNC110
-            await asyncio.sleep(_GLANCE)  # aiohttp does not say when they end
+            await asyncio.sleep(_GLANCE)  # aiohttp does not tell when they end
         if not await self.front.idle(self.drain):
             self.events.report("calls_cut_off")
         await self.runner.cleanup()
@@ -136,7 +132,7 @@ class PublicListener(BoundListener):
 
 @dataclass(slots=True, kw_only=True)
 class ServingProcess:
-    """What every process of a gateway has; `closers` let go of all that it opened."""
+    """A process of a gateway; `closers` close all that it opened."""
 
     settings: Settings
     events: Events
@@ -144,7 +140,7 @@ class ServingProcess:
     closers: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def aclose(self) -> None:
-        """Lets go of everything, last made first."""
+        """Closes everything, what was opened last first."""
         await self.closers.aclose()
 
 
@@ -158,7 +154,7 @@ class Operations(ServingProcess):
     panel: BoundListener | None
 
     async def start(self) -> None:
-        """Hands over the policy, and answers the operator."""
+        """Hands over the policy, and begins to answer the operator."""
         await self.follower.start()
         await self.system.open()
         if self.panel is not None:
@@ -166,7 +162,7 @@ class Operations(ServingProcess):
         await greet(self.probe, self.events)
 
     def leave(self) -> None:
-        """The end has begun: not ready any more."""
+        """Makes it not ready, since its end has begun."""
         self.readiness.stopping = True
 
 
@@ -193,7 +189,7 @@ class Gateway(Operations):
         return f"{self.public.url}{BASE_PATH}"
 
     async def start(self) -> None:
-        """Answers on all listeners."""
+        """Begins to answer on all listeners."""
         await self.public.open()
         await self.system.open()
         ports = {"port": self.port, "operations_port": self.system.port}
@@ -205,7 +201,7 @@ class Gateway(Operations):
         await greet(self.probe, self.events)
 
     async def drain(self) -> None:
-        """Not ready; after the delay not listening; then what runs has its time to end."""
+        """Makes it not ready, closes the address after the delay, and lets calls end."""
         self.readiness.stopping = True
         await self.public.leave(delay=self.settings.shutdown_delay)
 
@@ -219,13 +215,13 @@ class Worker(ServingProcess):
     reporter: Reporter
 
     async def start(self) -> None:
-        """Answers partners."""
+        """Begins to answer partners."""
         self.taker.start()
         self.reporter.start()
         await self.public.open()
 
     async def drain(self, *, alone: bool) -> None:
-        """Ends what runs; `alone` where no other worker goes on taking calls."""
+        """Lets calls end; `alone` is whether no other worker goes on taking calls."""
         self.readiness.stopping = True
         if alone:
             await self.public.leave(delay=self.settings.shutdown_delay)
@@ -234,7 +230,7 @@ class Worker(ServingProcess):
 
 
 async def greet(probe: BackendProbe, events: Events) -> None:
-    """Says at once where the practice system cannot be reached; calls are 503 until it can."""
+    """Reports where the practice system cannot be reached; calls are answered 503 until it can."""
     try:
         await probe()
     except (AdapterError, DocumentErrors) as error:

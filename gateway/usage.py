@@ -1,6 +1,6 @@
-"""How many calls each key makes, and how they end: counted in memory, and once a minute stored.
+"""Counts the calls of each key by how they end, in memory, and stores them once a minute.
 
-The store has sums per minute and per day: added to, read, and dropped when they are old.
+The store has sums per minute and per day, which are dropped when they are old.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from gateway.events import Events
 from gateway.store.base import Store
 from gateway.store.tables import add_sums, usage, usage_days
 
-# So many sums (a minute, a key, an operation) wait while the store cannot be written; then the
-# oldest go.
+# Sums (of a minute, a key, an operation) that wait while the store cannot be written; beyond that
+# the oldest go.
 MOST_WAITING = 50_000
 WRITTEN_AT_ONCE = 1_000  # of them in one transaction
 DROP_EVERY = 3600.0  # seconds between two looks at what is old, and before the first
 # Seconds after which a call was a slow one.
 SLOW = 1.0
-# Whose call it is where no key is known: counted like any other, so that this takes as long, and
-# then forgotten.
+# The key of calls without one: they are counted like any other, so that they take as long, and then
+# forgotten.
 NOBODY = ""
 KEPT = timedelta(days=35)
 DAY = 24 * 60  # minutes
@@ -41,7 +41,7 @@ Slot = tuple[int, str, str]
 
 @dataclass(slots=True)
 class CallSums:
-    """Calls by how they ended: 2xx, other 4xx, 403, 429, 5xx, 401; and what time they took.
+    """Calls by how they ended: below 400, other 4xx, 403, 429, 5xx, 401; and what time they took.
 
     `micros` are the microseconds of all answers, `slow` the calls that took longer than a second.
     """
@@ -61,11 +61,11 @@ class CallSums:
 
     @property
     def mean(self) -> float:
-        """Seconds that an answer took, on average; 0.0 where there was none."""
+        """The average seconds of an answer; 0.0 where there was none."""
         return self.micros / self.calls / 1e6 if self.calls else 0.0
 
     def count(self, status: int, calls: int) -> None:
-        """So many more calls that ended with that status."""
+        """Adds so many calls that ended with that status."""
         name = _OWN.get(status, "answered" if status < 400 else "refused")
         name = name if status < 500 else "failed"
         setattr(self, name, getattr(self, name) + calls)
@@ -91,8 +91,8 @@ class Usage(Periodic):
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        # (key id, operation, status) -> calls of one minute, that of the first of them, the seconds
-        # that they took in all, and how many were slow
+        # (key id, operation, status) -> calls of one minute, the seconds that they took in all, and
+        # how many of them were slow
         self._open: dict[tuple[str, str, int], list[float]] = {}
         self._minute = 0
         self._waiting: dict[Slot, CallSums] = {}
@@ -109,7 +109,7 @@ class Usage(Periodic):
         )
 
     def count(self, key_id: str, operation: str, status: int, seconds: float) -> None:
-        """One call that has ended, and how long it took."""
+        """Counts a call that has ended, and the seconds that it took."""
         call = (key_id, operation, status)
         counted = self._open.get(call)
         if counted is None:
@@ -122,14 +122,14 @@ class Usage(Periodic):
             counted[2] += 1
 
     async def aclose(self) -> None:
-        """Write the rest. A write that runs is waited for: cut off, it might be made twice."""
+        """Writes the rest. A write that runs is waited for: cut off, it might be made twice."""
         await self.finish()
         await self.turn()
         self._let_go(len(self._waiting))
         self._tell()
 
     async def _turn(self) -> None:
-        """End the minute: write what is counted, and drop what is old now and then."""
+        """Ends the minute: writes what is counted, and now and then drops what is old."""
         async with self._turning:
             self._end_minute()
             while self._waiting:
@@ -142,7 +142,7 @@ class Usage(Periodic):
             # once an hour; not by a wall clock that was set less than a day ago
             if self._wall_clock.is_trusted(now) and clock >= self._drop_at:
                 self._drop_at = clock + DROP_EVERY
-                # in steps, so that whoever else writes has its turn in between
+                # in steps, so that others can write in between
                 while not self._ending and await drop(self.store, now - KEPT):
                     pass
 
@@ -158,7 +158,7 @@ class Usage(Periodic):
         self._let_go(len(self._waiting) - MOST_WAITING)
 
     def _let_go(self, sums: int) -> None:
-        """Give up that many, the oldest first."""
+        """Gives up that many sums, the oldest first."""
         if sums <= 0:
             return
         calls = sum(self._waiting.pop(slot).calls for slot in [*islice(self._waiting, sums)])
@@ -176,10 +176,10 @@ def minute_of(moment: datetime) -> int:
 
 
 async def add(store: Store, sums: Mapping[Slot, CallSums]) -> None:
-    """Add to what is there, in one transaction. StoreError: nothing was added.
+    """Adds to what is stored, in one transaction. Raises StoreError, and has then added nothing.
 
-    But for a database on another machine that goes away between its commit and its answer: then
-    it was, and is added once more.
+    Only where a remote database fails between its commit and its answer, it has been added, and is
+    added once more.
     """
 
     async def added(connection: AsyncConnection) -> None:
@@ -194,7 +194,7 @@ async def add(store: Store, sums: Mapping[Slot, CallSums]) -> None:
 
 
 async def drop(store: Store, before: datetime) -> bool:
-    """Drop some of what is older, the oldest first; whether there may be more. StoreError."""
+    """Drops some of what is older, the oldest first; returns whether there may be more."""
     end = minute_of(before)
     async with store.begin() as connection:
         oldest = (await connection.execute(select(func.min(usage.c.minute)))).scalar_one()
@@ -208,9 +208,9 @@ async def drop(store: Store, before: datetime) -> bool:
 async def answered(
     store: Store, since: datetime, operations: Sequence[str] | None = None
 ) -> Mapping[tuple[str, str], int]:
-    """(key id, operation) -> calls answered from the minute of `since` on. StoreError.
+    """Returns (key id, operation) -> calls answered from the minute of `since` on.
 
-    The first day is read by the minute, the others whole.
+    The first day is read by the minute, the others whole. Raises StoreError.
     """
     first = minute_of(since)
     day = first // DAY
@@ -218,40 +218,40 @@ async def answered(
         (usage, usage.c.minute.between(first, (day + 1) * DAY - 1)),
         (usage_days, usage_days.c.day > day),
     )
-    found = union_all(
+    counts = union_all(
         *(select(rows.c.key_id, rows.c.operation, rows.c.answered).where(of) for rows, of in parts)
     ).subquery()
-    wanted = select(found.c.key_id, found.c.operation, func.sum(found.c.answered)).group_by(
-        found.c.key_id, found.c.operation
+    query = select(counts.c.key_id, counts.c.operation, func.sum(counts.c.answered)).group_by(
+        counts.c.key_id, counts.c.operation
     )
     if operations is not None:
-        wanted = wanted.where(found.c.operation.in_(operations))
-    rows = await store.rows(wanted)
+        query = query.where(counts.c.operation.in_(operations))
+    rows = await store.rows(query)
     return {(key_id, operation): calls for key_id, operation, calls in rows if calls}
 
 
 async def recent(store: Store, since: datetime) -> Mapping[str, CallSums]:
-    """Key id -> all its calls from the minute of `since` on. StoreError."""
-    wanted = (
+    """Returns key id -> all its calls from the minute of `since` on. Raises StoreError."""
+    query = (
         select(usage.c.key_id, *(func.sum(usage.c[name]) for name in COLUMNS))
         .where(usage.c.minute >= minute_of(since))
         .group_by(usage.c.key_id)
     )
-    # what a database adds up may come as another kind of number
-    return {key_id: CallSums(*map(int, sums)) for key_id, *sums in await store.rows(wanted)}
+    # a database may return its sums as another kind of number
+    return {key_id: CallSums(*map(int, sums)) for key_id, *sums in await store.rows(query)}
 
 
 async def by_day(
     store: Store, key_id: str, since: datetime
 ) -> Mapping[tuple[datetime, str], CallSums]:
-    """(start of the day in UTC, operation) -> a key's calls, in the order of time. StoreError."""
+    """Returns (start of the day in UTC, operation) -> a key's calls, by time. Raises StoreError."""
     day = usage_days.c.day
-    wanted = (
+    query = (
         select(usage_days)
         .where(day >= minute_of(since) // DAY, usage_days.c.key_id == key_id)
         .order_by(day, usage_days.c.operation)
     )
     return {
         (_START + timedelta(days=number), operation): CallSums(*calls)
-        for number, _, operation, *calls in await store.rows(wanted)
+        for number, _, operation, *calls in await store.rows(query)
     }
