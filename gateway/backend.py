@@ -286,7 +286,7 @@ class BackendProbe:
     )
 
     async def __call__(self, patience: float | None = LOOK_PATIENCE) -> None:
-        """Raises DocumentErrors or AdapterError; `patience` is the seconds for a look, None no end."""
+        """Raises DocumentErrors or AdapterError; a look may take `patience` seconds, None: any."""
         await self.adapter.ping()
         sound = self._sound_at
         if self._look is None and (sound is None or self.clock() - sound >= CHECK_EVERY):
