@@ -1,1 +1,1 @@
-"""Any SQL practice system through a mapping."""
+"""Reads and books in a practice system's SQL database, as a mapping says."""

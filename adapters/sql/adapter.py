@@ -1,4 +1,4 @@
-"""A mapped database as an Adapter: each call is a session that answers at once, one transaction."""
+"""The adapter for a mapped SQL database. Each call is a session in one transaction."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
@@ -29,12 +29,12 @@ from adapters.sql.records import SqlReader, SqlRecords
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
-# So many appointments of one patient at one time with one vet are looked through at the most.
+# The most appointments of one patient, at one time and with one vet, that are looked through.
 MOST_ALIKE = 50
 
 
 class SqlSession:
-    """Answers by statements on one connection."""
+    """Answers the questions of one call by statements on one connection."""
 
     def __init__(self, adapter: "SqlAdapter", connection: Connection) -> None:
         self._adapter, self.connection = adapter, connection
@@ -43,12 +43,12 @@ class SqlSession:
         self._vet = cache(adapter.readers["vets"].keys_of)
         self.progress, self._undo = BookingProgress(), Undo()
 
-    async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
-        """One after the other: a connection does one thing at a time."""
+    async def together(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Runs the questions one after the other, as a connection does one thing at a time."""
         try:
-            return [await question for question in asked]
+            return [await question for question in questions]
         finally:
-            for question in asked:
+            for question in questions:
                 question.close()
 
     def reader(self, resource: str) -> SqlRecords:
@@ -56,10 +56,10 @@ class SqlSession:
 
     async def schedules(self, vet: str) -> Sequence[Any]:
         rows = self._adapter.schedule_rows
-        return [] if rows is None else self._found(rows, Calendar(vet))
+        return [] if rows is None else self._rows(rows, Calendar(vet))
 
     def keys(self, vet: str) -> Sequence[str]:
-        return [str(each) for each in self._vet(vet)]
+        return [str(key) for key in self._vet(vet)]
 
     def appointment(self, key: Any) -> str | None:
         with suppress(Unreadable):
@@ -67,33 +67,33 @@ class SqlSession:
         return None
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        return self._found(self._adapter.hours_rows[source], calendar)
+        return self._rows(self._adapter.hours_rows[source], calendar)
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
         rows = self._adapter.busy_rows[source]
-        return self._found(rows, span.calendar, **rows.bounds(span.window))
+        return self._rows(rows, span.calendar, **rows.bounds(span.window))
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
         rows = self._adapter.slot_rows[source]
-        return self._found(rows, span.calendar, **rows.bounds(span.window))
+        return self._rows(rows, span.calendar, **rows.bounds(span.window))
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
         rows = self._adapter.duration_rows[source]
-        # a UUID that was not met yet may be kept in another case: `exists` tells
+        # a UUID that was not met yet may be kept in another case; `exists` finds out
         key = self._adapter.readers["appointmentTypes"].keys_of(type_id)[0]
-        return self._found(rows, calendar, **rows.type.bound("type", key))
+        return self._rows(rows, calendar, **rows.type.bound("type", key))
 
-    def _found(self, rows: diary.CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:
+    def _rows(self, rows: diary.CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:
         owners = self._vet(calendar.vet) if rows.by_vet else [calendar.schedule]
-        return rows.found(self.connection, {"owner": list(owners), **bounds})
+        return rows.read(self.connection, {"owner": list(owners), **bounds})
 
     def kept(self, draft: Draft) -> Draft:
         return self._adapter.writes.kept(draft)
 
     async def lock(self, calendar: Calendar) -> None:
-        """Held by the database until the transaction ends, whoever else asks for it.
+        """Takes a lock that the database holds until the transaction ends.
 
-        A database may take two spellings of a key for one row: the lock takes them for one too.
+        Spellings of a key that a database may take for one row share one lock.
         """
         name = f"schedule:{calendar.schedule}"
         if calendar.schedule is None:
@@ -107,7 +107,7 @@ class SqlSession:
         return nullcontext()  # nothing is written before
 
     async def write(self, draft: Draft, offer: Offer) -> str:
-        """Every row that is for such a time."""
+        """Writes the rows of the booking and returns the public id of the new appointment."""
         values = draft_values(draft, offer.interval)
         values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
         async with self.after_writing():
@@ -121,7 +121,7 @@ class SqlSession:
 
     @asynccontextmanager
     async def after_writing(self) -> AsyncIterator[None]:
-        """Take back, when it fails, what no transaction would undo."""
+        """Withdraws what was written if the block fails. NotFound becomes BackendNonsense."""
         try:
             yield
         except Exception as error:
@@ -131,11 +131,11 @@ class SqlSession:
             raise
 
     async def withdraw(self) -> None:
-        """Delete again, last first, what no transaction would undo; as far as it goes."""
+        """Deletes, last first, what no ROLLBACK undoes. Raises the first failure at the end."""
         failure: SQLAlchemyError | None = None
-        for gone in reversed(self._undo):
+        for deletion in reversed(self._undo):
             try:
-                self.connection.execute(gone)
+                self.connection.execute(deletion)
             except SQLAlchemyError as error:
                 failure = failure or error
         if failure is not None:
@@ -146,20 +146,21 @@ class SqlSession:
         appointments = self.reader("appointments")
         if self._adapter.reference is not None and draft.reference:
             return appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
-        wanted = [
+        filters = [
             Filter("equals", ("vetId",), draft.vet_id),
             Filter("around", ("scheduledAt",), draft.scheduled_at),
             Filter("equals", ("patientId",), draft.patient_id),
         ]
         if "createdAt" in self._appointments.filterable:
-            wanted.append(Filter("written since", ("createdAt",), since))
-        return (await appointments.page(wanted, MOST_ALIKE, None)).records
+            filters.append(Filter("written since", ("createdAt",), since))
+        return (await appointments.page(filters, MOST_ALIKE, None)).records
 
 
 class SqlAdapter(MappedAdapter):
-    """Reads and books through the statements that the mapping gives.
+    """A mapped SQL database as an Adapter.
 
-    ValueError where there is no mapping; DocumentErrors where it or the address can't be used.
+    Making one raises ValueError where there is no mapping, and DocumentErrors where the mapping or
+    the address cannot be used.
     """
 
     # bookings and look-ups wait for one another in the database itself
@@ -187,15 +188,15 @@ class SqlAdapter(MappedAdapter):
         self.writes = BookingWrites(mapping, converters)
         shortens = self.writes.shortens_slots
         super().__init__(options, mapping, document, converters, readers, shortens_slots=shortens)
-        said = mapping.diary
-        self.hours_rows = [diary.HoursRows(hours) for hours in said.hours]
+        diary_map = mapping.diary
+        self.hours_rows = [diary.HoursRows(hours) for hours in diary_map.hours]
         self.busy_rows = [diary.BusyRows(source, speech) for source in self.diary.busy]
         self.slot_rows = [diary.SlotRows(source) for source in self.diary.free]
-        self.duration_rows = [diary.DurationRows(durations) for durations in said.durations]
+        self.duration_rows = [diary.DurationRows(durations) for durations in diary_map.durations]
         self.schedule_rows = None
-        if said.schedules is not None:
-            key = sql(said.schedules.key.text)
-            self.schedule_rows = diary.CalendarRows(said.schedules, key, order=key)
+        if diary_map.schedules is not None:
+            key = sql(diary_map.schedules.key.text)
+            self.schedule_rows = diary.CalendarRows(diary_map.schedules, key, order=key)
         reference = mapping.booking.reference
         self.reference = None if reference is None else sql(reference)
 
@@ -203,7 +204,7 @@ class SqlAdapter(MappedAdapter):
         return lambda connection: session.complete(flow(SqlSession(self, connection)))
 
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
-        """By its statements alone: most calls are such reads."""
+        """Reads one record by its statements alone, as most calls are such reads."""
         reader = self.readers[resource]
         keys = reader.keys_of(public_id)
 
@@ -225,12 +226,12 @@ class SqlAdapter(MappedAdapter):
         await self.engine.aclose()
 
     async def check(self) -> Sequence[Problem]:
-        """DocumentErrors where the database lacks a table or column that the mapping names.
+        """Raises DocumentErrors where the database lacks something that the mapping names.
 
-        A key of which no id can be made is a warning: other rows may have better ones.
+        Returns a warning for a key that makes no id, as other rows may have better ones.
         """
-        await self.engine.ping()  # whether anything answers is known sooner
+        await self.engine.ping()  # fails sooner where nothing answers
         named = (self.mapping, self.document, self.engine.speech, self.converters.ids)
-        found = await self.engine.inspect(lambda asked: list(mismatches_in(asked, *named)))
+        wrong = await self.engine.inspect(lambda work: list(mismatches_in(work, *named)))
         problem = self.document.problem
-        return warnings_of([problem(it.place, it.text, sampled=it.only_sampled) for it in found])
+        return warnings_of([problem(it.place, it.text, sampled=it.only_sampled) for it in wrong])

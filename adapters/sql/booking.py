@@ -1,6 +1,6 @@
-"""The rows that a booking writes: the mapping's steps, and where their values come from.
+"""Writes the rows of a booking: the mapping's steps, and where their values come from.
 
-A step inserts or updates a row, moves a counter on, or draws a number of a sequence.
+A step inserts or updates a row, increments a counter, or draws a number from a sequence.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,13 +20,13 @@ from adapters.values.convert import Converter, Text
 
 Values = Mapping[str, Any]
 Undo = list[sa.Delete]
-"""What takes back what no transaction undoes, in the order in which it was written."""
+"""Statements that delete what no ROLLBACK undoes, in the order in which it was written."""
 
 
 def named_table(name: str, columns: Iterable[str]) -> sa.TableClause:
-    """A table by the name that a mapping gives it, with its schema or without."""
+    """Returns a table by the name that a mapping gives it, with or without a schema."""
     schema, _, bare = name.rpartition(".")
-    return sa.table(bare, *(sa.column(each, NullType()) for each in columns), schema=schema or None)
+    return sa.table(bare, *(sa.column(name, NullType()) for name in columns), schema=schema or None)
 
 
 def following(name: str) -> sa.Select[Any]:
@@ -39,7 +39,7 @@ class BookingWrites:
 
     def __init__(self, mapping: MappingFile, converters: Converters) -> None:
         self._booking = booking = mapping.booking
-        # how the draft's values are written where `sql` names them
+        # how the draft's values are written where an expression names them
         plain = Conversion()
         self._drafts = {name: converters.make(plain, shape) for name, shape in DRAFT_FIELDS.items()}
         self._columns = {
@@ -50,8 +50,8 @@ class BookingWrites:
         }
         written = [(step, value) for step in booking.steps for value in step.values.values()]
         encodings = (value.encoding for _, value in written if value.draft == "reason")
-        self._reason = next((Text(each) for each in encodings if each is not None), Text())
-        # a slot's row that is not given another end is taken as a whole, however short the booking
+        self._reason = next((Text(name) for name in encodings if name is not None), Text())
+        # a slot's row whose end no step sets is taken as a whole, however short the booking is
         self.shortens_slots = any(
             value.draft in ("endTime", "minutes")
             for step, value in written
@@ -59,7 +59,7 @@ class BookingWrites:
         )
 
     def kept(self, draft: Draft) -> Draft:
-        """The draft as the practice system can keep it: its encoding may lack letters."""
+        """Returns the draft as the practice system can keep it: its encoding may lack letters."""
         if draft.reason is None:
             return draft
         return replace(draft, reason=self._reason.encode(draft.reason)[0])
@@ -67,9 +67,9 @@ class BookingWrites:
     def write(
         self, connection: sa.Connection, values: Values, progress: BookingProgress, undo: Undo
     ) -> Any:
-        """Write every row that is for such a time; the key of the appointment.
+        """Writes every row that is for such a time; returns the raw key of the appointment.
 
-        SlotTaken where another program has taken the slot's own row.
+        Raises SlotTaken where another program has taken the slot's own row.
         """
         kinds = (None, "time" if values["slot"] is None else "slot")
         scope = _Scope(connection, values, progress.made, self._drafts)
@@ -78,7 +78,7 @@ class BookingWrites:
                 continue
             progress.place = ("booking", "steps", number)
             row = {
-                name: scope.taken(value, self._columns.get((number, name)))
+                name: scope.column_value(value, self._columns.get((number, name)))
                 for name, value in step.values.items()
             }
             if step.insert is not None:
@@ -90,7 +90,7 @@ class BookingWrites:
                     same = (rows.c[name] == given(None, key) for name, key in keys.items())
                     undo.append(sa.delete(rows).where(*same))
             else:
-                made = scope.changed(step, row)
+                made = scope.change(step, row)
             if step.name is not None:
                 progress.made[step.name] = made
             progress.tables += [step.table] if step.table else []
@@ -99,15 +99,15 @@ class BookingWrites:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What `:name` stands for in SQL of the mapping: a value of the draft, or `made` by a step."""
+    """The values that `:name` stands for in the mapping's SQL: the draft's, or `made` by a step."""
 
     connection: sa.Connection
     values: Values
     made: Values
     drafts: Mapping[str, Converter]
 
-    def taken(self, value: WrittenValue, converter: Converter | None) -> Any:
-        """A column's value: of the draft, of an earlier step, of an expression, or a constant."""
+    def column_value(self, value: WrittenValue, converter: Converter | None) -> Any:
+        """Returns a column's value: from the draft, a step, an expression, or a constant."""
         if value.draft is not None:
             raw = self._encoded(value.draft, converter)
             return raw[value.part - 1] if isinstance(raw, tuple) and value.part else raw
@@ -115,7 +115,7 @@ class _Scope:
             return self.made[value.made]
         if value.sql is None:
             return value.constant
-        # values are given a type, as nothing else says theirs
+        # nothing beside them in the expression says their types
         typed = [
             sa.bindparam(name, one, type_=sa.BigInteger() if isinstance(one, int) else sa.String())
             for name, one in self._named(value.sql).items()
@@ -124,21 +124,21 @@ class _Scope:
         return self.connection.scalar(sa.text(f"SELECT ({value.sql})").bindparams(*typed))
 
     def insert(self, step: StepMap, row: dict[str, Any]) -> dict[str, Any]:
-        """Insert the row; the columns of its key, with those that the database filled in."""
+        """Inserts the row; returns the columns of its key, with what the database filled in."""
         rows = named_table(step.table, {*row, *step.keys})
         statement = sa.insert(rows).values(_given(row))
         filled = [name for name in step.keys if name not in row]
         if filled and self.connection.dialect.insert_returning:
-            found = self.connection.execute(statement.returning(*(rows.c[name] for name in filled)))
-            row = row | dict(zip(filled, found.one(), strict=True))
+            made = self.connection.execute(statement.returning(*(rows.c[name] for name in filled)))
+            row = row | dict(zip(filled, made.one(), strict=True))
         else:
-            done = self.connection.execute(statement)
+            result = self.connection.execute(statement)
             if filled:  # where a driver has no such number, asking for it fails
-                row = row | dict.fromkeys(filled, done.lastrowid)
+                row = row | dict.fromkeys(filled, result.lastrowid)
         return {name: row[name] for name in step.keys}
 
-    def changed(self, step: StepMap, row: dict[str, Any]) -> Any:
-        """What a step makes that inserts no row: a slot's key, or a number."""
+    def change(self, step: StepMap, row: dict[str, Any]) -> Any:
+        """Runs a step that inserts no row; returns the slot's key, a number, or None."""
         if step.sequence is not None:
             return self.connection.execute(following(step.sequence)).scalar_one()
         if step.update is not None:
@@ -160,8 +160,8 @@ class _Scope:
     def _named(self, expression: str) -> dict[str, Any]:
         made = self.made
         return {
-            each: made[each] if each in made else self._encoded(each, self.drafts.get(each))
-            for each in NAMED(expression)
+            name: made[name] if name in made else self._encoded(name, self.drafts.get(name))
+            for name in NAMED(expression)
         }
 
     def _encoded(self, name: str, converter: Converter | None) -> Any:

@@ -1,7 +1,7 @@
-"""Asks the database whether it has everything that a mapping names: each piece of SQL is prepared.
+"""Prepares each piece of a mapping's SQL, to learn what the database does not have.
 
-Nothing is run but a look at one row's key. What is about the same rows is looked at together
-first; where that fails, every piece is looked at by itself, so that a problem has its line.
+Only a query for one row's key is run. Pieces about the same rows are first prepared together.
+Where that fails, each is prepared by itself, so that a problem has its line.
 """
 
 import re
@@ -24,10 +24,10 @@ from adapters.values.convert import Unreadable
 
 Ids = Callable[[str], PublicIds]
 _ONE: Expression = sa.literal_column("1")
-# What of a draft is a text in an expression, whatever column it is compared with.
+# The values of a draft that are texts in an expression, whatever they are compared with.
 AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference"})
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
-# What of rows is an expression, or several, beside their fields.
+# The attributes of rows, beside their fields, that hold one expression or several.
 _READ = ["parent", "key", "vet", "schedule", "weekday", "day", "start", "end", "minutes", "type"]
 _PLAIN = re.compile(r"""(?:[^'"`\\#$\[/-]|-(?!-)|/(?!\*)|'[^'\\]*'|"[^"\\]*")*""").fullmatch
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
@@ -36,9 +36,9 @@ _PARENTHESES = re.compile(r"[()]").findall
 
 @dataclass(frozen=True, slots=True)
 class SqlCheck:
-    """A statement to prepare, and where it stands.
+    """A statement to prepare, and its place in the mapping.
 
-    Where the place `rows` cannot be had at all, nothing else is asked about it.
+    `rows` is the place of its rows. Once these cannot be read at all, they are not checked again.
     """
 
     place: Place
@@ -47,15 +47,15 @@ class SqlCheck:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-# Checks, and one that only prepares where each of them does, if there is one.
+# Checks, and perhaps one that the database prepares only if it prepares each of them.
 _Group = tuple[list[SqlCheck], SqlCheck | None]
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaMismatch:
-    """What is wrong at a place of the mapping; `denied` where a grant is missing.
+    """Something wrong at a place of the mapping; `denied` where a grant is missing.
 
-    `only_sampled` where it is said of one row, and not of what the database knows.
+    `only_sampled` where one row shows it, and not the database's schema.
     """
 
     place: Place
@@ -65,9 +65,9 @@ class SchemaMismatch:
 
 
 def _cut_short(document: Document, place: Place) -> str:
-    """The likely cause where a blank and a # ended the SQL at a place; "" where they did not.
+    """Returns a hint where ` #` has cut the SQL at a place short; "" where it has not.
 
-    That is where what stands before them has a quote or a parenthesis that is never closed.
+    It has where a quote or a parenthesis before it is never closed.
     """
     line = document.line_from((*place, "source")) or document.line_from(place)
     before, sign, _ = line.partition(" #")
@@ -81,7 +81,7 @@ def _cut_short(document: Document, place: Place) -> str:
 def mismatches_in(
     connection: sa.Connection, mapping: MappingFile, document: Document, speech: Speech, ids: Ids
 ) -> Iterator[SchemaMismatch]:
-    """What the database does not know of the mapping, each at its place in the file."""
+    """Yields what is wrong between mapping and database, each at its place in the file."""
     lost: set[Place] = set()
     for mismatch in _unknown(connection, mapping, speech, lost):
         yield replace(mismatch, text=mismatch.text + _cut_short(document, mismatch.place))
@@ -89,18 +89,18 @@ def mismatches_in(
         if ("resources", name) not in lost and (wrong := _wrong_key(connection, rows, ids(name))):
             yield SchemaMismatch(("resources", name, "key"), wrong, only_sampled=True)
     steps = mapping.booking.steps
-    unsafe = set(speech.transactional(connection, [step.table for step in steps if step.table]))
+    unsafe = set(speech.unsafe_tables(connection, [step.table for step in steps if step.table]))
     for number, step in enumerate(steps):
         if step.table in unsafe - set(mapping.booking.without_transactions):
-            said = f"{step.table} has no transactions: what a booking writes there cannot be"
-            said += " undone; change its engine, or name it in booking.without_transactions"
-            yield SchemaMismatch(("booking", "steps", number), said)
+            text = f"{step.table} has no transactions: what a booking writes there cannot be"
+            text += " undone; change its engine, or name it in booking.without_transactions"
+            yield SchemaMismatch(("booking", "steps", number), text)
 
 
 def _refusal(
     connection: sa.Connection, speech: Speech, lost: set[Place], check: SqlCheck
 ) -> DBAPIError | None:
-    """What the database says against it; nothing of rows that cannot be had."""
+    """Returns the database's error about a check; None also for rows that are lost."""
     if any(check.rows[: len(place)] == place for place in lost):
         return None
     try:
@@ -113,32 +113,32 @@ def _refusal(
 def _unknown(
     connection: sa.Connection, mapping: MappingFile, speech: Speech, lost: set[Place]
 ) -> Iterator[SchemaMismatch]:
-    """What the database does not know; what cannot be had at all is added to `lost`."""
+    """Yields what the database does not know. Rows that cannot be read are added to `lost`."""
     refusal = partial(_refusal, connection, speech, lost)
-    for checks, together in _groups(mapping):
-        if together is not None and refusal(together) is None:
+    for checks, combined in _groups(mapping):
+        if combined is not None and refusal(combined) is None:
             continue
         for check in checks:
             if (error := refusal(check)) is None:
                 continue
-            said = speech.complaint(error)
-            if said is None:  # not about the statement
+            complaint = speech.complaint(error)
+            if complaint is None:  # not about the statement
                 raise error
             if check.place[-1] in _SOURCES:
                 lost.add(check.rows)
             denied = speech.kind(error) is ErrorKind.DENIED
-            yield SchemaMismatch(check.place, f"the database says: {said}", denied)
+            yield SchemaMismatch(check.place, f"the database says: {complaint}", denied)
 
 
 def _wrong_key(connection: sa.Connection, rows: ResourceMap, ids: PublicIds) -> str:
-    """Why no id can be made of the first row's key; "" where one can."""
+    """Returns why the first row's key makes no id; "" where it makes one."""
     key = Columns(rows.key.source)
     key_in = key.getter(0)
     try:
         with connection.begin_nested():
             statement = rows_of(rows, *key.labelled("row_key")).limit(1)
             first = connection.execute(statement).first()
-    except DBAPIError:  # said already
+    except DBAPIError:  # another check reports it
         return ""
     try:
         if first is not None and None not in first:
@@ -151,15 +151,15 @@ def _wrong_key(connection: sa.Connection, rows: ResourceMap, ids: PublicIds) -> 
 
 
 def checks_of(mapping: MappingFile) -> Iterator[SqlCheck]:
-    """Every piece of SQL of the mapping."""
+    """Yields the checks of every piece of SQL of the mapping."""
     return (check for checks, _ in _groups(mapping) for check in checks)
 
 
 def _sources(mapping: MappingFile) -> Iterator[tuple[Place, Rows]]:
     for name, rows in mapping.resources.items():
         yield ("resources", name), rows
-        for inner, each in rows.lists.items():
-            yield ("resources", name, "lists", inner), each
+        for inner, inner_rows in rows.lists.items():
+            yield ("resources", name, "lists", inner), inner_rows
     diary = mapping.diary
     for name in ("hours", "busy", "slots", "durations"):
         every = enumerate(getattr(diary, name))
@@ -198,9 +198,9 @@ def _rows(place: Place, rows: Rows) -> _Group:
 
 
 def _is_closed(expression: str) -> bool:
-    """Whether all that it opens it closes itself, to every database: no other can do it instead.
+    """Returns whether it closes all that it opens, whichever database reads it.
 
-    Where databases differ in what opens and closes, it is not.
+    Returns False where databases differ in what opens and closes.
     """
     if not _PLAIN(expression):
         return False
@@ -216,12 +216,12 @@ def _step(place: Place, step: StepMap) -> Iterator[_Group]:
     if step.sequence is not None:
         yield [SqlCheck((*place, "sequence"), place, following(step.sequence))], None
         return
-    kind = next(each for each in ("insert", "update", "counter") if getattr(step, each))
+    kind = next(kind for kind in ("insert", "update", "counter") if getattr(step, kind))
     bare = sa.select(_ONE).select_from(named_table(step.table, ()))
     checks = [SqlCheck((*place, kind), place, bare)]
     for name, column in [*(("key", key) for key in step.keys), ("column", step.column)]:
         if column is not None:
-            # with its table's name: SQLite takes a lone "name" that is none for a text
+            # with its table's name, as SQLite takes a lone "name" that is no column for a text
             statement = sa.select(named_table(step.table, [column]).c[column])
             checks.append(SqlCheck((*place, name), place, statement))
     if step.where is not None:
@@ -231,7 +231,7 @@ def _step(place: Place, step: StepMap) -> Iterator[_Group]:
     for name, value in step.values.items():
         if value.sql is not None:
             names = NAMED(value.sql)
-            typed = [sa.bindparam(each, type_=sa.String()) for each in names if each in AS_TEXT]
+            typed = [sa.bindparam(key, type_=sa.String()) for key in names if key in AS_TEXT]
             # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
             made = sa.text(f"SELECT ({value.sql})").bindparams(*typed)
             at = (*place, "values", name, "sql")
@@ -243,7 +243,7 @@ def _step(place: Place, step: StepMap) -> Iterator[_Group]:
 
 
 def _into(place: Place, rows: Place, step: StepMap, names: Sequence[str]) -> SqlCheck:
-    """What writes these columns: each kind of step needs a right of its own."""
+    """Returns a check that writes these columns, as each kind of step needs a right of its own."""
     written = named_table(step.table, names)
     if step.insert is not None:
         return SqlCheck(place, rows, sa.insert(written), dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""What a mapping reads of rows: expressions as SQL, values of several columns, keys and fields."""
+"""Makes SQL of a mapping's expressions, and takes keys and fields out of the rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -17,19 +17,19 @@ Rows = RowSource | ResourceMap | ListMap
 
 
 def sql(expression: str) -> Expression:
-    """An expression of the mapping, taken as it is."""
+    """Returns an expression of the mapping as SQL, taken as it is."""
     # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
     return literal_column(f"({expression})")
 
 
 def rows_of(rows: Rows, *columns: Expression) -> Select[Any]:
-    """SELECT columns FROM and WHERE as the mapping says."""
+    """Returns a SELECT of the columns, with FROM and WHERE as the mapping says."""
     statement = select(*columns).select_from(text((rows.from_ or "").replace(":", r"\:")))
     return statement if rows.where is None else statement.where(sql(rows.where))
 
 
 class Columns:
-    """One value in one or more columns; of several the raw value is a tuple.
+    """One value in one or more columns; with several, its raw value is a tuple.
 
     `converter` reads it where it is a field or a key.
     """
@@ -39,11 +39,11 @@ class Columns:
         self.width = len(self.parts)
 
     def getter(self, offset: int) -> Callable[[Sequence[Any]], Any]:
-        """What takes the raw value of a row in which the columns begin at the offset."""
+        """Returns what takes the raw value out of a row, from its column at the offset on."""
         return itemgetter(offset if self.width == 1 else slice(offset, offset + self.width))
 
     def labelled(self, name: str) -> list[Expression]:
-        """To be selected, under names that clash with nothing."""
+        """Returns the columns to select, labelled with the name and a number."""
         return [part.label(f"{name}_{number}") for number, part in enumerate(self.parts)]
 
     @property
@@ -51,11 +51,11 @@ class Columns:
         return and_(*(part.is_not(None) for part in self.parts))
 
     def named(self, name: str) -> Criterion:
-        """Whether the value is the one that `bound` gives the statement under that name."""
+        """Returns the condition that the value equals the parameters from `bound`."""
         return and_(*(part == given(f"{name}_{n}") for n, part in enumerate(self.parts)))
 
     def bound(self, name: str, raw: Any) -> dict[str, Any]:
-        """The parameters of `named` for a raw value."""
+        """Returns the parameters of `named` for a raw value."""
         return {f"{name}_{number}": part for number, part in enumerate(_parts(raw))}
 
     def among(self, raws: Sequence[Any]) -> Criterion:
@@ -66,27 +66,27 @@ class Columns:
         return or_(false(), *equals)
 
     def beyond(self, raw: Any, *, at_least: bool = False) -> Criterion:
-        """Whether the value comes later in the order of the columns, or is the value itself.
+        """Returns the condition that the value sorts after this one, or `at_least` equals it.
 
-        First by the first column; where that is the same, by the next.
+        The first column decides; where it is equal, the next one does.
         """
         *values, value = _parts(raw)
         last, bound = self.parts[-1], given(None, value)
         condition: Criterion = last >= bound if at_least else last > bound
         for part, value in reversed(list(zip(self.parts[:-1], values, strict=True))):
-            # the bare bound besides, so that an index on the first column serves
+            # with the bare bound, so that an index on the first column can be used
             rest = or_(part > given(None, value), and_(part == given(None, value), condition))
             condition = and_(part >= given(None, value), rest)
         return condition
 
     @staticmethod
     def spelling(raw: Any, *, folded: bool = False) -> tuple[str, ...]:
-        """A raw value as texts, by which two are the same however their columns keep them.
+        """Returns a raw value as texts that are equal however columns keep the value.
 
-        `folded` as a database compares them that takes no notice of case.
+        `folded` texts ignore case, as some databases do.
         """
-        shown = tuple(str(by_value(part)).rstrip() for part in _parts(raw))
-        return tuple(map(str.casefold, shown)) if folded else shown
+        texts = tuple(str(by_value(part)).rstrip() for part in _parts(raw))
+        return tuple(map(str.casefold, texts)) if folded else texts
 
 
 def _parts(raw: Any) -> tuple[Any, ...]:
@@ -94,10 +94,10 @@ def _parts(raw: Any) -> tuple[Any, ...]:
 
 
 class KeyedRows(RowReader):
-    """Rows with a key and fields: of a resource, or of a list inside it.
+    """Rows with a key and fields, of a resource or of a list inside it.
 
-    `statement` selects them: the key, then the fields, then of a list the key of the record that a
-    row is inside. `key_in` is a row's raw key, `parent_in` that other one.
+    `statement` selects the key, then the fields, then for a list the key of the record around the
+    row. `key_in` takes the first key out of a row, `parent_in` the second.
     """
 
     lists: Mapping[str, "KeyedRows"]
@@ -107,10 +107,10 @@ class KeyedRows(RowReader):
             name: Columns(source.expressions, converter)
             for name, (source, _, converter) in planned.items()
         }
-        self.width, found = 0, dict[str, RowValue]()
+        self.width, values = 0, dict[str, RowValue]()
         for name, column in self.columns.items():
             how = column.converter
-            found[name] = RowValue(column.getter(self.width), how.decode, how)
+            values[name] = RowValue(column.getter(self.width), how.decode, how)
             self.width += column.width
         self.key = self.columns.pop("id", Columns(()))
         self.key_in = self.key.getter(0)
@@ -121,20 +121,20 @@ class KeyedRows(RowReader):
         # labelled, so that no two names can clash
         labelled = (column.labelled(name) for name, column in named.items())
         self.statement = rows_of(mapped, *chain.from_iterable(labelled))
-        return found
+        return values
 
     @cached_property
     def of_parents(self) -> Select[Any]:
-        """The rows of a list, in the order of the records that they are inside."""
+        """The rows of a list, in the order of the records around them."""
         return self.statement.order_by(*self.parent.parts, *self.key.parts)
 
     @cached_property
     def of_given_parents(self) -> Select[Any]:
-        """Those inside the records whose keys are `parents`, where these have one column."""
+        """Those inside the records whose keys are `parents`, where a key has one column."""
         return self.of_parents.where(self.parent.parts[0].in_(given("parents", expanding=True)))
 
 
 def comparable(raws: Sequence[Any], *, loose_types: bool) -> Sequence[Any]:
-    """Those spellings of keys that a database can compare with a column of either type."""
+    """Returns the spellings of keys that can be compared with a column of numbers or of texts."""
     texts = [] if loose_types else [raw for raw in raws if not isinstance(raw, int)]
     return texts or raws

@@ -1,7 +1,7 @@
-"""One condition on one column as SQL, by the converter that reads the column.
+"""Makes SQL of a condition on one column, by the converter that reads the column.
 
-Each lets through every row whose shown value is as the condition says, and as few others as can
-be: those are left out later, and may cost a page another statement.
+The SQL lets through every row whose shown value meets the condition, and as few others as can be.
+Those are left out later, and may cost a page another statement.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,30 +22,30 @@ from adapters.values import times
 from adapters.values.convert import Boolean, Codes, Email, Integer, Money, Number, Text
 from adapters.values.times import Day, Epoch, LocalTime, UtcTime, ZonedTime, whole_second, written
 
-# No number that is shown is larger.
+# No shown number is larger.
 _LARGEST = Decimal(10) ** 16
-# So far beside what a column shows may lie what it holds: a FLOAT has seven digits.
+# How far what a column holds may lie from what it shows: a FLOAT has seven digits.
 _NEAR = Decimal("0.000001")
-# An amount is rounded to cents; a sum of fractions that ends at half a cent may go either way.
+# An amount is rounded to cents; one that ends at half a cent may be rounded either way.
 _WIDE, _NARROW = Decimal("0.6"), Decimal("0.4")
 ONE_SECOND = timedelta(seconds=1)
-# So near a change of the clocks what a clock on the wall shows does not sort as the times do.
+# This near a change of the clocks, wall clock times do not sort as the moments do.
 _CHANGE = timedelta(hours=3)
 _DASHED = "%Y-%m-%d"
 _NO_DAY = "0000-00-00"
-# From when on, and until when: without the end itself. None where there is no bound.
+# The start, and the end, which lies outside. None where there is no bound.
 _Span = tuple[Any, Any]
-# What the database compares with, of a moment or a day.
+# Makes a moment or a day into what the database compares with.
 _Bound = Callable[[Any], Expression]
 
 
 class ColumnComparison:
-    """A condition on a column of such a database."""
+    """A condition on one column, for one kind of database."""
 
     def __init__(self, column: Columns, condition: Condition, speech: Speech) -> None:
         self.column, self.condition, self.speech = column, condition, speech
         self._kept = column.parts[0]
-        # whether the values are those to be, and not those to be left out
+        # whether the values are those to let through, and not those to leave out
         self._wants = condition.test == "in"
 
     def sql(self) -> Criterion:
@@ -57,73 +57,73 @@ class ColumnComparison:
         return and_(self._kept.is_not(None), self.speech.trimmed(self._kept) != given(None, ""))
 
     def _exactly(self, texts: Sequence[str]) -> Criterion:
-        """Whether it is one of these texts by every letter, whatever the column's collation.
+        """Compares with these texts letter by letter, whatever the column's collation.
 
-        A blank that is none to the database, such as one that does not break, is a letter here.
+        A blank that the database does not trim counts as a letter.
         """
         spelt = self.speech.exact(self.speech.trimmed(self._kept))
         return or_(false(), *(spelt == given(None, text) for text in texts))
 
     def by_id(self, ids: Id) -> Criterion:
         raws = [raw for value in self.condition.value for raw in ids.encode(value)]
-        if self._wants:  # as the keys are, so that an index serves
+        if self._wants:  # compared as keys are, so that an index can be used
             return self.column.among(comparable(raws, loose_types=self.speech.loose_types))
         return and_(self._filled, not_(self._exactly(list(dict.fromkeys(map(str, raws))))))
 
     def by_text(self, text: Text | Email) -> Criterion:
-        among = self._exactly([raw for each in self.condition.value for raw in text.encode(each)])
+        among = self._exactly([raw for value in self.condition.value for raw in text.encode(value)])
         return among if self._wants else and_(self._filled, not_(among))
 
     def by_code(self, codes: Codes) -> Criterion:
-        """The codes of all that it lets be: an unknown one is none of them."""
-        wanted = [code for code, value in codes.codes.items() if meets(value, self.condition)]
+        """Compares with the codes of all allowed values; an unknown code meets no condition."""
+        raws = [code for code, value in codes.codes.items() if meets(value, self.condition)]
         bits: list[str] = []
         if self.speech.bits_are_letters:  # the numbers in a BIT column, as they become texts
-            bits = [chr(int(each)) for each in wanted if each.isdecimal() and int(each) < ord(" ")]
-        among = self._exactly([*wanted, *bits])
-        return or_(among, self._kept.is_(None)) if "" in wanted else among
+            bits = [chr(int(raw)) for raw in raws if raw.isdecimal() and int(raw) < ord(" ")]
+        among = self._exactly([*raws, *bits])
+        return or_(among, self._kept.is_(None)) if "" in raws else among
 
     def by_truth(self, boolean: Boolean) -> Criterion:
         truths = [truth for truth in (True, False) if meets(truth, self.condition)]
-        wanted = [raw for truth in truths for raw in boolean.encode(truth)]
-        others = [self._kept == given(None, raw) for raw in wanted if not isinstance(raw, str)]
-        return or_(self._exactly([raw for raw in wanted if isinstance(raw, str)]), *others)
+        raws = [raw for truth in truths for raw in boolean.encode(truth)]
+        others = [self._kept == given(None, raw) for raw in raws if not isinstance(raw, str)]
+        return or_(self._exactly([raw for raw in raws if isinstance(raw, str)]), *others)
 
     def by_number(self, converter: Number | Integer | Money) -> Criterion:
-        """An amount by whole cents, which are shown; another number as near as a FLOAT is."""
+        """Compares amounts by whole cents, as shown, and other numbers as a FLOAT keeps them."""
         number, test = self.speech.number(self._kept), self.condition.test
         values = [self.condition.value] if is_ordered(self.condition) else self.condition.value
-        numbers = [max(-_LARGEST, min(Decimal(str(each)), _LARGEST)) for each in values]
-        spans = [_around(each, converter) for each in numbers]
+        numbers = [max(-_LARGEST, min(Decimal(str(value)), _LARGEST)) for value in values]
+        spans = [_around(value, converter) for value in numbers]
         if test in ("min", "above"):
-            found = number >= _number(spans[0].wide[0])
+            rows = number >= _number(spans[0].wide[0])
         elif test in ("max", "below"):
-            found = number <= _number(spans[0].wide[1])
+            rows = number <= _number(spans[0].wide[1])
         elif self._wants:
-            found = or_(false(), *(_between(number, each.wide) for each in spans))
+            rows = or_(false(), *(_between(number, span.wide) for span in spans))
         else:
-            found = number.is_not(None)
+            rows = number.is_not(None)
         if test in ("above", "below", "not in"):
-            found = and_(found, *(not_(_between(number, n)) for each in spans for n in each.narrow))
-        return self._or_unclear(found, number)
+            rows = and_(rows, *(not_(_between(number, n)) for span in spans for n in span.narrow))
+        return self._or_unclear(rows, number)
 
-    def _or_unclear(self, found: Criterion, number: Expression) -> Criterion:
-        """What the database cannot read as a number, perhaps the converter can."""
-        return or_(found, and_(number.is_(None), self._filled))
+    def _or_unclear(self, condition: Criterion, number: Expression) -> Criterion:
+        """Adds what the database cannot read as a number, as the converter perhaps can."""
+        return or_(condition, and_(number.is_(None), self._filled))
 
     def by_epoch(self, epoch: Epoch) -> Criterion:
-        """Times as numbers."""
+        """Compares times that are kept as numbers."""
         kept = self.speech.number(self._kept)
         spans = self._spans(_seconds)
-        found = self._within(kept, spans, lambda moment: _number(Decimal(epoch.since(moment))))
-        found = and_(found, *(kept != _number(mark) for mark in epoch.none))
-        return self._or_unclear(found, kept)
+        condition = self._within(kept, spans, lambda moment: _number(Decimal(epoch.since(moment))))
+        condition = and_(condition, *(kept != _number(mark) for mark in epoch.none))
+        return self._or_unclear(condition, kept)
 
     def by_instant(self, converter: LocalTime | ZonedTime) -> Criterion:
-        """Times as texts that sort, or of the database's own."""
+        """Compares times that are kept as sortable texts or in the database's own type."""
         kept = self._kept
-        # whether a text may end before its seconds, or have a T in it; a time without a pattern
-        # may be a text too where the database has times of its own
+        # whether a text may lack its seconds or have a T in it; a time without a pattern may be
+        # a text even where the database has its own type for times
         is_iso = getattr(converter, "pattern", "") == times.PATTERN
         if converter.as_text:
             kept = self.speech.trimmed(kept)
@@ -133,20 +133,20 @@ class ColumnComparison:
 
         def bound(moment: datetime) -> Expression:
             first = converter.since(moment)
-            if is_iso:  # the first text that reads as that time: `2026-03-01` is its midnight
+            if is_iso:  # the smallest text that reads as it: `2026-03-01` is its midnight
                 first = first.removesuffix(":00").removesuffix(" 00:00")
             return given(None, first)
 
         plain = roomy = self._spans(_seconds)
         if isinstance(converter, LocalTime):
             roomy = [_roomy(span, converter.zone) for span in plain]
-        # what lies near a change of the clocks is told by the times
+        # near a change of the clocks, the times that are read decide
         certain = (span for span in plain if span in roomy)
-        found = self._within(kept, roomy, bound, certain)
-        return and_(found, *self._unmarked(kept, converter.zero, as_text=converter.as_text))
+        condition = self._within(kept, roomy, bound, certain)
+        return and_(condition, *self._unmarked(kept, converter.zero, as_text=converter.as_text))
 
     def by_day(self, day: Day) -> Criterion:
-        """Days, with a time of day behind them or without."""
+        """Compares days, with or without a time of day behind them."""
         as_text = self.speech.times_as_text or day.pattern != _DASHED
         kept = self.speech.exact(self.speech.trimmed(self._kept)) if as_text else self._kept
 
@@ -154,32 +154,32 @@ class ColumnComparison:
             return given(None, written(first, day.pattern))
 
         spans = self._spans(_days)
-        found = self._within(kept, spans, bound, spans)
-        return and_(found, *self._unmarked(kept, day.zero, as_text=as_text))
+        condition = self._within(kept, spans, bound, spans)
+        return and_(condition, *self._unmarked(kept, day.zero, as_text=as_text))
 
     def _spans(self, ends: Callable[[Any], _Span]) -> list[_Span]:
-        """What is let be: from the first step of the calendar not before a value, to the next.
+        """Returns the spans that the condition allows, or that `not in` excludes.
 
-        A step that the calendar has not is no bound.
+        `ends` gives the first step of the calendar not before a value, and the next, if any.
         """
         test, value = self.condition.test, self.condition.value
         if not is_ordered(self.condition):
-            return [ends(each) for each in value]
+            return [ends(one) for one in value]
         at, end = ends(value)
         return [{"min": (at, None), "above": (end, None), "max": (None, end)}.get(test, (None, at))]
 
     def _within(
         self, kept: Expression, spans: list[_Span], bound: _Bound, certain: Iterable[_Span] = ()
     ) -> Criterion:
-        """Whether it lies in one of the spans; where these are not to be, in no `certain` one."""
+        """Compares with the spans; `not in` excludes only the `certain` ones."""
         if self.condition.test == "not in":
-            return and_(kept.is_not(None), *(not_(_in_span(kept, each, bound)) for each in certain))
+            return and_(kept.is_not(None), *(not_(_in_span(kept, span, bound)) for span in certain))
         return or_(false(), *(_in_span(kept, span, bound) for span in spans))
 
     def _unmarked(
         self, kept: Expression, zeros: Iterable[str], *, as_text: bool
     ) -> Iterator[Criterion]:
-        """That it is none of what means no time at all."""
+        """Yields conditions that exclude the values that mean no time."""
         for zero in zeros:
             if as_text and is_day(zero) is None:
                 yield kept != given(None, zero)
@@ -209,16 +209,16 @@ COMPARED = frozenset(_WAYS)
 
 
 def on_day(kept: Expression, day: str, *, as_text: bool) -> Criterion:
-    """Whether a time, as a text or of the database's own, lies on a day YYYY-MM-DD."""
+    """Returns the condition that a time lies on a day YYYY-MM-DD."""
     if as_text:
         return kept.like(given(None, f"{day}%"))
     first, end = _days(day)
-    begun = kept >= given(None, first.isoformat())
-    return begun if end is None else and_(begun, kept < given(None, end.isoformat()))
+    has_begun = kept >= given(None, first.isoformat())
+    return has_begun if end is None else and_(has_begun, kept < given(None, end.isoformat()))
 
 
 def _number(value: Decimal) -> Expression:
-    """A number within the statement: of a parameter the driver would have to guess the type."""
+    """Returns a number as SQL, as the driver would have to guess a parameter's type."""
     return literal_column(f"{max(-_LARGEST, min(value, _LARGEST)):f}")
 
 
@@ -227,7 +227,7 @@ def _between(number: Expression, span: tuple[Decimal, Decimal]) -> Criterion:
 
 
 class _Around(NamedTuple):
-    """What a column may hold that shows a number, and what it holds that certainly does."""
+    """The range of raw values that may be shown as a number, and those that certainly are."""
 
     wide: tuple[Decimal, Decimal]
     narrow: list[tuple[Decimal, Decimal]]
@@ -245,14 +245,14 @@ def _around(value: Decimal, converter: Number | Integer | Money) -> _Around:
 
 def _in_span(kept: Expression, span: _Span, bound: _Bound) -> Criterion:
     first, end = span
-    found: list[Criterion] = [kept.is_not(None)]
-    found += [kept >= bound(first)] if first is not None else []
-    found += [kept < bound(end)] if end is not None else []
-    return and_(*found)
+    conditions: list[Criterion] = [kept.is_not(None)]
+    conditions += [kept >= bound(first)] if first is not None else []
+    conditions += [kept < bound(end)] if end is not None else []
+    return and_(*conditions)
 
 
 def _seconds(value: Any) -> _Span:
-    """The first whole second that is not before it, and the first one behind it."""
+    """Returns the first whole second not before the value, and the first one after it."""
     moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     moment = moment.astimezone(UTC)
     try:
@@ -270,14 +270,14 @@ def _days(value: Any) -> _Span:
 
 
 def _roomy(span: _Span, zone: tzinfo) -> _Span:
-    """The span, wider where the clocks change: what really lies within is told by the times."""
+    """Returns the span, wider where the clocks change; the times that are read decide."""
 
     def moved(moment: datetime | None, by: timedelta) -> datetime | None:
         if moment is None:
             return None
         try:
             around = (moment - _CHANGE, moment + _CHANGE)
-            offsets = {each.astimezone(zone).utcoffset() for each in around}
+            offsets = {near.astimezone(zone).utcoffset() for near in around}
             return moment + by if len(offsets) > 1 else moment
         except OverflowError:
             return moment

@@ -1,7 +1,7 @@
-"""The statements that read a mapped database's diary: hours, what blocks, slot rows, durations.
+"""Reads a mapped database's diary: hours, what blocks, slot rows, durations.
 
-Rows are chosen by their times as they are kept, generously; what then really blocks is decided in
-adapters/mapped/diary.py, on the times that were read.
+The statements choose rows generously, by their times as they are kept. What really blocks is
+decided in adapters/mapped/diary.py, by the times that were read.
 """
 
 from collections.abc import Callable
@@ -26,9 +26,9 @@ NO_DAYS = ("____-00%", "_______-00%")
 
 
 class CalendarRows:
-    """The rows of a vet, of a schedule, or all of them: a statement with the owner bound.
+    """The rows of a vet, of a schedule, or all of them, read with the owner as a parameter.
 
-    `row` is what is made of each: where it has one column, what stands in it.
+    `row` makes of each row what is returned: here the value of its only column.
     """
 
     row: Callable[[Any], Any] = itemgetter(0)
@@ -41,10 +41,9 @@ class CalendarRows:
             self._rows = self._rows.where(owner.in_(given("owner", expanding=True)))
         self._statements = [self._rows]
 
-    def found(self, connection: Connection, bounds: dict[str, Any]) -> list[Any]:
-        """What the rows say."""
-        found = (connection.execute(statement, bounds) for statement in self._statements)
-        return list(map(self.row, chain.from_iterable(found)))
+    def read(self, connection: Connection, bounds: dict[str, Any]) -> list[Any]:
+        results = (connection.execute(statement, bounds) for statement in self._statements)
+        return list(map(self.row, chain.from_iterable(results)))
 
 
 class HoursRows(CalendarRows):
@@ -70,29 +69,29 @@ class DurationRows(CalendarRows):
 class SpanRows(CalendarRows):
     """Rows that last from a start to an end.
 
-    `bounds` are what the statements compare with: of a window a moment, as the converter writes it.
+    `bounds` are the parameters of the statements: moments of a window as the converter writes them.
     """
 
     def __init__(self, source: TimesSource) -> None:
         rows, columns = source.rows, list[Expression]()
-        self._start, self._end = (_or_null(each) for each in (rows.start, rows.end))
+        self._start, self._end = (_or_null(value) for value in (rows.start, rows.end))
         lasts, key = Columns((rows.minutes or "NULL",)), _or_null(rows.key)
         named = {"starts": self._start, "ends": self._end, "lasts": lasts, "row_key": key}
         parts = []
-        for name, each in named.items():
-            parts.append(each.getter(len(columns)))
-            columns += each.labelled(name)
+        for name, value in named.items():
+            parts.append(value.getter(len(columns)))
+            columns += value.labelled(name)
         self.row = lambda row: TimeRow(*(part(row) for part in parts))
         super().__init__(rows, *columns)
         self._bounds: dict[str, tuple[TimeConverter, Callable[[Interval], datetime]]] = {}
 
     def bounds(self, window: Interval) -> dict[str, Any]:
-        """What finds the rows that may concern the window."""
+        """Returns the parameters that find the rows that may concern the window."""
         return {name: _first(how, at(window)) for name, (how, at) in self._bounds.items()}
 
 
 class SlotRows(SpanRows):
-    """Rows of free slots: those that begin in the window, and some round it."""
+    """Rows of free slots: those that begin in the window, and some around it."""
 
     def __init__(self, source: SlotsSource) -> None:
         super().__init__(source)
@@ -136,14 +135,14 @@ class BusyRows(SpanRows):
             return
         longest = max(timedelta(days=source.rows.longest), LONGEST_OPEN) + ROOM
         self._bounds["first"] = (self._from, lambda window: window.start - longest)
-        # on the start as it is, so that an index serves
+        # on the start as it is, so that an index can be used
         within = and_(first_start >= given("first"), first_start < given("until"))
         self._statements = [self._rows.where(near, within), self._rows.where(odd)]
         if self._endless:
             self._statements.append(self._rows.where(near, no_end))
 
     def _marks(self, end: Expression) -> list[Criterion]:
-        """Ends that mean none, and are no old dates: they matter where that is for good."""
+        """Returns the conditions for ends that mean none and are no old dates."""
         if isinstance(self._until, Epoch):
             return [end == given(None, int(mark)) for mark in self._until.none]
         as_text = self._until.as_text
@@ -151,7 +150,7 @@ class BusyRows(SpanRows):
         return [on_day(end, mark, as_text=as_text) for mark in marks if as_text or is_day(mark)]
 
     def _odd(self, start: Expression, speech: Speech) -> Criterion:
-        """Rows whose start is none that anybody means: they are looked at whatever the day."""
+        """Returns the condition for rows without a usable start, which are read for any day."""
         kept, how = self._start.parts[0], self._from
         odd = or_(kept.is_(None), start < given("earliest"))
         # texts that begin with YYYY-MM-DD can be told from others
@@ -166,6 +165,6 @@ def _or_null(source: ValueSource | None) -> Columns:
 
 
 def _first(converter: TimeConverter, moment: datetime | str) -> Any:
-    """The first column of a moment as it is kept."""
+    """Returns the first column of a moment as it is kept."""
     raw = converter.encode(moment)[0]
     return raw[0] if isinstance(raw, tuple) else raw

@@ -1,9 +1,8 @@
-"""Reads one resource: its statements, built once from the mapping, and rows made into records.
+"""Reads one resource by statements that are built once from the mapping.
 
-A record by id costs one statement and one more per list inside it; so does a whole page. Filters,
-and the conditions under which records exist for who asks, are part of the statements: these let
-through every row that the conditions let be, and hardly another. What its engine takes for the
-same, and the shown value is not, is left out here, before more of it is read.
+A record by id costs one statement and one more for each list inside it, and so does a whole page.
+Filters and row conditions are part of the statements, which let through every row that meets them
+and hardly another. Rows that only the engine takes for equal are left out here.
 """
 
 import json
@@ -27,13 +26,13 @@ from adapters.values.convert import JoinedText, PartOfText, by_value, fold, whol
 from adapters.values.times import ROOM
 
 MOST_BLANK = 1_000
-# Rows that are looked at for one page, where some are left out that only look like what is let be,
-# and how many each statement but the first asks for, however few the page takes.
+# The most rows that are read for one page, where some are left out, and the least that each
+# statement but the first asks for.
 MOST_ROWS, AT_LEAST = 10_000, 500
 
 
 class SqlReader:
-    """The statements of one resource, by which SqlRecords reads."""
+    """The statements of one resource, which SqlRecords runs."""
 
     def __init__(self, table: KeyedRows, speech: Speech) -> None:
         self.table = self.rows = table
@@ -51,7 +50,7 @@ class SqlReader:
         self.keyless = statement.where(not_(key.present))
         """The rows without a key."""
         self.is_native = isinstance(table.ids, NativeIds)
-        # as it may be spelt, not by a function of the column, so that its index serves
+        # compared with every spelling, not by a function of the column, so that its index is used
         named = key.named("key")
         if self.is_native:
             named = key.parts[0].in_(given("keys", expanding=True))
@@ -59,9 +58,9 @@ class SqlReader:
         self.key_alone = rows_of(table.mapped, *key.parts).where(named).limit(1)
 
     def keys_of(self, public_id: str) -> Sequence[Any]:
-        """The row's raw key, and of a UUID all the spellings in which the row may have it.
+        """Returns the row's raw key; for a UUID, all spellings in which the row may have it.
 
-        NotFound, without a query, for an id that was never made here.
+        Raises NotFound, without a query, for an id that was never made here.
         """
         keys = self.spellings(public_id)
         if not keys:
@@ -69,16 +68,16 @@ class SqlReader:
         return keys if self.is_native else keys[:1]
 
     def spellings(self, public_id: str) -> Sequence[Any]:
-        """All raw keys that have that id, of those that the database can compare."""
+        """Returns all raw keys that have that id, of those that the database can compare."""
         keys = self.table.ids.keys(public_id)
         return comparable(keys, loose_types=self.speech.loose_types)
 
     def conditions(self, only: Only) -> list[Criterion]:
-        """What to add to a statement; of what comes then `exists` of its rows decides."""
+        """Returns the conditions as SQL. For the rows that come, `exists` decides."""
         return [ColumnComparison(self._places[c.field], c, self.speech).sql() for c in only]
 
     def refusal(self, condition: Condition) -> str | None:
-        """Why a statement cannot have that condition; None where it can."""
+        """Returns why a statement cannot have the condition; None where it can."""
         text = self.table.refusal(condition)
         if text is not None:
             return text
@@ -93,50 +92,50 @@ class SqlReader:
         name = f"{self.name}.{condition.field}"
         return f"{name} is kept {how}: leave it out of `only`, or map it from {other}"
 
-    def filtered(self, wanted: Filter) -> Criterion:
-        """What to add to a statement; BackendNonsense for what cannot be compared."""
-        columns = [self._places[name] for name in wanted.fields]
-        if wanted.match == "search":
-            return self._search(columns, wanted.value)
+    def filtered(self, filter_: Filter) -> Criterion:
+        """Returns a filter as SQL. Raises BackendNonsense for a field that cannot be compared."""
+        columns = [self._places[name] for name in filter_.fields]
+        if filter_.match == "search":
+            return self._search(columns, filter_.value)
         column = columns[0]
         converter = column.converter
         if not converter.compares:
-            raise BackendNonsense(f"{self.name} cannot be compared by {wanted.fields[0]}")
-        if wanted.match in ("since", "written since"):
-            first = converter.since if wanted.match == "since" else converter.first_written
-            return column.beyond(first(wanted.value), at_least=True)
-        if wanted.match == "around":
-            early, late = (converter.encode(wanted.value + each)[0] for each in (-ROOM, ROOM))
+            raise BackendNonsense(f"{self.name} cannot be compared by {filter_.fields[0]}")
+        if filter_.match in ("since", "written since"):
+            first = converter.since if filter_.match == "since" else converter.first_written
+            return column.beyond(first(filter_.value), at_least=True)
+        if filter_.match == "around":
+            early, late = (converter.encode(filter_.value + room)[0] for room in (-ROOM, ROOM))
             return and_(column.beyond(early, at_least=True), not_(column.beyond(late)))
-        raws = converter.encode(wanted.value)
+        raws = converter.encode(filter_.value)
         if isinstance(converter, Id):
             return column.among(comparable(raws, loose_types=self.speech.loose_types))
         return self._is_one_of(column.parts[0], raws) if column.width == 1 else column.among(raws)
 
     def _is_one_of(self, expression: Expression, raws: Sequence[Any]) -> Criterion:
-        """Blanks round a text count as little here as where it is read; "" is no value too."""
+        """Compares with the raw values as they are read: without blanks around them, "" as NULL."""
         trimmed = self.speech.trimmed(expression)
         sides = ((trimmed if isinstance(raw, str) else expression, raw) for raw in raws)
         conditions = [side == given(None, raw) for side, raw in sides]
         return or_(false(), *conditions, *([expression.is_(None)] if "" in raws else ()))
 
     def _search(self, columns: Sequence[Columns], words: str) -> Criterion:
-        """Each word begins a word of the texts; letters and digits count, nothing else."""
-        wanted = fold(words).split()
-        if not wanted:
+        """Requires that each word begins a word of the texts; only letters and digits count."""
+        folded = fold(words).split()
+        if not folded:
             return false()
         # two fields may be parts of one column
         texts = {str(part): part for column in columns for part in column.parts}
         joined, *others = (self.speech.searchable(text) for text in texts.values())
         for text in others:
             joined = joined.concat(text)
-        return and_(*(joined.like(given(None, f"% {word}%")) for word in wanted))
+        return and_(*(joined.like(given(None, f"% {word}%")) for word in folded))
 
 
 class SqlRecords(ResourceReader):
     """Reads one resource by statements on a connection.
 
-    `keys` are those of the one record, where it is one.
+    `keys` are those of the one record to read, where it is one.
     """
 
     most = MOST_ROWS
@@ -147,18 +146,18 @@ class SqlRecords(ResourceReader):
         self._keys: dict[str, Any] = {}
 
     async def row(self, public_id: str, only: Only) -> Any:
-        return self._found(self._reader.by_key, public_id, only)
+        return self._row(self._reader.by_key, public_id, only)
 
     async def exists(self, public_id: str, only: Only = ()) -> None:
-        """By the key alone, where no conditions judge the record."""
+        """Raises NotFound where it does not exist. Without conditions, reads the key alone."""
         reader = self._reader
-        row = self._found(reader.by_key if only else reader.key_alone, public_id, only)
+        row = self._row(reader.by_key if only else reader.key_alone, public_id, only)
         if not self.rows.exists(row, only):
             raise self.rows.missing()
         if reader.is_native:
-            reader.table.ids.shown(row[0])  # from now on it is written as it is kept
+            reader.table.ids.shown(row[0])  # remembers how the key is spelt
 
-    def _found(self, statement: Select[Any], public_id: str, only: Only) -> Any:
+    def _row(self, statement: Select[Any], public_id: str, only: Only) -> Any:
         reader = self._reader
         keys = self._asked or reader.keys_of(public_id)
         if only:
@@ -181,7 +180,7 @@ class SqlRecords(ResourceReader):
         return row
 
     def record(self, row: Any, only: Only) -> Record | None:
-        """None also of a row whose id another one had, as a join doubles it."""
+        """Returns None also for a row whose id an earlier one had, as a join doubles it."""
         record = super().record(row, only)
         if record:
             if record["id"] in self._keys:
@@ -191,15 +190,15 @@ class SqlRecords(ResourceReader):
         return record
 
     def add_lists(self, records: Collection[Record]) -> None:
-        """One statement for each list inside them."""
+        """Fills the lists inside the records, by one statement for each list."""
         by_key = {self._keys[record["id"]]: record for record in records}
         for name, rows in self._reader.table.lists.items() if by_key else ():
             self._add_list(name, rows, by_key)
 
     def _add_list(self, name: str, table: KeyedRows, records: dict[Any, Record]) -> None:
-        """Give each record, by its key, the list of its rows."""
+        """Gives each record, by its key, the list of its rows."""
         spelt = Columns.spelling
-        # as a backend compares them that takes no notice of case, then as they are
+        # folded, as a backend that ignores case compares them, then as they are
         parents = {spelt(key, folded=True): records[key] for key in reversed(records)}
         parents |= {spelt(key): record for key, record in records.items()}
         for record in records.values():
@@ -213,24 +212,24 @@ class SqlRecords(ResourceReader):
         for row in rows:
             key = table.parent_in(row)
             spellings = (spelt(key), spelt(key, folded=True), spelt(whole(key)))
-            parent = next((parents[each] for each in spellings if each in parents), None)
+            parent = next((parents[text] for text in spellings if text in parents), None)
             if parent is None:
                 table.report(Trouble("unreadable", table.resource, name, ""))
             elif (child := table.record(row, parent["id"])) is not None:
                 parent[name].append(child)
 
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
-        reader, wanted = self._reader, frozenset(public_ids)
-        keys = [raw for public_id in wanted for raw in reader.spellings(public_id)]
+        reader, ids = self._reader, frozenset(public_ids)
+        keys = [raw for public_id in ids for raw in reader.spellings(public_id)]
         rows = self._connection.execute(reader.every_row.where(reader.table.key.among(keys)))
-        found = {reader.table.id_of(row): row for row in rows}
-        return {shown: row for shown, row in found.items() if shown is not None and shown in wanted}
+        by_id = {reader.table.id_of(row): row for row in rows}
+        return {shown: row for shown, row in by_id.items() if shown is not None and shown in ids}
 
     def marked(self, mark: Expression, value: str, limit: int) -> list[Record]:
-        """The records whose `mark` is that value, in the order of their keys."""
+        """Returns the records whose `mark` is that value, in the order of their keys."""
         reader = self._reader
-        wanted = reader.every_row.where(mark == given(None, value))
-        rows = self._connection.execute(wanted.order_by(*reader.table.key.parts).limit(limit))
+        statement = reader.every_row.where(mark == given(None, value))
+        rows = self._connection.execute(statement.order_by(*reader.table.key.parts).limit(limit))
         records = [record for row in rows.all() if (record := self.record(row, ()))]
         self.add_lists(records)
         return records
@@ -238,8 +237,8 @@ class SqlRecords(ResourceReader):
     async def page(
         self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
     ) -> Page:
-        """In the order of their keys."""
-        conditions = [self._reader.filtered(each) for each in filters]
+        """Returns a page of records in the order of their keys."""
+        conditions = [self._reader.filtered(filter_) for filter_ in filters]
         conditions += self._reader.conditions(only)
         batches = self._batches(conditions, limit, after, only)
         return await self.filled(batches, limit, only, at_once=limit)
@@ -247,37 +246,37 @@ class SqlRecords(ResourceReader):
     async def _batches(
         self, conditions: list[Criterion], limit: int, after: str | None, only: Only
     ) -> AsyncGenerator[Batch, None]:
-        """The rows of a page and one more; then more of them, as some are left out."""
-        reader, key, asked = self._reader, self._reader.table.key, limit
+        """Yields the rows of a page and one more, then further ones as some are left out."""
+        reader, key, size = self._reader, self._reader.table.key, limit
         while True:
             statement, keyless = reader.every_row.where(*conditions), 0
             if after is None:
                 statement = statement.add_columns(self._blank_count(conditions))
             else:
                 statement = statement.where(key.beyond(json.loads(after)))
-            statement = statement.order_by(*key.parts).limit(asked + 1)
+            statement = statement.order_by(*key.parts).limit(size + 1)
             rows = self._connection.execute(statement).all()
             if after is None:
                 keyless = self._blanks(conditions, rows, only)
             place = partial(self._place, rows)
-            yield Batch(rows=rows, place=place, last=len(rows) <= asked, keyless=keyless)
-            after, asked = place(-1), max(limit, AT_LEAST)
+            yield Batch(rows=rows, place=place, last=len(rows) <= size, keyless=keyless)
+            after, size = place(-1), max(limit, AT_LEAST)
 
     def _place(self, rows: Sequence[Any], number: int) -> str:
         return _place_of(self._reader.table.key_in(rows[number]))
 
     def _blank_count(self, conditions: list[Criterion]) -> Expression:
-        """How many rows have no key at all: counted with the first page, up to MOST_BLANK."""
+        """Returns a subquery that counts the rows without a key, up to MOST_BLANK."""
         blank = self._reader.keyless.where(*conditions).limit(MOST_BLANK).subquery("blank_rows")
         return select(func.count()).select_from(blank).scalar_subquery().label("blanks")
 
-    def _blanks(self, conditions: list[Criterion], found: Sequence[Any], only: Only) -> int:
-        """The count, as the page brought it, reported; a page without rows brings none.
+    def _blanks(self, conditions: list[Criterion], page: Sequence[Any], only: Only) -> int:
+        """Reports the rows without a key, and returns how many there are.
 
-        With conditions it counts rows that may only look like what is let be: these are judged.
+        A page brings the count with its first row. With conditions, each row is judged.
         """
-        if found:
-            count = int(found[0][-1])
+        if page:
+            count = int(page[0][-1])
         else:
             count = self._connection.scalar(select(self._blank_count(conditions))) or 0
         if count and only:
@@ -289,17 +288,14 @@ class SqlRecords(ResourceReader):
 
 
 def _bare(key: Any) -> Any:
-    """A key without what one kind of column adds to it and another lacks.
-
-    That is blanks behind a CHAR, and the places of a DECIMAL.
-    """
+    """Returns a key without the blanks that a CHAR, and the places that a DECIMAL, adds to it."""
     if isinstance(key, tuple):
         return tuple(map(_bare, key))
     return key.rstrip() if isinstance(key, str) else by_value(key)
 
 
 def _place_of(key: Any) -> str:
-    """Where a page ends. A key that makes no id has its place too, though no record."""
+    """Returns where a page ends, as JSON of the key; a key that makes no id has a place too."""
     if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
         raise BackendNonsense("a page ends with a key that is no number and no text")
     place = json.dumps(_bare(key), default=str)

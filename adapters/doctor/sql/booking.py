@@ -125,7 +125,7 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
         look.warning("no booking was tried, as the database lacks what the mapping names")
         return
     tables = [step.table for step in case.adapter.mapping.booking.steps if step.table]
-    if unsafe := await case.engine.read(lambda c: list(case.speech.transactional(c, tables))):
+    if unsafe := await case.engine.read(lambda c: list(case.speech.unsafe_tables(c, tables))):
         text = f"no booking was tried: {', '.join(unsafe)} has no transactions to undo it with"
         look.warning(text, "booking", "steps")
         return

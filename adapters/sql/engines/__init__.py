@@ -1,6 +1,6 @@
-"""The databases that a practice system may keep its tables in: one engine runs the work of each.
+"""Opens the engine that runs work on a practice database.
 
-The door of the family: `open_engine` knows them by the beginning of the address.
+`open_engine` tells the kind of database by the beginning of the address.
 """
 
 import importlib.util
@@ -15,16 +15,16 @@ from sqlalchemy.exc import ArgumentError
 
 from adapters.sql.engines.lanes import Lane
 
-# Seconds in which it should be told why the practice system does not answer.
+# Seconds within which a ping tells why the practice system does not answer.
 PING_PATIENCE = 1.5
 
 
 class Engine:
-    """Runs work on the practice's database; every verb raises AdapterErrors.
+    """Runs work on the practice's database. Every verb raises AdapterErrors.
 
-    A deadline counts from the moment of the call: `timeout` is a read's, `patience` a booking's.
-    Searches look at every row: they wait for one another, and no other read for them. A ping has a
-    lane of its own, as behind many slow reads it would say that nothing answers.
+    A deadline counts from the call: `timeout` is a read's, `patience` a booking's. Searches look at
+    every row, so they have a lane of their own and hold up no other read. A ping has one too, as
+    behind many slow reads it would report that nothing answers.
     """
 
     def __init__(self, kind: type[Lane], address: URL, timeout: float, patience: float) -> None:
@@ -35,30 +35,30 @@ class Engine:
         pinger = lane(1, min(timeout, PING_PATIENCE))
         self._lanes = (self.reader, searcher, inspector, pinger, self.booker)
         self.read = self.reader.run
-        """The work's result, in one snapshot that cannot write."""
+        """Runs work in one snapshot that cannot write, and returns its result."""
         self.inspect = inspector.run
-        """The same for work of many statements that no call waits for."""
+        """The same for work of many statements that no partner waits for."""
         self.search = searcher.run
         """The same for work that looks at every row of a table."""
         self.book = self.booker.run
-        """The same, writing: committed when the work returns, else undone.
+        """Runs work that writes: it is committed when the work returns, else undone.
 
-        The work may be called again when the database undid it for a collision.
+        The work may run again where the database undid it for a collision.
         """
         question = text(kind.question)
         self.ping = partial(pinger.run, lambda connection: connection.scalar(question))
-        """Whether the database answers."""
+        """Raises an AdapterError where the database does not answer."""
 
     async def aclose(self) -> None:
-        """Wait for what runs, and let go of every connection."""
+        """Waits for running work and closes every connection."""
         for lane in self._lanes:
             await lane.aclose()
 
 
 class EngineKind(NamedTuple):
-    """One kind of database: where its Lane stands, as the extra is named, and what that needs.
+    """One kind of database: its module, named as the extra, its Lane, and the driver it needs.
 
-    `options` are those of an address; None where the driver itself judges them.
+    `options` are those that an address may have; None where the driver itself judges them.
     """
 
     module: str
@@ -86,7 +86,7 @@ KINDS = {
 
 
 def wrong_with(url: str) -> Sequence[str]:
-    """What keeps an address from being a practice database's, as ends of sentences."""
+    """Returns what keeps an address from being a practice database's, as ends of sentences."""
     try:
         address = make_url(url)
     except (ArgumentError, ValueError):
@@ -97,8 +97,8 @@ def wrong_with(url: str) -> Sequence[str]:
     if kind is _SQLITE:
         if not address.database or address.host or address.database.startswith(":"):
             return ["must name the database's file, such as sqlite:////srv/clinic.db"]
-        said = "takes nothing behind a ?; a ? in a path is written %3F"
-        return [said] if address.query else []
+        rest = "takes nothing behind a ?; a ? in a path is written %3F"
+        return [rest] if address.query else []
     wrong = []
     if not address.database:
         example = f"{address.drivername}://user:password@host/clinic"
@@ -114,13 +114,13 @@ def wrong_with(url: str) -> Sequence[str]:
 
 
 def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
-    """The engine for an address; ValueError, in a sentence, where there is none."""
+    """Returns the engine for an address. Raises ValueError, with a sentence, where none fits."""
     wrong = wrong_with(url)
     if wrong:
         raise ValueError(f"the database's address {wrong[0]}")
     address = make_url(url)
     kind = KINDS[address.drivername]
-    # only now, as it needs its driver
+    # imported only now, as it needs its driver
     lane = getattr(import_module(f"{__name__}.{kind.module}"), kind.lane)
     return Engine(lane, address, timeout, booking_timeout)
 

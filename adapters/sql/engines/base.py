@@ -1,4 +1,4 @@
-"""How a database spells what the adapter needs, says what went wrong, and explains a statement."""
+"""How a database spells what the adapter needs, reports errors, and explains statements."""
 
 import re
 import time
@@ -17,28 +17,28 @@ Work = Callable[[sa.Connection], T]
 Expression = sa.ColumnElement[Any]
 Criterion = sa.ColumnElement[bool]
 
-# What stands for a blank in old tables, beside the blank.
+# What counts as a blank in old tables.
 BLANKS = " \t\n\v\f\r"
-# A number without blanks that needs no guess: one mark at the most, which parts off the fraction.
+# An unambiguous number without blanks: at most one mark, which begins the fraction.
 PLAIN_NUMBER = "^[-+]?[0-9]{1,15}([.,][0-9]{0,15})?$"
 # The beginning of a text with a date.
 DATED = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _WHOLE = re.compile("-?[0-9]{1,18}").fullmatch
 # In a connection's `info`: the time.monotonic() by which the work is to end.
 UNTIL = "clinic_until"
-# There too: whether the work has written what no ROLLBACK undoes, and has not taken it back.
+# There too, while the work has written what no ROLLBACK undoes, and has not taken it back.
 HALF = "clinic_half"
 
 
 class ErrorKind(StrEnum):
-    """What a database's complaint is about, as a sentence without its own words."""
+    """What a database's error is about, as a sentence without the database's own words."""
 
     DOWN = "the database can't be reached or gave up the connection"
     TIMEOUT = "the statement took too long and was stopped"
     BUSY = "the database kept something locked for too long"
     # a deadlock or the like: undone, and worth another try
     AGAIN = "the statement collided with others"
-    # or an interval that may stand there once only
+    # or an interval that may be there only once
     DUPLICATE = "the database has such a row already"
     # a trigger's rule included
     REFUSED = "a rule of the database refused a row"
@@ -50,7 +50,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableAccess:
-    """How a plan comes at a table: `rows` is an estimate, 0 where there is none."""
+    """How a plan reads a table; `rows` is an estimate, 0 where there is none."""
 
     table: str
     scans: bool
@@ -63,9 +63,9 @@ Plan = tuple[TableAccess, ...]
 
 @dataclass(frozen=True, slots=True)
 class ServerClock:
-    """The server's present, its wall clock's and UTC: `YYYY-MM-DD HH:MM:SS`; its zone's name.
+    """The server's wall clock and UTC, both as `YYYY-MM-DD HH:MM:SS`, and the name of its zone.
 
-    A database that has this machine's zone names none: "".
+    The name is "" for a database that has this machine's zone.
     """
 
     local: str
@@ -76,18 +76,18 @@ class ServerClock:
 class Speech(Protocol):
     """How one kind of database spells what the adapter needs.
 
-    `kinds`: by the beginning of an error's code, the longest that fits holds. `binary`: the
-    collation that tells all letters apart. `now`: what a ServerClock shows.
-    `loose_types`: whether a number and a text of its digits are two values, whatever the column.
-    `times_as_text`: whether it has no times of its own. `bits_are_letters`: whether the number in
-    a BIT column becomes the letter of that number, as a text. `first_day`: what no day is before.
-    `misfits`: the codes of a value that is none of the column's kind, or too large for it.
+    `kinds`: the kinds of errors by the beginning of their code, of which the longest match holds.
+    `binary`: the collation that tells all letters apart. `now`: selects a ServerClock.
+    `loose_types`: whether a number and a text of its digits are two values in every column.
+    `times_as_text`: whether it has no type for times. `bits_are_letters`: whether the number in a
+    BIT column becomes, as text, the letter with that number. `first_day`: its earliest day.
+    `misfits`: the codes for a value of another type than its column, or too large for it.
 
-    What the doctor and the draft need besides. `columns`: names each column of each table but the
-    server's own. `unknown_table`, `unknown_column`: patterns that find the name in the sentence
-    that says so. `numbered`: names the keys that have a number without a default. `folds_names`:
-    whether a name with capitals needs quotes. `limits_by_top`: whether it writes TOP 1 for LIMIT
-    1. `reflects_indexes`: whether the driver reads what it says of indexes.
+    For the doctor and the draft: `columns`: selects each column of each table but the server's
+    own. `unknown_table`, `unknown_column`: patterns that find the name in a complaint.
+    `numbered`: selects the keys that get a number without a default. `folds_names`: whether a name
+    with capitals needs quotes. `limits_by_top`: whether LIMIT 1 is written TOP 1.
+    `reflects_indexes`: whether its indexes can be read through the driver.
     """
 
     kinds: ClassVar[Mapping[str, ErrorKind]]
@@ -107,34 +107,34 @@ class Speech(Protocol):
     reflects_indexes: ClassVar[bool] = True
 
     def searchable(self, expression: Expression) -> Expression:
-        """The text as `fold` has it; never NULL."""
+        """Returns the text as `fold` makes it; never NULL."""
 
     def trimmed(self, expression: Expression) -> Expression:
-        """As a text, without the BLANKS at both ends."""
+        """Returns the expression as a text without the BLANKS at both ends."""
 
     def exact(self, text: Expression) -> Expression:
-        """The text as it is compared and sorted letter by letter, by case and accents too."""
+        """Returns the text with a collation that compares and sorts it letter by letter."""
         return text.collate(self.binary)
 
     def number(self, expression: Expression) -> Expression:
-        """The number that it is, or that its text plainly is (`1 234,50`); NULL of all else."""
+        """Returns the number that it is, or that its text plainly is (`1 234,50`); else NULL."""
 
     def undated(self, expression: Expression) -> Criterion:
-        """Whether the text does not begin with YYYY-MM-DD."""
+        """Returns the condition that the text does not begin with YYYY-MM-DD."""
 
     def explain(
         self, connection: sa.Connection, statement: sa.Executable, bound: dict[str, Any]
     ) -> Plan:
-        """The plan of a statement that is not run.
+        """Returns the plan of a statement without running it.
 
-        DBAPIError when the database does not know something in it; the transaction goes on.
+        Raises DBAPIError where the database does not know something in it. The transaction goes on.
         """
 
     def code(self, error: DBAPIError) -> str:
-        """The database's own code of what went wrong; it quotes no value."""
+        """Returns the database's own code for an error; it quotes no value."""
 
     def sentence(self, error: DBAPIError) -> object:
-        """The database's own words for what went wrong."""
+        """Returns the database's own words for an error."""
         return error.orig
 
     def kind(self, error: DBAPIError) -> ErrorKind:
@@ -143,43 +143,43 @@ class Speech(Protocol):
         return self.kinds.get(max(fitting, key=len, default=""), ErrorKind.OTHER)
 
     def complaint(self, error: DBAPIError) -> str | None:
-        """The database's sentence about an explained statement; None about anything else."""
+        """Returns the database's sentence about an explained statement; None for another error."""
         if self.kind(error) not in (ErrorKind.STATEMENT, ErrorKind.DENIED):
             return None
         return " ".join(str(self.sentence(error)).split())
 
     def lock(self, connection: sa.Connection, name: str) -> None:
-        """Inside a booking: hold the name until its end, alone among all who ask for it.
+        """Locks the name until the end of the booking.
 
-        BackendUnavailable when others hold it for too long.
+        Raises BackendUnavailable, or a DBAPIError, where another booking holds it for too long.
         """
 
     def clock(self, connection: sa.Connection) -> ServerClock:
         return ServerClock(*connection.execute(self.now).one())
 
     def rights(self, connection: sa.Connection) -> Sequence[str]:
-        """What the account may do beyond its needs, as sentences."""
+        """Returns what the account may do beyond its needs, as sentences."""
         return []
 
     def may_use(self, connection: sa.Connection, sequence: str) -> bool:
-        """Whether the account may take a number of the sequence, whose name is in quotes."""
+        """Returns whether the account may draw from the sequence, whose name is in quotes."""
         return True
 
     def may_number(self, connection: sa.Connection, table: str, column: str) -> bool:
-        """The same of what numbers the column of a new row, if anything does."""
+        """Returns whether it may draw from the sequence, if any, that numbers the column."""
         return True
 
-    def transactional(self, connection: sa.Connection, tables: Sequence[str]) -> Sequence[str]:
-        """Those of the tables that have no transactions."""
+    def unsafe_tables(self, connection: sa.Connection, tables: Sequence[str]) -> Sequence[str]:
+        """Returns those of the tables that have no transactions."""
         return []
 
     def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
-        """The schemas that are not the server's own, where a database may have several."""
+        """Returns the schemas that are not the server's own, where a database may have several."""
         return []
 
 
 def columns_beside(*schemas: str) -> sa.TextClause:
-    """Each table and column of all schemas but these, which are the server's own."""
+    """Returns a query for the tables and columns of all schemas but the server's own."""
     return sa.text(
         "SELECT CAST(table_name AS CHAR(128)), CAST(column_name AS CHAR(128))"
         " FROM information_schema.columns WHERE table_schema NOT IN :theirs"
@@ -187,22 +187,22 @@ def columns_beside(*schemas: str) -> sa.TextClause:
 
 
 def given(name: str | None, *value: Any, expanding: bool = False) -> sa.BindParameter[Any]:
-    """A parameter whose type is the database's to find, from what it is compared with.
+    """Returns a parameter whose type the database infers from what it is compared with.
 
-    So one name can be compared with one type only. Without a value it gets one with each execution.
+    So one name can be compared with one type only. Without a value it gets one at each execution.
     """
     return sa.bindparam(name, *value, type_=NullType(), expanding=expanding)  # type: ignore[misc]
 
 
 def quoted(value: str, prefix: str = "") -> Expression:
-    """A constant of ours within a statement."""
+    """Returns a constant of ours as SQL, in quotes."""
     doubled = value.replace("'", "''")
     # nosemgrep: sql-is-never-put-together-as-text - constants of ours, quoted
     return sa.literal_column(f"{prefix}'{doubled}'")
 
 
 def as_text(raw: bytes) -> str | bytes:
-    """A text of the server's; one in another encoding stays bytes, for a converter."""
+    """Returns the server's text; in another encoding it stays bytes, for a converter."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -210,13 +210,13 @@ def as_text(raw: bytes) -> str | bytes:
 
 
 def plain_number(shown: str | bytes) -> int | Decimal:
-    """A decimal: an int where it is whole and has no places, else with the places it has."""
+    """Returns an int for a number of up to 18 digits without a fraction, else a Decimal."""
     text = shown.decode() if isinstance(shown, bytes) else shown
     return int(text) if _WHOLE(text) else Decimal(text)
 
 
 def seconds_left(connection: sa.Connection) -> float:
-    """How long the work on the connection may still take."""
+    """Returns the seconds that the work on the connection may still take."""
     until: float = connection.info.get(UNTIL, 0.0)
     return max(0.0, until - time.monotonic())
 
@@ -224,7 +224,7 @@ def seconds_left(connection: sa.Connection) -> float:
 def explain(
     connection: sa.Connection, words: str, statement: sa.Executable, parameters: dict[str, Any]
 ) -> sa.CursorResult[Any, *tuple[Any, ...]]:
-    """What the database answers to the statement with words such as EXPLAIN before it."""
+    """Runs the statement with words such as EXPLAIN before it, and returns the answer."""
     names = list(parameters) or None
     compiled = statement.compile(connection, column_keys=names)  # type: ignore[attr-defined]
     whole = compiled.construct_expanded_state(parameters)

@@ -1,8 +1,8 @@
-"""How work is done on the practice's database: one transaction for each piece, in a lane.
+"""Runs work on the practice's database: one transaction for each piece of work, in a lane.
 
-Work is a plain function of a SQLAlchemy connection. Each kind of work has a lane: behind an
-asynchronous driver a pool of connections, behind one that blocks a few threads that take work in
-turn. However an attempt ends, its connection is left clean, or is given up.
+Work is a plain function of a SQLAlchemy connection. Each kind of work has a lane: a pool of
+connections for an asynchronous driver, a few threads for one that blocks. However an attempt ends,
+its connection is left clean, or is given up.
 """
 
 import asyncio
@@ -30,15 +30,15 @@ from adapters.wrappers.unreachable import reason
 READERS = 4
 BOOKERS = 4
 MOST_WAITING = 256
-# What a driver raises, besides what the work itself does.
+# What a driver raises, besides what the work itself raises.
 DRIVER_ERRORS = (SQLAlchemyError, OSError, UnicodeError, OverflowError)
 MOST_COLLISIONS = 3
-# A booking that finds its row there already looks again: then it sees who was quicker.
+# A booking whose row is there already runs again, and then sees the other booking.
 COLLISIONS = (ErrorKind.AGAIN, ErrorKind.DUPLICATE)
-# Seconds, times the number of collisions: those who collided are not to meet again.
+# Seconds, times the number of collisions, so that those who collided do not meet again.
 JITTER = (0.01, 0.06)
-# Seconds past the deadline in which the server may stop a statement itself, and so keep the
-# connection; then the connection is given up.
+# Seconds past the deadline in which the server may still stop a statement itself, which keeps the
+# connection. After them the connection is given up.
 GRACE = 0.4
 # Seconds for the ROLLBACK of a connection that is to be kept.
 CLEANING = 2.0
@@ -49,9 +49,9 @@ _USED, _LIMIT = "clinic_used", "clinic_limit"
 
 @dataclass(slots=True)
 class Attempt:
-    """A piece of work in a transaction, to end by `until` (of time.monotonic), tried until it does.
+    """A piece of work in a transaction, tried until it ends or until `until` (of time.monotonic).
 
-    `connected`: whether a connection was had for this try.
+    `connected` is whether this try got a connection.
     """
 
     lane: "Lane"
@@ -68,7 +68,7 @@ class Attempt:
         return max(0.0, self.until - time.monotonic())
 
     def run(self, connection: Connection, work: Work[T]) -> T:
-        """The work's result, committed; one of DRIVER_ERRORS or the work's own."""
+        """Returns the work's result, committed. Raises DRIVER_ERRORS and what the work raises."""
         lane, self.info = self.lane, connection.info
         self.reused = _USED in self.info
         self.info[_USED] = True
@@ -89,24 +89,24 @@ class Attempt:
         return result
 
     def settle(self, connection: Connection) -> bool:
-        """Undo what is not committed; True, as the connection is clean then."""
+        """Undoes what is not committed. Returns True, as the connection is then clean."""
         if self.begun:
             connection.exec_driver_sql(self.lane.rollback)
         self.lane.settle(connection)
         return True
 
     def leaves_whole(self, error: BaseException) -> bool:
-        """Whether the connection is in a known state: an answer came to all that was asked."""
+        """Returns whether the connection's state is known, as all that was asked was answered."""
         if isinstance(error, DBAPIError):
             return self._kind(error) is not ErrorKind.DOWN
         lost: tuple[type[Exception], ...] = (OSError, *self.lane.unreadable)
         return isinstance(error, Exception) and not isinstance(error, lost)
 
     def pause_after(self, error: Exception) -> float:
-        """Seconds until another attempt where that does no harm; else raises the AdapterError."""
+        """Returns seconds until another attempt; raises the AdapterError where one would harm."""
         kind, half = self._kind(error), HALF in self.info
         self.collisions += kind in COLLISIONS
-        # nobody gains by guessing it
+        # it is no secret
         pause = random.uniform(*JITTER) * self.collisions  # noqa: S311  # nosec B311
         if kind in COLLISIONS:  # it left nothing
             harmless = self.collisions < MOST_COLLISIONS
@@ -133,24 +133,24 @@ class Attempt:
             code = self.lane.speech.code(error)
         if half:
             return base.OutcomeUnknown(f"a booking could not be taken back whole ({code})")
-        said = self.lane.explained(kind, code, error)
+        text = self.lane.explained(kind, code, error)
         if self.committing and kind not in self.lane.never_committed:
-            return base.OutcomeUnknown(f"the booking's end is not known: {said}")
+            return base.OutcomeUnknown(f"the booking's end is not known: {text}")
         if kind is ErrorKind.TIMEOUT and not self.lane.booking:
-            return base.BackendTimeout(said)
-        return base.BackendUnavailable(said) if kind in _UNDONE else base.BackendNonsense(said)
+            return base.BackendTimeout(text)
+        return base.BackendUnavailable(text) if kind in _UNDONE else base.BackendNonsense(text)
 
 
 class Lane(ABC):
-    """Does one kind of work on one kind of database, so many pieces at a time.
+    """Does one kind of work on one kind of database, `size` pieces at a time.
 
-    Each piece has `patience` seconds in all. What waits too long for its turn, and what finds too
-    much waiting, is BackendUnavailable.
+    Each piece has `patience` seconds in all. A piece that waits too long for its turn, or finds too
+    many waiting, is BackendUnavailable.
 
-    What each kind of database does in its own way: `never_committed` is what an error of a COMMIT
-    is about that proves that there is no booking; `unreadable` what the driver raises beside
-    DRIVER_ERRORS where an answer is none; `question` what a ping asks; `inspection` the seconds for
-    all statements of a mapping, as over a slow line each takes its time.
+    Kinds of databases differ in these. `never_committed`: the kinds of errors of a COMMIT that
+    prove that there is no booking. `unreadable`: what the driver raises beside DRIVER_ERRORS for a
+    broken answer. `question`: what a ping asks. `inspection`: the seconds for all statements of a
+    mapping, each of which takes its time over a slow line.
     """
 
     speech: ClassVar[Speech]
@@ -172,26 +172,26 @@ class Lane(ABC):
 
     @abstractmethod
     async def run(self, work: Work[T]) -> T:
-        """The work's result, or its AdapterError."""
+        """Returns the work's result or raises its AdapterError."""
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Wait for what runs, and let go of every connection."""
+        """Waits for running work and closes every connection."""
 
     @abstractmethod
     def limit(self, connection: Connection, tenths: int) -> None:
-        """From now on the server stops each statement that takes more tenths of a second."""
+        """Makes the server stop each later statement that takes more tenths of a second."""
 
     def before_commit(self, connection: Connection) -> None:
-        """AdapterError where a booking must not be committed after all."""
+        """Raises an AdapterError where a booking must not be committed after all."""
         return
 
     def settle(self, connection: Connection) -> None:
-        """Let go of what outlives a transaction, if anything does."""
+        """Lets go of what outlives a transaction, if anything does."""
         return
 
     def explained(self, kind: ErrorKind, code: str, error: Exception) -> str:
-        """What went wrong; never in the driver's words, which may quote values."""
+        """Returns what went wrong, never in the driver's words, which may quote values."""
         why = reason(error) if kind is ErrorKind.DOWN else None
         if why:
             return f"the database can't be reached: {why}; see backend.url"
@@ -199,10 +199,10 @@ class Lane(ABC):
 
 
 class PoolLane(Lane):
-    """So many connections for one kind of work.
+    """A lane with a pool of connections.
 
-    A dead connection costs another try, on a fresh one. A booking has a task of its own, which a
-    caller who leaves does not end.
+    A dead connection costs another try, on a fresh one. A booking has a task of its own, which goes
+    on where its caller leaves.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -212,10 +212,10 @@ class PoolLane(Lane):
 
     @abstractmethod
     def pool(self) -> AsyncEngine:
-        """What makes and keeps the lane's `connections`."""
+        """Returns the engine that makes and keeps the lane's `connections`."""
 
     def connections(self, address: Any, **arguments: Any) -> AsyncEngine:
-        """An engine in AUTOCOMMIT, as transactions are our own, that resets nothing."""
+        """Returns an engine in AUTOCOMMIT, as transactions are our own, that resets nothing."""
         return create_async_engine(
             address,
             isolation_level="AUTOCOMMIT",
@@ -226,9 +226,9 @@ class PoolLane(Lane):
         )
 
     async def stop(self, info: dict[Any, Any]) -> None:
-        """See that nothing of a connection that is given up runs on; `info` is its own.
+        """Stops what a connection that is given up still runs; `info` is the connection's.
 
-        Nothing is to be done where the driver itself asks the server to stop what is cancelled.
+        Does nothing where the driver itself makes the server stop what is cancelled.
         """
         return
 
@@ -283,7 +283,7 @@ class PoolLane(Lane):
                 try:
                     await asyncio.shield(task)
                 except asyncio.CancelledError:
-                    await asyncio.wait([task])  # to its end all the same
+                    await asyncio.wait([task])  # it runs to its end all the same
                     raise
 
     async def _give_back(self, connection: AsyncConnection, attempt: Attempt, keep: bool) -> None:
@@ -300,9 +300,9 @@ class PoolLane(Lane):
 
 
 class ThreadLane(Lane):
-    """A few threads, each with a connection."""
+    """A lane with a few threads, each of which has a connection."""
 
-    # a thread is not to be left: who closes waits for it
+    # short, as a thread cannot be left alone: `aclose` waits for it
     inspection = 10.0
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -313,18 +313,17 @@ class ThreadLane(Lane):
 
     @abstractmethod
     def connect(self) -> Connection:
-        """A new connection."""
+        """Returns a new connection."""
 
     def is_current(self, connection: Connection) -> bool:
-        """Whether the connection still leads to the database; AdapterError where none is there."""
+        """Returns whether it still leads to the database. Raises AdapterError if that is gone."""
         return True
 
     async def run(self, work: Work[T]) -> T:
-        """The work's result.
+        """Returns the work's result.
 
-        Each piece is handed over once a thread is free for it: partners have turns so, and between
-        two pieces the event loop has one, which else would fight with the threads for the lock of
-        the interpreter.
+        Each piece is handed over once a thread is free for it. So partners take turns, and the
+        event loop has a turn between two pieces, without a fight for the interpreter's lock.
         """
         attempt = Attempt(self, time.monotonic() + self.patience)
         given_up = False
@@ -342,7 +341,7 @@ class ThreadLane(Lane):
             await self._room.enter()
         try:
             running = self._pool.submit(begin)
-        except RuntimeError as error:  # it waits in the pool all the same, for another thread
+        except RuntimeError as error:  # the pool keeps it all the same, for another thread
             given_up = True
             self._room.leave()
             raise base.BackendUnavailable(
@@ -357,7 +356,7 @@ class ThreadLane(Lane):
                 running.add_done_callback(partial(self._leave, asyncio.get_running_loop()))
 
     def _leave(self, loop: asyncio.AbstractEventLoop, _: object) -> None:
-        with suppress(RuntimeError):  # the loop has ended before
+        with suppress(RuntimeError):  # the loop has ended already
             loop.call_soon_threadsafe(self._room.leave)
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""SQL Server, through its maker's own driver, which blocks: a few threads with a connection each.
+"""SQL Server, through Microsoft's own blocking driver: a few threads, each with a connection.
 
 The smallest rights that an account needs, in the clinic's database:
 
@@ -6,8 +6,8 @@ The smallest rights that an account needs, in the clinic's database:
     GRANT INSERT, UPDATE ON the tables that a booking writes TO gateway;
 
 A read is one snapshot where the database allows it:
-ALTER DATABASE clinic SET ALLOW_SNAPSHOT_ISOLATION ON. There is no transaction that cannot write:
-a read is always rolled back.
+ALTER DATABASE clinic SET ALLOW_SNAPSHOT_ISOLATION ON. SQL Server has no read-only transactions,
+so a read is always rolled back.
 """
 
 import re
@@ -28,11 +28,11 @@ from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Sp
 from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
-# It knows letters with and without their accents, and in both cases, as the same.
+# It takes letters with and without their accents, and in both cases, for the same.
 COLLATION = "Latin1_General_CI_AI"
 PUNCTUATION = "'\"-.,;:/\\()[]_&+*!?#@%=<>|~^`´’‘“”–—«»"  # noqa: RUF001 - they are meant
 CONTROLS = (9, 10, 11, 12, 13, 160)
-# In us_english, which every session sets; the first that fits holds.
+# Parts of messages in us_english, which every session sets; the first match holds.
 SENTENCES = {
     ErrorKind.AGAIN: ("deadlock", "snapshot isolation transaction aborted"),
     ErrorKind.BUSY: ("lock request time out",),
@@ -116,18 +116,18 @@ class MssqlSpeech(Speech):
         return _text(expression).not_like(_quoted(f"{digits}{digits}-{digits}-{digits}%"))
 
     def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
-        """Only whether everything in it is known: a plan is not to be had beside other work."""
+        """Checks that everything in it is known. The plan is empty: none can be had beside work."""
         shown = without_parameters(statement, list(bound))
         connection.exec_driver_sql("EXEC sp_describe_first_result_set @tsql = ?", (shown,)).all()
         return ()
 
     def kind(self, error: DBAPIError) -> ErrorKind:
-        said = str(error.orig).lower()
-        kinds = (kind for kind, parts in SENTENCES.items() if any(part in said for part in parts))
+        text = str(error.orig).lower()
+        kinds = (kind for kind, parts in SENTENCES.items() if any(part in text for part in parts))
         return next(kinds, ErrorKind.OTHER)
 
     def code(self, error: DBAPIError) -> str:
-        """The driver's own fixed words for the SQLSTATE."""
+        """Returns the driver's own fixed words for the SQLSTATE."""
         return str(getattr(error.orig, "driver_error", "") or type(error.orig).__name__)
 
     def sentence(self, error: DBAPIError) -> object:
@@ -142,16 +142,16 @@ class MssqlSpeech(Speech):
     def rights(self, connection: Connection) -> Sequence[str]:
         roles = connection.execute(_ROLES).scalars().all()
         rights = connection.execute(_RIGHTS).scalars().all()
-        said = [f"the account has the role {each}" for each in roles]
-        return [*said, *(f"the account has {each} on the whole database" for each in rights)]
+        excess = [f"the account has the role {role}" for role in roles]
+        return [*excess, *(f"the account has {right} on the whole database" for right in rights)]
 
     def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
         others = {*inspector.get_schema_names()} - {"INFORMATION_SCHEMA", "sys", "guest"}
-        return sorted(each for each in others if not each.startswith("db_"))
+        return sorted(name for name in others if not name.startswith("db_"))
 
 
 class _Bare(MSSQLCompiler):
-    """Numbers as they are, as TOP wants them, and NULL for every other parameter."""
+    """Writes numbers as they are, as TOP wants them, and NULL for every other parameter."""
 
     def visit_bindparam(self, bindparam: sa.BindParameter[Any], *_: Any, **__: Any) -> str:
         value = bindparam.effective_value
@@ -159,7 +159,7 @@ class _Bare(MSSQLCompiler):
 
 
 def without_parameters(statement: Executable, names: list[str]) -> str:
-    """The statement as a text that can be looked at by itself."""
+    """Returns the statement as a text that can be prepared by itself."""
     dialect = MSDialect()  # type: ignore[no-untyped-call]  # it has no types
     dialect.statement_compiler = _Bare
     return str(statement.compile(dialect=dialect, column_keys=names or None))  # type: ignore[attr-defined]

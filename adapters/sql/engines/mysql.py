@@ -5,7 +5,7 @@ The smallest rights that an account needs (no global ones at all):
     GRANT SELECT ON clinic.each_table_that_the_mapping_reads TO 'gateway'@'its host';
     GRANT INSERT, UPDATE ON clinic.each_table_that_a_booking_writes TO 'gateway'@'its host';
 
-Its own statements an account may always stop (KILL).
+An account may always stop its own statements (KILL).
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # In a connection's `info`: the names of the locks that it holds.
 _LOCKS = "clinic_locks"
-# It knows letters with and without their accents, and in both cases, as the same.
+# It takes letters with and without their accents, and in both cases, for the same.
 COLLATION = "utf8mb4_unicode_ci"
 _NUMBERS = {
     ErrorKind.DOWN: (
@@ -120,17 +120,17 @@ class MysqlSpeech(Speech):
 
     def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
         try:
-            found = base.explain(connection, _EXPLAIN, statement, bound)
+            answer = base.explain(connection, _EXPLAIN, statement, bound)
         except DBAPIError as error:
             if self.code(error) != _NO_WRITE_HERE:
                 raise
-            # between two snapshots: in one that cannot write, what writes is not even explained
+            # outside a read-only transaction, which does not even explain what writes
             connection.exec_driver_sql("COMMIT")
             try:
-                found = base.explain(connection, _EXPLAIN, statement, bound)
+                answer = base.explain(connection, _EXPLAIN, statement, bound)
             finally:
                 connection.exec_driver_sql(BEGIN_READ)
-        return tuple(_accesses(json.loads(found.scalar_one())))
+        return tuple(_accesses(json.loads(answer.scalar_one())))
 
     def code(self, error: DBAPIError) -> str:
         first = next(iter(getattr(error.orig, "args", ())), 0)
@@ -140,7 +140,7 @@ class MysqlSpeech(Speech):
         return getattr(error.orig, "args", ("",))[-1]
 
     def lock(self, connection: Connection, name: str) -> None:
-        """A lock of the whole server, not of one database: so its name has the database's in it."""
+        """Takes a lock of the whole server, which is why its name contains the database's."""
         database = connection.engine.url.database
         digest = blake2b(f"{database}:{name}".encode(), digest_size=16).hexdigest()
         seconds = ceil(base.seconds_left(connection))
@@ -150,21 +150,21 @@ class MysqlSpeech(Speech):
         connection.info.setdefault(_LOCKS, []).append(full)
 
     def rights(self, connection: Connection) -> Sequence[str]:
-        found: list[str] = []
+        excess: list[str] = []
         for grant in connection.exec_driver_sql("SHOW GRANTS").scalars():
             what = _GRANT(grant)
             if what is None:
                 continue
-            granted = {each.split("(")[0].strip().upper() for each in what[1].split(",")}
+            granted = {right.split("(")[0].strip().upper() for right in what[1].split(",")}
             if more := sorted(granted - _NEEDED):
-                found.append(f"the account has {', '.join(more)} on {what[2]}")
+                excess.append(f"the account has {', '.join(more)} on {what[2]}")
             if "WITH GRANT OPTION" in grant.upper():
-                found.append(f"the account may give its rights on {what[2]} to others")
-        return found
+                excess.append(f"the account may give its rights on {what[2]} to others")
+        return excess
 
-    def transactional(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
+    def unsafe_tables(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
         without = {name.lower() for name in connection.execute(_ENGINES).scalars()}
-        return [each for each in tables if each.split(".")[-1].strip('`" ').lower() in without]
+        return [name for name in tables if name.split(".")[-1].strip('`" ').lower() in without]
 
 
 def _text(expression: Expression) -> Expression:
@@ -172,7 +172,7 @@ def _text(expression: Expression) -> Expression:
 
 
 def _accesses(node: Any) -> Iterator[base.TableAccess]:
-    """The tables of a plan, wherever they stand in it: MySQL and MariaDB nest them differently."""
+    """Yields the tables of a plan, which MySQL and MariaDB nest differently."""
     if isinstance(node, dict):
         if "table_name" in node and "access_type" in node:
             rows = node.get("rows_examined_per_scan", node.get("rows", 0))
@@ -190,11 +190,11 @@ class MysqlLane(PoolLane):
     begin_read = BEGIN_READ
     begin_booking = "START TRANSACTION READ WRITE"
 
-    # how a connection is made: another one may have to stop it
+    # how connections are made, as another one may have to stop one
     _arguments: Any = None
 
     def pool(self) -> AsyncEngine:
-        """The isolation is the session's, for all of a pool's transactions."""
+        """Returns a pool whose sessions all have the isolation that its transactions need."""
         # what the desk commits meanwhile is seen when a booking looks again
         level = "READ COMMITTED" if self.booking else "REPEATABLE READ"
         engine = self.connections(
@@ -225,14 +225,14 @@ class MysqlLane(PoolLane):
         )
 
     def settle(self, connection: Connection) -> None:
-        """Named locks are the session's: they are let go when the transaction is over."""
+        """Releases the named locks, which are the session's and outlive the transaction."""
         names = connection.info.get(_LOCKS, [])
         while names:
             connection.execute(_RELEASE, {"name": names[-1]})
             names.pop()
 
     async def stop(self, info: dict[Any, Any]) -> None:
-        """A statement runs on when its client is gone: another connection has to end it."""
+        """Ends the statement from another connection, as it runs on when its client is gone."""
         thread = info.get(_THREAD)
         if thread is None:
             return

@@ -78,7 +78,7 @@ MOST_NAMED = 5
 _NARROW = "clinic_narrow"
 # The encodings that lack letters, by PostgreSQL's names and by Python's.
 _CODECS = {
-    "SQL_ASCII": "ascii",  # where a letter is so many bytes, and accents are not to be told
+    "SQL_ASCII": "ascii",  # where a letter is so many bytes, and accents cannot be told
     "LATIN1": "latin-1",
     "LATIN2": "iso8859-2",
     "LATIN5": "iso8859-9",
@@ -89,7 +89,7 @@ _SETTINGS = {
     "application_name": "clinic-gateway",
     # a transaction that a lost gateway left open ends by itself
     "idle_in_transaction_session_timeout": "30000",
-    # a page in the middle of a list would read what is joined from its beginning
+    # with it, a page in the middle of a list reads the joined tables from their beginning
     "enable_mergejoin": "off",
 }
 
@@ -99,8 +99,8 @@ _LETTERS = map(chr, chain(*_CODES, range(0x2010, 0x2028)))
 _FOLDED = {letter: plain for letter in _LETTERS if (plain := fold(letter)[1:]) != letter}
 _ONE_TO_ONE = {letter: plain for letter, plain in _FOLDED.items() if len(plain) == 1}
 _LEFT_OUT = "".join(letter for letter, plain in _FOLDED.items() if not plain)
-# Letters that stay as they are, the commonest first: a server goes through the table from its
-# beginning for each letter of a text, and so seldom gets far.
+# Letters that stay as they are, the commonest first: for each letter of a text, a server searches
+# the table from its beginning.
 _COMMON = "etaoinsrhldcumfpgwybvkxjqz "
 _STAYING = _COMMON + _COMMON.strip().upper()
 # For TRANSLATE: what has no letter at its place in PLAIN is left out.
@@ -158,27 +158,27 @@ class PostgresSpeech(Speech):
         return str(state) if state else type(error.orig).__name__
 
     def sentence(self, error: DBAPIError) -> object:
-        said = error.driver_exception
-        hint = getattr(said, "hint", None)
-        return f"{said}; {hint}" if hint else said
+        cause = error.driver_exception
+        hint = getattr(cause, "hint", None)
+        return f"{cause}; {hint}" if hint else cause
 
     def lock(self, connection: Connection, name: str) -> None:
         digest = blake2b(f"clinic-gateway:{name}".encode(), digest_size=8).digest()
         connection.execute(_LOCK, {"number": int.from_bytes(digest, signed=True)})
 
     def rights(self, connection: Connection) -> Sequence[str]:
-        said = list(connection.execute(_ROLE).scalars())
-        if "the account is a superuser" in said:  # and so everything else
-            return said[:1]
+        excess = list(connection.execute(_ROLE).scalars())
+        if "the account is a superuser" in excess:  # and so everything else
+            return excess[:1]
         schemas = connection.execute(_SCHEMAS).scalars()
-        said += [f"the account may create tables in the schema {schema}" for schema in schemas]
+        excess += [f"the account may create tables in the schema {schema}" for schema in schemas]
         tables = connection.execute(_TABLES).all()
         for may, owned in (("owns tables and may drop them", True), ("may delete rows", False)):
             names = [name for name, owns in tables if owns is owned]
             rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
             if names:
-                said.append(f"the account {may}: {', '.join(names[:MOST_NAMED])}{rest}")
-        return said
+                excess.append(f"the account {may}: {', '.join(names[:MOST_NAMED])}{rest}")
+        return excess
 
     def may_use(self, connection: Connection, sequence: str) -> bool:
         return bool(connection.scalar(sa.select(func.has_sequence_privilege(sequence, "USAGE"))))
@@ -188,7 +188,7 @@ class PostgresSpeech(Speech):
 
     def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
         others = {*inspector.get_schema_names()} - {"information_schema"}
-        return sorted(each for each in others if not each.startswith("pg_"))
+        return sorted(name for name in others if not name.startswith("pg_"))
 
 
 def _accesses(node: dict[str, Any]) -> Iterator[base.TableAccess]:
@@ -212,7 +212,7 @@ class PostgresLane(PoolLane):
     unreadable = (asyncpg.InternalClientError, pgproto.BufferError)
 
     def pool(self) -> AsyncEngine:
-        """Reads and bookings part with their BEGIN."""
+        """Returns the same pool for reads and bookings, which differ in their BEGIN."""
         engine = self.connections("postgresql+asyncpg://", async_creator_fn=self._connect)
         # after SQLAlchemy's own, so that these stay
         event.listen(engine.sync_engine, "connect", _prepare)
@@ -237,7 +237,7 @@ class PostgresLane(PoolLane):
 
 
 def _prepare(connection: Any, record: Any) -> None:
-    """Values cross as texts; in an encoding that lacks letters, statements do without these."""
+    """Makes values cross as texts, and notes the letters that the server's encoding lacks."""
     connection.run_async(_set_codecs)
     codec = _CODECS.get(connection.driver_connection.get_settings().server_encoding)
     if codec is None:
@@ -256,7 +256,7 @@ def _prepare(connection: Any, record: Any) -> None:
 
 
 def _narrowed(*call: Any) -> tuple[str, Any]:
-    """A server takes no statement with a letter that its database's encoding lacks."""
+    """Removes letters that the database's encoding lacks, as the server would refuse them."""
     connection, _, statement, parameters, *_ = call
     if ACCENTED in statement:
         for wide, narrow in connection.info.get(_NARROW, ()):
@@ -265,7 +265,7 @@ def _narrowed(*call: Any) -> tuple[str, Any]:
 
 
 async def _set_codecs(raw: Any) -> None:
-    """Every value as the server's own text, and every parameter as a text that it reads itself."""
+    """Makes values cross as the server's own texts, and parameters as texts that it reads."""
     for names, encode, decode, wire in _CODECS_OF_TYPES:
         for name in names.split():
             await raw.set_type_codec(
@@ -274,7 +274,7 @@ async def _set_codecs(raw: Any) -> None:
 
 
 def _plain_text(value: Any) -> str:
-    """A parameter as a text that any column can be compared with."""
+    """Returns a parameter as a text that any column can be compared with."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""SQLite: the practice's database is a file, read and written in threads, with true deadlines.
+"""SQLite: the practice's database is a file, used in threads, with true deadlines.
 
 Reads run in a snapshot on connections that cannot write; bookings run one at a time in a
 transaction that holds the write lock from its start. The file's owner and mode are its grants.
@@ -23,7 +23,7 @@ from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import fold, number_or_none
 
 OPCODES_BETWEEN_LOOKS = 5_000
-# It works in this very process, where more threads would not do more, but hold up the event loop.
+# It works in this process, where more threads would do no more, but hold up the event loop.
 READERS = 2
 DATED = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 DOWN = {
@@ -91,13 +91,13 @@ class SqliteSpeech(Speech):
         return expression.op("NOT GLOB", is_comparison=True)(DATED)
 
     def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
-        """Both kinds of EXPLAIN: one shows the plan, the other a name taken for a text."""
+        """Runs both kinds of EXPLAIN: one shows the plan, the other a name taken for a text."""
         _refuse_names_as_texts(connection, statement, bound)
         plan = base.explain(connection, "EXPLAIN QUERY PLAN", statement, bound)
-        found = [_STEP(row[3]) for row in plan if "CONSTANT ROW" not in row[3]]
+        steps = [_STEP(row[3]) for row in plan if "CONSTANT ROW" not in row[3]]
         return tuple(
             base.TableAccess(step[2], step[1] == "SCAN", step[3] or step[4] or "")
-            for step in found
+            for step in steps
             if step is not None
         )
 
@@ -105,11 +105,11 @@ class SqliteSpeech(Speech):
         return getattr(error.orig, "sqlite_errorname", "") or type(error.orig).__name__
 
     def lock(self, connection: Connection, name: str) -> None:
-        """Nothing: a booking holds the write lock of the whole file."""
+        """Does nothing, as a booking holds the write lock of the whole file."""
 
 
 def _refuse_names_as_texts(connection: Connection, statement: Executable, parameters: Any) -> None:
-    """A name in quotes that is none: SQLite prepares the statement and loads the name as a text."""
+    """Raises for an unknown name in quotes, which SQLite would take for a text."""
     compiled = str(statement.compile(connection))  # type: ignore[attr-defined]
     names = _QUOTED(_LITERAL("", compiled))
     if not names:
@@ -128,9 +128,9 @@ class SqliteLane(ThreadLane):
 
     speech = SqliteSpeech()
     begin_booking = "BEGIN IMMEDIATE"
-    # it stays open where a reader is in its way
+    # the transaction stays open where a reader is in its way
     never_committed = ThreadLane.never_committed | {ErrorKind.BUSY}
-    # needs the file but no table
+    # it needs the file but no table
     question = "SELECT count(*) FROM sqlite_master"
     readers, bookers = READERS, 1
 
@@ -164,11 +164,11 @@ class SqliteLane(ThreadLane):
         return connection
 
     def is_current(self, connection: Connection) -> bool:
-        """Whether no other file was put in the place of its own."""
+        """Returns whether no other file was put in the place of its own."""
         return bool(connection.info[_FILE] == self._file())
 
     def limit(self, connection: Connection, tenths: int) -> None:
-        """The progress handler stops a statement; here, how long it waits for a lock."""
+        """Sets how long a statement waits for a lock; the progress handler stops a slow one."""
         raw: Any = connection.connection.driver_connection
         # nosemgrep: sql-is-never-put-together-as-text - a number of ours
         raw.execute(f"PRAGMA busy_timeout = {tenths * 100}")
@@ -178,20 +178,20 @@ class SqliteLane(ThreadLane):
             raise BackendUnavailable(f"{self._path} was replaced in the middle of a booking")
 
     def explained(self, kind: ErrorKind, code: str, error: Exception) -> str:
-        why = next((said for start, said in DOWN.items() if code.startswith(start)), None)
-        said = f" {why}" if why else f": {kind}"
-        return f"{self._path}{said} ({code})"
+        why = next((rest for start, rest in DOWN.items() if code.startswith(start)), None)
+        rest = f" {why}" if why else f": {kind}"
+        return f"{self._path}{rest} ({code})"
 
     def _file(self) -> tuple[int, int]:
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError as error:
             gone = isinstance(error, FileNotFoundError)
             why = "does not exist; is backend.url the right file?" if gone else "can't be reached"
             raise BackendUnavailable(f"{self._path} {why}") from error
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
 
 def _number(raw: bytes | None) -> float | None:
-    found = number_or_none(raw)
-    return None if found is None else float(found)
+    number = number_or_none(raw)
+    return None if number is None else float(number)

@@ -158,7 +158,7 @@ async def test_any_plain_value_is_written_into_any_column_and_found_again(
 async def test_tables_without_transactions_are_named(mariadb: str) -> None:
     engine = open_engine(mariadb, timeout=3.0, booking_timeout=3.0)
     names = ["odd", "`OLD`", "quick", "nowhere"]
-    found = await engine.read(lambda it: engine.speech.transactional(it, names))
+    found = await engine.read(lambda it: engine.speech.unsafe_tables(it, names))
     await engine.aclose()
     assert found == ["`OLD`", "quick"]
 

@@ -649,7 +649,7 @@ async def test_the_clock_and_the_rights_of_the_account_are_told(
     assert bool(clock.zone) is (server.kind != "sqlite")
     rights = await engine.read(engine.speech.rights)
     assert bool(rights) is (server.kind != "sqlite")
-    assert await engine.read(lambda it: engine.speech.transactional(it, ["visit"])) == []
+    assert await engine.read(lambda it: engine.speech.unsafe_tables(it, ["visit"])) == []
 
 
 async def test_nothing_listening_is_unavailable_and_no_password_is_told(server: Server) -> None:
