@@ -1,10 +1,10 @@
-"""Sealed ids: a short key of the practice system as a UUID, and back, without a table.
+"""Seals a short key of the practice system into a UUID, and opens it again without a table.
 
 The 122 free bits of a UUID version 8 hold the key (64 bits: a whole number, or a text of up to 8
-bytes) and a mark of the resource and of which of both it is (58 bits),
-put through a keyed permutation: eight Feistel rounds over two halves of 61 bits with BLAKE2b as
-the round function. Who has no secret can neither guess, count nor forge one; a forged or foreign
-UUID fails its mark, so no query is needed to turn it down.
+bytes) and a mark of the resource and of the type of key (58 bits). They pass a keyed permutation:
+eight Feistel rounds over two halves of 61 bits, with BLAKE2b as the round function. Without the
+secret nobody can guess, count or forge an id. A forged or foreign UUID fails its mark, so it is
+refused without a query.
 """
 
 import re
@@ -18,7 +18,7 @@ from typing import Any
 
 from adapters.values.convert import AsItIs, Unreadable, by_value, whole
 
-# What ids are made of, as a mapping says it.
+# The kinds of ids, as a mapping names them.
 SEALED, NATIVE, HASHED = "id", "native id", "hashed id"
 ROUNDS = 8
 HALF = 61
@@ -36,15 +36,15 @@ class PublicIds(ABC):
 
     @abstractmethod
     def shown(self, raw: Any) -> str | None:
-        """The public id of a raw key; None for no key; Unreadable for what can be none."""
+        """Returns the public id of a raw key; None for no key. Raises Unreadable for a bad key."""
 
     def referred(self, raw: Any) -> str | None:
-        """The same of a key that refers to the resource: it may be spelt otherwise there."""
+        """Does the same for a key that refers to the resource, where it may be spelt otherwise."""
         return self.shown(raw)
 
     @abstractmethod
     def keys(self, public_id: str) -> tuple[Any, ...]:
-        """The raw keys that have that id, as the backend may spell it; () where there is none.
+        """Returns the raw keys that have the id, as the backend may spell them; () where none has.
 
         The first is the one to write.
         """
@@ -94,7 +94,7 @@ class SealedIds(PublicIds):
         return (key, str(key)) if isinstance(key, int) else (key,)
 
     def _seal(self, key: int | str) -> str:
-        """The id of a key; ValueError, or OverflowError of a number, where it does not fit."""
+        """Returns a key's id. Raises ValueError or OverflowError where the key does not fit."""
         if isinstance(key, str):
             letters = key.encode()
             if not 0 < len(letters) <= LONGEST_TEXT or letters[-1] == 0:
@@ -108,7 +108,7 @@ class SealedIds(PublicIds):
         return _uuid_of(left << HALF | right)
 
     def unseal(self, text: str) -> int | str | None:
-        """The key behind a canonical UUID; None where this resource never made it."""
+        """Returns the key behind a canonical UUID; None where this resource never made it."""
         digits = int(text.replace("-", ""), 16)
         if digits >> 76 & 0xF != 8 or digits >> 62 & 0x3 != 2:
             return None
@@ -137,7 +137,7 @@ def _mark(key: bytes, resource: str, person: bytes) -> int:
 
 
 def uuid_of_digest(digest: bytes) -> str:
-    """A UUID version 8 with the first 122 bits of 16 bytes."""
+    """Returns a UUID version 8 with the first 122 bits of 16 bytes."""
     return _uuid_of(int.from_bytes(digest) >> 6)
 
 
@@ -148,13 +148,13 @@ def _uuid_of(block: int) -> str:
 
 
 def _sealable(raw: Any) -> int | str | None:
-    """A key as a whole number where it is one, however it is kept; else as the text that it is."""
+    """Returns a key as a whole number where it is one, however it is kept, else as a text."""
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
     if raw is None or raw == "":
         return None
     if isinstance(raw, str):
-        # blanks at the end come of CHAR columns; '007' is no number: 7 would be another key
+        # CHAR columns add blanks at the end; '007' is no number, as 7 would be another key
         text = raw.rstrip()
         return int(text) if _NUMBER(text) else text or None
     number = by_value(raw)

@@ -1,6 +1,6 @@
-"""Ids that only a table leads back: keyed hashes, and UUIDs that are spelt in their own way.
+"""Ids that need a table to lead back to their key: keyed hashes, and UUIDs in an odd spelling.
 
-Around each call those that it names are looked up, and those of its answer are kept.
+Before each call the ids that it names are looked up. After it those of its answer are kept.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from adapters.values.convert import Unreadable, by_value
 
 T = TypeVar("T")
 
-# Which resource the fields of a draft, and of the question for free slots, name by id.
+# The resource that a field of a draft, or of a query for free slots, refers to.
 REFERS = {
     "clientId": "clients",
     "patientId": "patients",
@@ -26,19 +26,19 @@ REFERS = {
     "appointmentTypeId": "appointmentTypes",
 }
 REMEMBERED = 65_536
-# By one who keeps none in the table, and looks at every row.
+# The same where none is kept in the table, and every row is looked at.
 REMEMBERED_UNKEPT = 1_000_000
-# New ids that wait for the table while it cannot be written, and how many of them go there at once.
+# How many new ids wait while the table cannot be written, and how many are written at once.
 MOST_WAITING = 65_536
 AT_ONCE = 1_000
 
 
 class TabledIds(PublicIds):
-    """What the ids of one resource stand for, by a table that keeps keys as texts of JSON.
+    """The ids of one resource, and the keys that a table keeps for them as texts of JSON.
 
-    While the table cannot be written no answer with a new id leaves, and MOST_WAITING wait for it.
-    Beyond that a new id is Unreadable: its row is left out, rather than shown under an id that may
-    never lead back.
+    While the table cannot be written, no answer with a new id is returned, and up to MOST_WAITING
+    new ids wait. Beyond these a new id is Unreadable: its row is left out, and not shown under an
+    id that may never lead back.
     """
 
     def __init__(self, resource: str, table: IdTable | None) -> None:
@@ -50,14 +50,14 @@ class TabledIds(PublicIds):
         self._keeps = True
 
     def find(self, public_id: str) -> str | None:
-        """The key, of an id that was shown or learnt."""
+        """Returns the key of an id that was shown or learnt, else None."""
         new = self._new.get(public_id)
         return new[0] if new else self._known.get(public_id)
 
     def add(self, public_id: str, key: str, *, certain: bool = False) -> None:
-        """To be kept; Unreadable where too many wait for that already.
+        """Notes an id to be kept. Raises Unreadable where too many wait already.
 
-        A key that is `certain` takes the place of another one; else the first stays.
+        A `certain` key replaces another one; else the first stays.
         """
         known, waits = self.find(public_id), public_id in self._new
         if self._table is None or (known is not None and not certain):
@@ -70,41 +70,41 @@ class TabledIds(PublicIds):
             self._new[public_id] = key, certain
 
     def keep_none(self) -> None:
-        """For one who shows the ids to nobody: none has to wait for the table, nor is refused."""
+        """Stops keeping ids in the table, for a process that shows them to nobody."""
         self._keeps = False
         self._known = LRUCache(REMEMBERED_UNKEPT)
 
     async def learn(self, public_id: str) -> None:
-        """Look an id up in the table, so that `find` knows it."""
+        """Looks an id up in the table, so that `find` knows it."""
         if self._table is not None and self.find(public_id) is None:
             self._known.update(await self._table.find(self._resource, [public_id]))
 
     async def keep(self, least: int = 1) -> None:
-        """Write the ids that were shown first since, if so many wait; none may leave before."""
+        """Writes new ids to the table, if `least` of them wait. No answer may leave before."""
         table = self._table
         if table is None or len(self._new) < least:
             return
-        async with self._writing:  # what another request has written meanwhile waits no longer
+        async with self._writing:  # ids that another request has written meanwhile wait no longer
             waiting = list(self._new.items())
             for start in range(0, len(waiting), AT_ONCE):
                 new = dict(waiting[start : start + AT_ONCE])
-                certain = {each: key for each, (key, is_certain) in new.items() if is_certain}
-                others = {each: key for each, (key, is_certain) in new.items() if not is_certain}
+                certain = {id_: key for id_, (key, is_certain) in new.items() if is_certain}
+                others = {id_: key for id_, (key, is_certain) in new.items() if not is_certain}
                 if certain:
                     await table.respell(self._resource, certain)
-                found: Mapping[str, str] = {}
+                known: Mapping[str, str] = {}
                 if others:
                     await table.remember(self._resource, others)
-                    # another worker may have known it better
-                    found = await table.find(self._resource, list(others))
-                for each, kept in new.items():
-                    self._known[each] = found.get(each, kept[0])
-                    if self._new.get(each) == kept:
-                        del self._new[each]
+                    # another worker may have been certain of it
+                    known = await table.find(self._resource, list(others))
+                for public_id, entry in new.items():
+                    self._known[public_id] = known.get(public_id, entry[0])
+                    if self._new.get(public_id) == entry:
+                        del self._new[public_id]
 
 
 class HashedIds(TabledIds):
-    """A keyed hash of the key. Without a table (lists inside records) there is no way back."""
+    """Ids that are keyed hashes. Without a table (lists inside records) none leads back."""
 
     def __init__(self, secret: bytes, resource: str, table: IdTable | None) -> None:
         super().__init__(resource, table)
@@ -114,9 +114,9 @@ class HashedIds(TabledIds):
         parts = raw if isinstance(raw, tuple) else (raw,)
         if None in parts or "" in parts:
             return None
-        plain = [_plain_key(each) for each in parts]
-        # one key, whether a number is kept as one or as a text
-        spelt = json.dumps([str(each) for each in plain], ensure_ascii=False)
+        plain = [_plain_key(part) for part in parts]
+        # the same id, whether a number is kept as a number or as a text
+        spelt = json.dumps([str(part) for part in plain], ensure_ascii=False)
         mixed = f"{self._resource}\0{spelt}".encode()
         public_id = uuid_of_digest(blake2b(mixed, key=self._key, digest_size=16).digest())
         self.add(public_id, json.dumps(plain, ensure_ascii=False))
@@ -131,11 +131,11 @@ class HashedIds(TabledIds):
 
 
 def _plain_key(raw: Any) -> Any:
-    """A part of a key as JSON can keep it."""
+    """Returns a part of a key as JSON can keep it."""
     raw = by_value(raw)
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
-    if isinstance(raw, float) and abs(raw) >= 2**53:  # rounded: another key's too
+    if isinstance(raw, float) and abs(raw) >= 2**53:  # rounded: it may be another key's too
         raise Unreadable
     if isinstance(raw, bytes):
         try:
@@ -149,9 +149,9 @@ _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 
 
 def _plain_uuid(raw: Any) -> str | None:
-    """A UUID in lower case without braces, by which two spellings are one; None for none.
+    """Returns a UUID in lower case without braces, so that spellings are equal; None for no value.
 
-    Unreadable for what is no UUID.
+    Raises Unreadable for what is no UUID.
     """
     if raw is None or raw == "":
         return None
@@ -162,12 +162,12 @@ def _plain_uuid(raw: Any) -> str | None:
 
 
 class NativeIds(TabledIds):
-    """A UUID that the practice system gives itself, kept as one or as a text in any case.
+    """Ids that are the practice system's own UUIDs, kept as UUIDs or as texts in any case.
 
-    The resource's own key says how it is spelt; what refers to it may spell it otherwise, and is
-    believed only while nothing else is known. A text in lower or in upper case is looked for as
-    both. One that is written otherwise, in mixed case or in braces, needs the table to be found
-    again after a restart; where a backend is asked for `one_spelling` alone, so does upper case.
+    The resource's own key says how an id is spelt. Keys that refer to it may be spelt otherwise,
+    and count only while nothing else is known. Lower and upper case are both tried. A spelling in
+    mixed case or in braces needs the table to be found again after a restart. Where a backend is
+    asked for `one_spelling` alone, so does upper case.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class NativeIds(TabledIds):
     ) -> None:
         super().__init__(resource, table)
         self._one_spelling = one_spelling
-        # as the resource's own key spells it, and as others do
+        # spellings by the resource's own key, and by keys that refer to it
         self._met: LRUCache[str, str] = LRUCache(REMEMBERED)
         self._referred: LRUCache[str, str] = LRUCache(REMEMBERED)
 
@@ -200,25 +200,25 @@ class NativeIds(TabledIds):
         return public_id
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
-        kept = self.find(public_id)
-        known = self._met.get(public_id), kept and json.loads(kept), self._referred.get(public_id)
+        entry = self.find(public_id)
+        known = self._met.get(public_id), entry and json.loads(entry), self._referred.get(public_id)
         spelt = *known, public_id, public_id.upper()
-        return tuple(dict.fromkeys(each for each in spelt if each))
+        return tuple(dict.fromkeys(spelling for spelling in spelt if spelling))
 
     async def learn(self, public_id: str) -> None:
-        """Look up in the table how an id is spelt that was not met yet."""
+        """Looks up in the table how an id is spelt, unless its own key was met already."""
         if public_id not in self._met:
             await super().learn(public_id)
 
     def _is_tried(self, public_id: str, spelt: str) -> bool:
-        """Whether it is looked for in that spelling without being known."""
+        """Returns whether `keys` tries that spelling anyway."""
         return spelt == public_id or (not self._one_spelling and spelt == public_id.upper())
 
 
 class IdKeeper:
     """Looks ids up in the table before a call that names them, and keeps those of its answer.
 
-    `tabled` are the ids of the resources whose ids need it; without any nothing is done.
+    `tabled` are the ids of the resources that need the table; without any, nothing is done.
     """
 
     def __init__(self, tabled: Mapping[str, HashedIds | NativeIds], shapes: Shapes) -> None:
@@ -226,22 +226,22 @@ class IdKeeper:
         self._shapes = shapes
 
     async def learn_query(self, query: Query) -> None:
-        """Look up what a query names; first of all make room for the ids of its answer."""
+        """Makes room for the ids of the answer, then looks up those that a query names."""
         await self._learn(self._named(query))
 
     async def learn_draft(self, draft: Draft) -> None:
-        """Look up what a draft names; first of all make room for the ids of the booking."""
+        """Makes room for the ids of the booking, then looks up those that a draft names."""
         await self._learn((refers, draft.asked[name]) for name, refers in REFERS.items())
 
     async def learn_all(self, resource: str, public_ids: Iterable[str]) -> None:
-        await self._learn((resource, each) for each in public_ids)
+        await self._learn((resource, public_id) for public_id in public_ids)
 
     async def kept(self, answer: Awaitable[T], *, is_booking: bool = False) -> T:
-        """The answer, once all its ids that need to be are kept.
+        """Returns the answer, once its ids are kept in the table.
 
-        OutcomeUnknown where they cannot be, and it tells of a booking that was written.
+        Raises OutcomeUnknown where they cannot be kept and the answer is a written booking.
         """
-        given = await answer
+        result = await answer
         try:
             for ids in self._tabled.values():
                 await ids.keep()
@@ -249,7 +249,7 @@ class IdKeeper:
             if is_booking:
                 raise OutcomeUnknown("it was booked, and its id could not be kept") from error
             raise
-        return given
+        return result
 
     async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:
         if not self._tabled:
@@ -261,13 +261,13 @@ class IdKeeper:
                 await self._tabled[resource].learn(public_id)
 
     def _named(self, query: Query) -> Iterator[tuple[str, str | None]]:
-        """The ids that the query names, its conditions too: they must be known to be found."""
+        """Yields the ids that a query and its conditions name: they must be known to be found."""
         shapes = self._shapes.get(query.resource, {})
         if query.id:
             yield query.resource, query.id
-        for each in query.filters:
-            if each.match == "equals" and (refers := shapes[each.fields[0]].refers):
-                yield refers, each.value
+        for filter_ in query.filters:
+            if filter_.match == "equals" and (refers := shapes[filter_.fields[0]].refers):
+                yield refers, filter_.value
         yield from self._meant(query.resource, query.only)
         if query.within is not None:
             yield query.within
@@ -276,7 +276,7 @@ class IdKeeper:
             yield resource, query.values.get(name)
 
     def _meant(self, resource: str, only: Only) -> Iterator[tuple[str, str]]:
-        for each in only:
-            refers = self._shapes[resource][each.field].refers
-            if target := resource if each.field == "id" else refers:
-                yield from ((target, public_id) for public_id in each.value)
+        for condition in only:
+            refers = self._shapes[resource][condition.field].refers
+            if target := resource if condition.field == "id" else refers:
+                yield from ((target, public_id) for public_id in condition.value)

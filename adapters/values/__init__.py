@@ -1,1 +1,1 @@
-"""How one value of a practice system is written, read, and written back."""
+"""Reads and writes single values in the ways in which practice systems keep them."""

@@ -1,10 +1,8 @@
-"""Converters: one way of writing a value in an old database, read and written.
+"""Converters: each reads and writes one way in which a practice system keeps a value.
 
 Each decodes a raw value of the driver into its JSON form (None for no value) and encodes a value
 back. A mapping names them under `as`, by the table in adapters/mapping/converters.py.
-Times are in `times`, ids in adapters/ids/.
-
-Where a value stands in several columns, its raw value is a tuple.
+Times are in `times`, ids in adapters/ids/. A value in several columns has a tuple as its raw value.
 """
 
 import re
@@ -14,16 +12,16 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any, ClassVar, Protocol
 
-# Characters of a value; more would hold up everybody while it is passed on.
+# The most characters of a value. A longer one would hold up all calls while it is passed on.
 LONGEST = 100_000
-# Digits of a number; no database keeps more.
+# The most digits of a number; no database keeps more.
 LONGEST_NUMBER = 1_000
 # Decimal's own context would round a number of more than 28 digits.
 _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
 class Unreadable(Exception):
-    """A raw value that the converter can't read; `kind` is that of a Trouble."""
+    """A raw value that the converter cannot read; `kind` is that of its Trouble."""
 
     kind = "unreadable"
 
@@ -44,14 +42,14 @@ class Converter(Protocol):
     def compares(self) -> bool: ...
 
     def decode(self, raw: Any) -> Any:
-        """The JSON form; None for no value; Unreadable."""
+        """Returns the JSON form; None for no value. Raises Unreadable."""
 
     def encode(self, value: Any) -> tuple[Any, ...]:
-        """The raw values that read back as `value`, the one to write first; () if there is none."""
+        """Returns the raw values that read as `value`, first the one to write; () for none."""
 
 
 def whole(raw: Any) -> int | None:
-    """A key as a whole number, however it is kept; None for what is none."""
+    """Returns a key as a whole number, however it is kept; None for what is none."""
     try:
         key = int(raw)
     except (ValueError, TypeError, OverflowError):
@@ -60,11 +58,11 @@ def whole(raw: Any) -> int | None:
 
 
 def by_value(raw: Any) -> Any:
-    """A key, or a part of one, by its value: 12.00 is the number 12, and 12.50 is 12.5.
+    """Returns a key, or a part of one, by its value: 12 for 12.00, and 12.5 for 12.50.
 
-    Texts stay as they are: what looks like a number in one may be a code.
+    Texts stay as they are, as one that looks like a number may be a code.
     """
-    if isinstance(raw, float) and raw.is_integer() and abs(raw) < 2**53:  # more were rounded
+    if isinstance(raw, float) and raw.is_integer() and abs(raw) < 2**53:  # larger ones were rounded
         return int(raw)
     if not isinstance(raw, Decimal) or not raw.is_finite() or raw.adjusted() > LONGEST_NUMBER:
         return raw
@@ -73,9 +71,9 @@ def by_value(raw: Any) -> Any:
 
 
 def plain(raw: Any, encoding: str = "utf-8") -> str | None:
-    """Text without the blanks round it; None where nothing is left. What is huge is Unreadable.
+    """Returns a text without the blanks around it; None where nothing is left.
 
-    `encoding` is that of a text which the driver could only hand over as bytes.
+    `encoding` is that of bytes. Raises Unreadable where it does not fit, and for a huge text.
     """
     if raw is None:
         return None
@@ -92,7 +90,7 @@ def plain(raw: Any, encoding: str = "utf-8") -> str | None:
 
 
 class AsItIs:
-    """A converter that writes a value as it is, unless it says how."""
+    """A converter that writes a value as it is, unless `encode` is overridden."""
 
     __slots__ = ()
     compares: ClassVar[bool] = True
@@ -102,7 +100,7 @@ class AsItIs:
 
 
 class ReadOnly(AsItIs):
-    """A converter of what is put together, which cannot be written or compared."""
+    """A converter of values that are put together, and so cannot be written or compared."""
 
     __slots__ = ()
     compares = False
@@ -128,22 +126,22 @@ class Text(AsItIs):
 
 @dataclass(frozen=True, slots=True)
 class JoinedText(ReadOnly):
-    """A text in several columns, or several texts as one; blank ones are left out."""
+    """Several texts or columns joined to one; blank ones are left out."""
 
     separator: str = ", "
     encoding: str = "utf-8"
 
     def decode(self, raw: Any) -> str | None:
         parts = raw if isinstance(raw, tuple) else (raw,)
-        texts = [text for each in parts if (text := plain(each, self.encoding))]
+        texts = [text for part in parts if (text := plain(part, self.encoding))]
         return self.separator.join(texts) or None
 
 
 @dataclass(frozen=True, slots=True)
 class PartOfText(ReadOnly):
-    """One part of a text such as `Last,First`: 1 is the first, -1 the last; None where it has none.
+    """One part of a text such as `Last,First`: 1 is the first, -1 the last.
 
-    A text without the separator is its first part, and its last one too.
+    A text without the separator is both its first part and its last.
     """
 
     separator: str = ","
@@ -154,7 +152,7 @@ class PartOfText(ReadOnly):
         text = plain(raw, self.encoding)
         if text is None:
             return None
-        parts = [each.strip() for each in text.split(self.separator)]
+        parts = [part.strip() for part in text.split(self.separator)]
         place = self.part - 1 if self.part > 0 else self.part
         return parts[place] or None if -len(parts) <= place < len(parts) else None
 
@@ -174,7 +172,7 @@ class Email(AsItIs):
 
 @dataclass(frozen=True, slots=True)
 class SplitText(AsItIs):
-    """Several texts in one, parted by a separator."""
+    """Several texts in one, with a separator between them."""
 
     separator: str = ";"
     encoding: str = "utf-8"
@@ -191,9 +189,9 @@ class SplitText(AsItIs):
 
 @dataclass(frozen=True, slots=True)
 class Codes(AsItIs):
-    """A code table: raw code (as text) -> value. A code outside it is unknown, never passed on.
+    """A code table: raw code (as text) -> value. A code outside it raises UnknownCode.
 
-    A code of None says that a value is known to mean nothing; "" is the code of no value.
+    A code with the value None is known to mean nothing; "" is the code of a blank or NULL.
     """
 
     codes: Mapping[str, Any]
@@ -211,14 +209,14 @@ class Codes(AsItIs):
 
 
 def bits(raw: Any) -> Any:
-    """The number in the bytes of a BIT column, which are no letters."""
+    """Returns the number in the bytes of a BIT column; any other value as it is."""
     is_bits = isinstance(raw, bytes) and raw != b"" and max(raw) < 0x20
     return int.from_bytes(raw) if is_bits else raw
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean(AsItIs):
-    """Spellings of yes and no."""
+    """A truth value in one of several spellings of yes and no."""
 
     yes: tuple[Any, ...] = (1, "1", "true")
     no: tuple[Any, ...] = (0, "0", "false")
@@ -239,7 +237,7 @@ class Boolean(AsItIs):
 
 
 def decimal(raw: Any) -> Decimal | None:
-    """A number however it is spelt: 4.5, '4,5', '1 234,50'; None for blank."""
+    """Returns a number however it is spelt: 4.5, '4,5', '1 234,50'; None for a blank."""
     if isinstance(raw, bool):
         raise Unreadable
     if isinstance(raw, float):
@@ -256,23 +254,23 @@ def decimal(raw: Any) -> Decimal | None:
 
 
 def number_or_none(raw: Any) -> Decimal | None:
-    """The number; None also for what is none."""
+    """Returns the number; None also for what is none."""
     try:
         return decimal(raw)
     except Unreadable:
         return None
 
 
-# What most numbers are: nothing in them needs a second look.
+# The form of most numbers, which needs no second look.
 _SIMPLE = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?").fullmatch
 _BLANKS = re.compile(r"[\s\u00a0\u202f']").sub
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?").fullmatch
 
 
 def _pointed(text: str) -> str:
-    """The number with a point before its fraction: of two marks the last one parts it off.
+    """Returns the number with a point before its fraction: the last of two marks begins it.
 
-    A mark that stands more than once parts thousands; a comma alone is the fraction's.
+    A mark that occurs more than once separates thousands. A single comma begins the fraction.
     """
     last = max(text.rfind(","), text.rfind("."))
     mark = text[last] if last >= 0 else ""
@@ -343,9 +341,9 @@ class Colour(AsItIs):
         return f"#{parts.hex().upper()}"
 
 
-# Characters of a text that are searched.
+# The most characters of a text that are searched.
 LONGEST_FOLDED = 1_000
-# Letters that stay whole when accents are taken off, and how people type them.
+# Letters that keep their form when accents are taken off, and how people type them.
 WHOLE_LETTERS = {
     "æ": "ae",
     "œ": "oe",
@@ -363,7 +361,7 @@ _WHOLE = str.maketrans(WHOLE_LETTERS)
 
 
 def fold(text: str | bytes | None) -> str:
-    """Lower case without accents; all but letters and digits become blanks; one blank before."""
+    """Returns lower case without accents, with blanks for other signs and one blank in front."""
     if isinstance(text, bytes):
         text = text[: 4 * LONGEST_FOLDED].decode(errors="replace")
     bare = unicodedata.normalize("NFKD", (text or "")[:LONGEST_FOLDED])
@@ -373,7 +371,7 @@ def fold(text: str | bytes | None) -> str:
 
 
 def all_begin(words: str, texts: Iterable[str | None]) -> bool:
-    """Whether each word begins a word of the texts; False where there is no word at all."""
-    wanted = fold(words).split()
+    """Returns whether each word begins a word of the texts; False where there is no word at all."""
+    beginnings = fold(words).split()
     text = "".join(map(fold, texts))
-    return bool(wanted) and all(f" {word}" in text for word in wanted)
+    return bool(beginnings) and all(f" {word}" in text for word in beginnings)

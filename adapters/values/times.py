@@ -1,7 +1,7 @@
-"""Converters of times and days: how an old database writes a moment, read and written.
+"""Converters of times and days: each reads and writes one way to keep a moment.
 
-A time may stand in two columns, a day and a time of day: its raw value is then a pair. What a
-wall clock shows is converted with the clinic's zone at that date.
+A time may stand in two columns, a day and a time of day. Its raw value is then a pair. Wall clock
+times are converted with the offset of the clinic's zone on that date.
 """
 
 import re
@@ -20,16 +20,16 @@ _WALL = re.compile(
 ).fullmatch
 _CLOCK = re.compile(r"([0-9]{1,2}):?([0-9]{2})(?::?([0-9]{2})(?:\.[0-9]+)?)?").fullmatch
 _LENGTH = re.compile(r"([0-9]{1,3}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?").fullmatch
-# What a pattern may hold so that its texts sort as their times do.
+# The order of a pattern's letters in which its texts sort as their times do.
 _SORTED = "YmdHMS"
 _ZONED = re.compile(r"(.+?) ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2})?)?)").fullmatch
-# Bounds are compared as the backend writes them: a change of the clocks, or a T between day and
-# time, needs some room. What really lies within is decided on the times that were read.
+# Bounds are compared as the backend writes them, so a change of the clocks, or a T between day and
+# time, needs some room. What really lies within is decided by the times that were read.
 ROOM = timedelta(days=1, hours=2)
 
 
 def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | None:
-    """What a calendar and a clock on the wall show; None for a zero date."""
+    """Returns what a calendar and a wall clock show; None for a zero date. Raises Unreadable."""
     if isinstance(raw, tuple):
         return _of_two(raw, zero, pattern)
     if isinstance(raw, datetime):
@@ -39,10 +39,10 @@ def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | 
     text = plain(raw)
     if text is None or text[:10] in zero or text in zero:
         return None
-    found = _WALL(text)
+    parts = _WALL(text)
     try:
-        if found is not None:
-            return datetime.fromisoformat(f"{found[1]} {found[2] or '00:00'}")
+        if parts is not None:
+            return datetime.fromisoformat(f"{parts[1]} {parts[2] or '00:00'}")
         if pattern != PATTERN:
             return datetime.strptime(text, pattern).replace(tzinfo=None)  # noqa: DTZ007 - a wall clock
     except ValueError as error:
@@ -51,7 +51,7 @@ def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | 
 
 
 def _of_two(raw: tuple[Any, ...], zero: tuple[str, ...], pattern: str) -> datetime | None:
-    """A day, and the time of day beside it; a time of day by itself is Unreadable."""
+    """Returns a day with the time of day beside it; None where there is no day."""
     day = wall(raw[0], zero, pattern.partition(" ")[0])
     if day is None:
         return None
@@ -63,27 +63,27 @@ def _of_two(raw: tuple[Any, ...], zero: tuple[str, ...], pattern: str) -> dateti
 
 
 def clock(raw: Any) -> time:
-    """A time of day: 9:00, 09:00:00, 0900, or the one within a date and time; Unreadable."""
+    """Returns a time of day: 9:00, 09:00:00, 0900, or within a date and time. Raises Unreadable."""
     text = plain(raw)
-    found = _CLOCK((text or "").rpartition(" ")[2])
-    if found is None:
+    parts = _CLOCK((text or "").rpartition(" ")[2])
+    if parts is None:
         raise Unreadable
-    if int(found[1]) == 24:
+    if int(parts[1]) == 24:
         return time()
     try:
-        return time(int(found[1]), int(found[2]), int(found[3] or 0))
+        return time(int(parts[1]), int(parts[2]), int(parts[3] or 0))
     except ValueError as error:
         raise Unreadable from error
 
 
 def length(raw: Any) -> timedelta | None:
-    """So long: minutes as a number, or a text HH:MM or HH:MM:SS; None for no value."""
+    """Returns a length: minutes as a number, or a text HH:MM or HH:MM:SS; None for no value."""
     text = plain(raw)
     if text is None:
         return None
-    found = _LENGTH(text)
-    if found is not None:
-        return timedelta(hours=int(found[1]), minutes=int(found[2]), seconds=int(found[3] or 0))
+    parts = _LENGTH(text)
+    if parts is not None:
+        return timedelta(hours=int(parts[1]), minutes=int(parts[2]), seconds=int(parts[3] or 0))
     minutes = decimal(text)
     if minutes is None or abs(minutes) > 1_000_000:
         raise Unreadable
@@ -91,21 +91,21 @@ def length(raw: Any) -> timedelta | None:
 
 
 def sorts(pattern: str) -> bool:
-    """Whether texts by that pattern sort as their times do."""
+    """Returns whether texts by that pattern sort as their times do."""
     letters = re.findall("%(.)", pattern)
     return letters == list(_SORTED[: len(letters)]) and len(letters) >= 3
 
 
 def written(moment: date, pattern: str) -> str:
-    """The moment by a strftime pattern, with four digits for every year."""
+    """Returns the moment by a strftime pattern, with four digits for every year."""
     return moment.strftime(pattern.replace("%Y", f"{moment.year:04d}"))
 
 
 class TimeConverter(Protocol):
     """A converter of times; `instant` reads one as an aware datetime in UTC.
 
-    `as_text`: whether raw values are texts that sort as their times do, and not times, or numbers,
-    of the database's own. `zero` are those that mean none. `compares` as for every converter.
+    `as_text`: whether raw values are texts that sort as their times do, and not times or numbers
+    of the database's own. `zero` are raw values that mean no time.
     """
 
     as_text: bool = False
@@ -121,12 +121,12 @@ class TimeConverter(Protocol):
     def instant(self, raw: Any) -> datetime | None: ...
 
     def instants(self, raw: Any) -> tuple[datetime, ...]:
-        """All moments that a raw value may mean, the earliest first."""
-        found = self.instant(raw)
-        return () if found is None else self.readings(found)
+        """Returns all moments that a raw value may mean, the earliest first."""
+        moment = self.instant(raw)
+        return () if moment is None else self.readings(moment)
 
     def readings(self, moment: datetime) -> tuple[datetime, ...]:
-        """All moments that are written as this one is, the earliest first."""
+        """Returns all moments that are written as this one is, the earliest first."""
         return (moment,)
 
     def encode(self, value: Any) -> tuple[Any, ...]: ...
@@ -136,20 +136,20 @@ class TimeConverter(Protocol):
         return None if moment is None else instant_text(moment)
 
     def since(self, moment: datetime) -> Any:
-        """The smallest raw value that reads as `moment` or later."""
+        """Returns the smallest raw value that reads as `moment` or later."""
         return self.encode(whole_second(moment.astimezone(UTC)))[0]
 
     def first_written(self, moment: datetime) -> Any:
-        """The smallest raw value that is written at `moment` or later, whatever it reads as."""
+        """Returns the smallest raw value that is written at `moment` or later, however it reads."""
         return self.encode(moment)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTime(TimeConverter):
-    """The clinic's wall clock, without a zone.
+    """A time on the clinic's wall clock, without a zone.
 
-    Converted with the offset of that day. An hour that happens twice is its first occurrence
-    (`readings` has both); one that does not exist is moved on by the gap.
+    An hour that happens twice reads as its first occurrence (`readings` gives both). One that does
+    not exist is moved on by the gap.
     """
 
     zone: tzinfo
@@ -174,8 +174,8 @@ class LocalTime(TimeConverter):
     def readings(self, moment: datetime) -> tuple[datetime, ...]:
         try:
             shown = moment.astimezone(self.zone)
-            both = {shown.replace(fold=each).astimezone(UTC) for each in (0, 1)}
-        except OverflowError:  # an end of the calendar
+            both = {shown.replace(fold=fold).astimezone(UTC) for fold in (0, 1)}
+        except OverflowError:  # at an end of the calendar
             return (moment,)
         return tuple(sorted(both))
 
@@ -183,11 +183,11 @@ class LocalTime(TimeConverter):
         return (_raw(_moment(value).astimezone(self.zone), self.pattern, self.columns),)
 
     def since(self, moment: datetime) -> Any:
-        # the second time round: all of that hour reads as the first
+        # in its second occurrence, all of that hour reads as the first
         return self._raw_beyond(whole_second(moment), lambda shown: bool(shown.fold))
 
     def first_written(self, moment: datetime) -> Any:
-        # the clock will show all of that hour again
+        # in its first occurrence: the clock will show all of that hour again
         return self._raw_beyond(
             moment,
             lambda shown: (
@@ -196,10 +196,10 @@ class LocalTime(TimeConverter):
         )
 
     def _raw_beyond(self, moment: datetime, is_within: Callable[[datetime], bool]) -> Any:
-        """What the clock shows then, or in the first minute behind the hour that it is within."""
+        """Returns what the clock shows then, or in the first minute after the hour it is within."""
         try:
             shown = moment.astimezone(self.zone)
-        except OverflowError:  # an end of the calendar, where no record is
+        except OverflowError:  # at an end of the calendar, where no record is
             shown = moment
         while is_within(shown):
             shown = (shown.astimezone(UTC) + timedelta(minutes=1)).astimezone(self.zone)
@@ -218,7 +218,7 @@ class UtcTime(LocalTime):
 class ZonedTime(TimeConverter):
     """A time with its offset: `2026-03-01 09:00:00+01`, with a T, a Z or a fraction as well.
 
-    Compared as a time of the database's own; texts with offsets do not sort.
+    It is compared in the database's own type, as texts with offsets do not sort.
     """
 
     zero: tuple[str, ...] = ZERO_DATES
@@ -245,7 +245,7 @@ class ZonedTime(TimeConverter):
 class Epoch(TimeConverter):
     """Seconds, or milliseconds, since the beginning of 1970 in UTC, as a number.
 
-    `none` are those of `zero` that are numbers: they mean none however they are spelt.
+    `none` are those of `zero` that are numbers, as these mean no time however they are spelt.
     """
 
     zero: tuple[str, ...] = ("0",)
@@ -256,7 +256,7 @@ class Epoch(TimeConverter):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_unit", timedelta(**{self.unit: 1}))
         numbers = (number_or_none(text) for text in self.zero)
-        object.__setattr__(self, "none", frozenset(each for each in numbers if each is not None))
+        object.__setattr__(self, "none", frozenset(n for n in numbers if n is not None))
 
     def instant(self, raw: Any) -> datetime | None:
         text = plain(raw)
@@ -277,7 +277,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Later(TimeConverter):
-    """A time that is another one plus a length in real time: the raw value's last part."""
+    """A time that is another one plus a length of real time, the raw value's last part."""
 
     start: TimeConverter
     compares: ClassVar[bool] = False
@@ -294,7 +294,7 @@ class Later(TimeConverter):
         begins = self.start.instants(parts[0] if len(parts) == 1 else tuple(parts))
         much = length(lasts)
         try:
-            return () if much is None else tuple(each + much for each in begins)
+            return () if much is None else tuple(begin + much for begin in begins)
         except OverflowError as error:
             raise Unreadable from error
 
@@ -322,7 +322,7 @@ class Day:
 
 
 def whole_second(moment: datetime) -> datetime:
-    """The first whole second that is not before the moment; the last of the calendar at its end."""
+    """Returns the first whole second not before the moment, or the calendar's last second."""
     whole = moment.replace(microsecond=0)
     try:
         return whole if whole == moment else whole + timedelta(seconds=1)
@@ -331,7 +331,7 @@ def whole_second(moment: datetime) -> datetime:
 
 
 def instant_text(moment: datetime) -> str:
-    """An aware moment in its JSON form, in UTC and whole seconds."""
+    """Returns an aware moment in its JSON form, in UTC and whole seconds."""
     # isoformat, because strftime does not pad the years before 1000
     shown = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     return f"{shown.replace(tzinfo=None).isoformat(timespec='seconds')}Z"

@@ -1,4 +1,4 @@
-"""Adapters around an adapter: one that remembers, one that guards; `Around` is their base."""
+"""Adapters around an adapter: one caches, one guards. `Around` is their base."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,10 +7,10 @@ from adapters.base import Adapter, Draft, Record, Watched
 
 
 class Around:
-    """An adapter but for its reads, passed on to the inner one.
+    """Passes every verb but the reads on to the inner adapter.
 
-    `read_one` and `read_many` each wrapper says itself: most calls are reads, and one more that is
-    awaited would cost every call.
+    Each wrapper has its own `read_one` and `read_many`: most calls are reads, and one more await
+    would cost every call.
     """
 
     def __init__(self, inner: Adapter) -> None:

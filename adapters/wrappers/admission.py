@@ -1,4 +1,4 @@
-"""Which calls go to the practice system: none while it keeps failing, so many at once, so long."""
+"""Admits calls to the practice system: few at once, and none while it keeps failing."""
 
 import asyncio
 import time
@@ -15,14 +15,14 @@ TOO_MUCH = "too much is waiting for the practice system already"
 
 
 class Breaker:
-    """Closed until `failures` calls in a row have failed; then open for `pause` seconds.
+    """A circuit breaker: closed until `failures` calls in a row fail, open for `pause` seconds.
 
-    Thereafter it is half-open: one call goes through, and its end closes or opens it again. A
+    After that it is half-open: one call goes through, and its end closes or opens it again. A
     failure counts only where nothing was answered since its call began, so that many slow calls
     that end together open nothing while others are answered. `changed` hears each new state.
 
-    What a call learns is told with the turn that `enter` gave it, so that one that began before
-    the last change changes nothing any more. While it is `closed`, the next turn is `turn`.
+    A call reports its end with the turn that `enter` gave it, so that one that began before the
+    last change has no effect. While it is `closed`, the next turn is `turn`.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Breaker:
         """`closed`, `open` or `half-open`; what was open is half-open once it is entered again."""
         self.turn = self._changed_at = 0
         self._failed_in_a_row = 0
-        # when the pause is over; while one call tries it, when that ends at the latest
+        # when the pause is over, or when the call that tries it ends at the latest
         self._until = 0.0
         self._probed = asyncio.Event()
         self._probed.set()
@@ -50,7 +50,7 @@ class Breaker:
         return max(0.0, self._until - self._clock())
 
     def check(self) -> None:
-        """LeftAlone, at once, where no call goes through."""
+        """Raises LeftAlone where no call goes through."""
         wait = self.wait
         if self.state == "open" and wait:
             raise LeftAlone("it failed too often in a row and is left alone for a while", wait)
@@ -58,16 +58,16 @@ class Breaker:
             raise LeftAlone("it failed too often in a row and is being tried by one call", wait)
 
     async def probed(self, patience: float) -> None:
-        """Wait for the end of the call that tries it, where there is one, for so many seconds."""
+        """Waits for the end of the call that tries it, where there is one, for so many seconds."""
         if not self._probed.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(patience):
                     await self._probed.wait()
 
     def enter(self, seconds: float) -> int:
-        """The turn of a call that goes through, the one probe included; else as `check`.
+        """Returns the turn of a call that goes through, be it the probe; else raises LeftAlone.
 
-        The call takes so many seconds at most.
+        `seconds` are the most that the call takes.
         """
         if not self.closed:
             self.check()
@@ -77,7 +77,7 @@ class Breaker:
         return self.turn
 
     def answered(self, turn: int) -> None:
-        """The practice system has answered, be it with a no."""
+        """Notes that the practice system has answered, be it with a refusal."""
         if turn >= self._changed_at:
             self.turn += 1
             self._failed_in_a_row = 0
@@ -91,13 +91,13 @@ class Breaker:
                 self._become("open")
 
     def left(self, turn: int) -> None:
-        """The call ended and nothing was learned: it was cancelled, or the adapter has a fault."""
+        """Notes an end that tells nothing: the call was cancelled, or the adapter has a fault."""
         if turn >= self._changed_at:
             self._until = 0.0
             self._probed.set()
 
     def end_pause(self) -> None:
-        """The next call may be the probe, whatever is left of the pause."""
+        """Lets the next call be the probe, whatever is left of the pause."""
         if self.state == "open":
             self._become("half-open")
 
@@ -111,21 +111,20 @@ class Breaker:
 
 
 class CallLimiter:
-    """At most `most` are inside at once; at most `queue` wait, none longer than `patience`.
+    """Lets `most` calls in at once; at most `queue` wait, none longer than `patience` seconds.
 
-    Where so many wait, one more of a partner that has fewer takes the place of the last of whoever
-    has most.
+    Partners take turns, and each partner's calls come in by their order. Where `queue` calls wait,
+    a new one may take the place of the last call of the partner that has most.
 
-    Who waits comes in by turn: the partners one after the other, and of each partner who came
-    first. `take` is for the call that need not wait: it costs no task switch, nor a coroutine, as a
-    semaphore does.
+    `take` is for a call that need not wait: it costs no task switch and no coroutine, as a
+    semaphore would.
     """
 
     def __init__(self, most: int, queue: int, patience: float) -> None:
         self._most = self._free = most
         self._queue = queue
         self._patience = patience
-        # by partner; the first is the next whose turn it is
+        # by partner; it is the first one's turn
         self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @property
@@ -137,14 +136,14 @@ class CallLimiter:
         return sum(map(len, self._lines.values()))
 
     def take(self) -> bool:
-        """Whether there is room for this call, at once."""
+        """Takes a place and returns True where one is free; else returns False."""
         if self._free <= 0:
             return False
         self._free -= 1
         return True
 
     async def enter(self) -> None:
-        """BackendUnavailable where there is no room, nor in time."""
+        """Waits for a place. Raises BackendUnavailable where there is none in time."""
         if self.take():
             return
         partner = ASKING.get().partner
@@ -165,7 +164,7 @@ class CallLimiter:
             raise
 
     def leave(self) -> None:
-        """Make room: for who is next, if anybody waits."""
+        """Gives the place to the next call that waits, or frees it."""
         while self._lines:
             partner, line = self._lines.popitem(last=False)
             place = line.popleft()
@@ -177,7 +176,7 @@ class CallLimiter:
         self._free += 1
 
     def _turn_away(self, newcomer: str) -> None:
-        """The last of the longest line; BackendUnavailable where that is who comes now."""
+        """Turns away the last of the longest line; BackendUnavailable if that is the newcomer."""
         own = len(self._lines.get(newcomer, ()))
         longest = max(self._lines.values(), key=len, default=None)
         if longest is None or own + 1 >= len(longest):
@@ -195,21 +194,20 @@ class CallLimiter:
 
 
 class Deadline:
-    """So many seconds for each call, from where its `with CallSpan(deadline)` begins.
+    """The seconds that each call has, from where its `with CallSpan(deadline)` begins.
 
-    What is late is cancelled, and TimeoutError comes out; unless, cancelled, it still answers or
-    says itself what became of it. A timer for each call would cost more than all else that guards
-    it: one looks after all.
+    A late call is cancelled, and raises TimeoutError unless it still answers or raises an error of
+    its own. One timer serves all calls, as one for each would cost more than all other guards.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        # in the order of their ends
+        # in the order of their deadlines
         self.running: dict[CallSpan, None] = {}
         self.timer: asyncio.TimerHandle | None = None
 
     def look(self) -> None:
-        """End what is late; look again when the first of the others is."""
+        """Ends the late calls, and looks again when the next one is late."""
         loop, self.timer = asyncio.get_running_loop(), None
         for span in list(self.running):
             if span.until > loop.time():
@@ -219,7 +217,7 @@ class Deadline:
 
 
 class CallSpan:
-    """One call's time; `late` once it is over."""
+    """The time of one call; `late` once it is over."""
 
     __slots__ = ("_cancelling", "_deadline", "_task", "late", "until")
 

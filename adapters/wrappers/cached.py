@@ -1,7 +1,7 @@
-"""An adapter around an adapter that remembers: whole records as bytes, for so many seconds.
+"""An adapter around an adapter that caches whole records as bytes, for a number of seconds.
 
-What is remembered knows nothing of keys, levels or policies: it lies beneath them. Errors and
-bookings are never remembered.
+The cache lies beneath keys, levels and policies, and knows nothing of them. Errors and bookings are
+never cached.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from adapters.wrappers.memory import Memory
 
 Ask = Callable[[Query], Awaitable[Page]]
 
-# A free time may be taken at the practice's own desk at any moment: so long at most is it told.
+# The most seconds for free times, which the practice's own desk may book at any moment.
 SLOTS_AT_MOST = 5.0
-# The mark under which all appointments are remembered; free times have one of their vet.
+# The mark under which all appointments are cached; free times have one of their vet.
 APPOINTMENTS = "appointments"
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheRule:
-    """For how many seconds the answers to one kind of read are remembered; 0 for never.
+    """For how many seconds the answers to one kind of read are cached; 0 for never.
 
-    `only` are filters that every such read has: where several kinds fit a query, the one with the
-    most of them is meant.
+    `only` are filters that every such read has. Where several rules fit a query, the one with the
+    most filters holds.
     """
 
     resource: str
@@ -43,26 +43,26 @@ class CacheRule:
 
 
 class Cached(Around):
-    """The inner adapter, asked once for what many want to read at about the same time.
+    """Asks the inner adapter once for what many want to read at about the same time.
 
-    Who asks for what is being read waits for that answer, which comes even where the one who
-    asked first has gone. A booking drops the free times of its vet and all appointments, before
-    and after: what is under way meanwhile is told to those who asked before, and to nobody else.
+    A call for what is being read already waits for that answer, which comes even where the first
+    caller has gone. A booking drops the free times of its vet and all appointments, before and
+    after it. A read that is under way then still answers those who asked before, and nobody else.
     """
 
-    def __init__(self, inner: Adapter, kept: Iterable[CacheRule], memory: Memory) -> None:
+    def __init__(self, inner: Adapter, rules: Iterable[CacheRule], memory: Memory) -> None:
         super().__init__(inner)
         self._memory = memory
-        self._kinds: dict[tuple[str, bool], list[CacheRule]] = {}
-        for each in sorted(kept, key=lambda kind: -len(kind.only)):
-            self._kinds.setdefault((each.resource, each.many), []).append(each)
+        self._rules: dict[tuple[str, bool], list[CacheRule]] = {}
+        for rule in sorted(rules, key=lambda rule: -len(rule.only)):
+            self._rules.setdefault((rule.resource, rule.many), []).append(rule)
         self._drops = 0
-        # of what may be remembered: told from memory, told with another's answer, asked
+        # of cacheable reads: answered from the cache, by another call's answer, and asked
         self.outcomes = {"hit": 0, "joined": 0, "miss": 0}
         self._reads: dict[tuple[str, bytes | None, int], asyncio.Task[Any]] = {}
 
     async def read_one(self, query: Query) -> Record:
-        """The record, perhaps as it was some seconds ago."""
+        """Returns the record, perhaps as it was some seconds ago."""
         seconds = self._seconds(query, many=False)
         if not seconds:
             return await self._inner.read_one(query)
@@ -73,19 +73,19 @@ class Cached(Around):
         return (await self._remembered(query, seconds, ask, many=False)).records[0]
 
     async def read_many(self, query: Query) -> Page:
-        """The page, perhaps as it was; a free time that has begun since is not told."""
+        """Returns the page, perhaps as it was, without free times that have begun since."""
         seconds = self._seconds(query, many=True)
         if not seconds:
             return await self._inner.read_many(query)
         page = await self._remembered(query, seconds, self._inner.read_many, many=True)
         if query.resource != "slots":
             return page
-        shown = query.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        records = [slot for slot in page.records if not _has_begun(slot, shown)]
+        now = query.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        records = [slot for slot in page.records if not _has_begun(slot, now)]
         return Page(records=records, after=page.after, skipped=page.skipped)
 
     async def create_appointment(self, draft: Draft) -> Record:
-        """As it is; whatever became of it, nothing older is told thereafter."""
+        """Books, and drops what a booking may have changed, whatever becomes of it."""
         await self._drop(draft.vet_id)
         try:
             return await self._inner.create_appointment(draft)
@@ -93,14 +93,14 @@ class Cached(Around):
             await self._drop(draft.vet_id)
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
-        """As it is; an appointment that is found may be newer than what is remembered."""
+        """Looks for appointments, and drops what is cached, as they may be newer."""
         try:
             return await self._inner.find_appointments(draft, since)
         finally:
             await self._drop(draft.vet_id)
 
     async def aclose(self) -> None:
-        """End what nobody waits for any more, and let go of the inner adapter."""
+        """Ends reads that nobody waits for any more; closes the memory and the inner adapter."""
         reads = list(self._reads.values())
         for read in reads:
             read.cancel()
@@ -109,8 +109,8 @@ class Cached(Around):
         await super().aclose()
 
     def _seconds(self, query: Query, *, many: bool) -> float:
-        kinds = self._kinds.get((query.resource, many), ())
-        seconds = next((kind.seconds for kind in kinds if kind.only.issubset(query.filters)), 0.0)
+        rules = self._rules.get((query.resource, many), ())
+        seconds = next((rule.seconds for rule in rules if rule.only.issubset(query.filters)), 0.0)
         return min(seconds, SLOTS_AT_MOST) if query.resource == "slots" else seconds
 
     async def _drop(self, vet: str) -> None:
@@ -122,33 +122,32 @@ class Cached(Around):
         if key is None:
             return await ask(query)
         version, data = await self._memory.look(key, _mark(query))
-        kept: bytes | Page
-        # who asks after a booking does not wait for what was read before it
+        answer: bytes | Page
+        # a call after a booking does not wait for what was read before it
         turn = (key, version, self._drops)
         if data is not None:
             self.outcomes["hit"] += 1
-            kept = data
+            answer = data
         elif (read := self._reads.get(turn)) is not None:
             self.outcomes["joined"] += 1
-            with timed("seconds"):  # another call's answer is waited for as its own
-                kept = await asyncio.shield(read)
+            with timed("seconds"):  # counted as if it asked itself
+                answer = await asyncio.shield(read)
         else:
             self.outcomes["miss"] += 1
-
             read = asyncio.create_task(self._read(query, ask, key, version, seconds))
             self._reads[turn] = read
             read.add_done_callback(lambda done: self._reads.pop(turn))
-            kept = await asyncio.shield(read)
+            answer = await asyncio.shield(read)
         # each gets records of its own
-        if isinstance(kept, Page):
-            return deepcopy(kept)
-        records, after, skipped = orjson.loads(kept)
+        if isinstance(answer, Page):
+            return deepcopy(answer)
+        records, after, skipped = orjson.loads(answer)
         return Page(records=records, after=after, skipped=skipped)
 
     async def _read(
         self, query: Query, ask: Ask, key: str, version: bytes | None, seconds: float
     ) -> bytes | Page:
-        """The answer as bytes, remembered; as it is where it holds what JSON does not have."""
+        """Caches the answer and returns it as bytes, or as it is where JSON cannot hold it."""
         page = await ask(query)
         try:
             data = orjson.dumps([page.records, page.after, page.skipped])
@@ -160,7 +159,7 @@ class Cached(Around):
 
 
 def _mark(query: Query) -> str:
-    """What a booking drops of what is remembered."""
+    """Returns the mark by which a booking drops the answer, if it does."""
     if query.resource == "slots":
         return _vet(query.values.get("vetId"))
     return APPOINTMENTS if query.resource == "appointments" else ""
@@ -171,9 +170,9 @@ def _vet(vet: object) -> str:
 
 
 def _key(query: Query, many: bool) -> str | None:
-    """All of a query that changes the answer, in one spelling; None where it has none.
+    """Returns all of a query that changes the answer, in one spelling; None where it has none.
 
-    `now` is no part of it: of what is remembered only free times look at it.
+    `now` is no part of it, as it matters only to free times, which `read_many` filters.
     """
     try:
         filters = tuple(sorted(query.filters, key=msgspec.json.encode))

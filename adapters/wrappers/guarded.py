@@ -1,4 +1,4 @@
-"""An adapter around an adapter: a deadline, at most so many calls at once, a retry, a breaker."""
+"""An adapter around an adapter that adds a deadline, a limit of calls, a retry and a breaker."""
 
 import asyncio
 import random
@@ -19,26 +19,26 @@ from adapters.wrappers.admission import Breaker, CallLimiter, CallSpan, Deadline
 T = TypeVar("T")
 Called = Callable[[str, str, str, float | None], None]
 
-# Seconds before the retry: those who met a crowd are not to meet again.
+# Seconds before the retry, so that those who met in a crowd do not meet again.
 PAUSE = (0.01, 0.02)
 
-# What says that the practice system is down or does not answer. Whatever else an adapter raises
-# was made of an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
+# Errors that say that the practice system is down or does not answer. All others that an adapter
+# raises come from an answer: NotFound, SlotTaken, Rejected, BackendNonsense.
 FAILURES = (BackendUnavailable, base.BackendTimeout, base.OutcomeUnknown)
-# The same of a call that is about much: that it took too long says nothing of the others.
+# The same for a call that asks for much: that it took too long says nothing about others.
 DOWN = (BackendUnavailable, base.OutcomeUnknown)
-# For so many reads a look at booked appointments has time.
+# A look at booked appointments has the time of so many reads.
 LOOKS = ceil(base.WATCHED_AT_ONCE / base.WATCHED_IN_A_READ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one practice system is asked at most; times in seconds.
+    """The limits of what one practice system is asked; times in seconds.
 
     `timeout` bounds a read with its retry, `booking_timeout` a booking or the search for one.
-    Adapters hold to both by themselves and know best what became of a call: `grace` is what they
-    get beyond. Of the `in_flight` calls half may be bookings, so that neither bookings that wait
-    for a lock hold up all reads nor the other way round; `queue` more wait for `patience`.
+    Adapters keep to both themselves and know best what became of a call, so they get `grace` in
+    addition. Half of the `in_flight` calls may be bookings, so that bookings that wait for a lock
+    do not hold up all reads. `queue` more calls wait for `patience`.
     """
 
     timeout: float = 3.0
@@ -52,14 +52,13 @@ class Limits:
 
 
 class Guarded(Around):
-    """The inner adapter, asked with care.
+    """Guards the inner adapter.
 
-    `called` hears of each call the verb, the resource, the outcome and the seconds that it took.
-    The outcome is `answered`, the name of an AdapterError, `fault`, `given up` where who asked did
-    not wait, or `not asked` where there was no room or the breaker was open: then there are no
-    seconds. `changed` hears each new state of the breaker. The partner's call on whose behalf this
-    is, ASKING, is told the seconds too. Nobody is kept from a `check`: it wants the truth of this
-    moment.
+    `called` hears of each call its verb, resource, outcome and seconds. The outcome is `answered`,
+    the name of an AdapterError, `fault`, `given up` where the caller did not wait, or `not asked`
+    where there was no room or the breaker was open; then the seconds are None. `changed` hears each
+    new state of the breaker. The seconds are also added to ASKING, the partner's call. A `check` is
+    never held back, as it wants the truth of this moment.
     """
 
     def __init__(
@@ -89,31 +88,30 @@ class Guarded(Around):
         self._create = CallKind("create_appointment", booking, base.OutcomeUnknown, retried=False)
 
     async def read_one(self, query: Query) -> Record:
-        """Retried once where nothing was done; BackendUnavailable too where it was not asked."""
+        """Reads, and retries where nothing was done. Raises BackendUnavailable if not asked."""
         return await self._ask(self._one, query.resource, self._inner.read_one, query)
 
     async def read_many(self, query: Query) -> Page:
         return await self._ask(self._many, query.resource, self._inner.read_many, query)
 
     async def create_appointment(self, draft: Draft) -> Record:
-        """Never retried; OutcomeUnknown where the adapter itself says nothing in time."""
+        """Books, without a retry. Raises OutcomeUnknown where the adapter does not end in time."""
         return await self._book(self._create, self._inner.create_appointment, draft)
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
-        """A read, with the room and the deadline of a booking: it may wait for the same lock."""
+        """Reads with the room and deadline of a booking, as it may wait for the same lock."""
         return await self._book(self._find, self._inner.find_appointments, draft, since)
 
     async def find_overwritten(self, appointments: Sequence[str]) -> base.Watched:
-        """As several reads of appointments; that it took too long opens no breaker.
+        """Reads with the time of several reads; a timeout opens no breaker.
 
-        The call that tries whether the practice system is back keeps others out, and has the time
-        of one read.
+        As the probe of a half-open breaker it keeps others out, so it has the time of one read.
         """
         kind = self._look if self.breaker.closed else self._quick_look
         return await self._ask(kind, "appointments", self._inner.find_overwritten, appointments)
 
     async def ping(self) -> None:
-        """As it is; an answer ends the breaker's pause, and the next call tries."""
+        """Pings. An answer ends the breaker's pause, so that the next call is its probe."""
         await super().ping()
         self.breaker.end_pause()
 
@@ -125,9 +123,9 @@ class Guarded(Around):
             self._bookings.leave()
 
     async def _wait_for(self, room: CallLimiter, kind: "CallKind", resource: str) -> None:
-        """Come in; BackendUnavailable, at once, where the call can't go through.
+        """Takes a place in the room. Raises BackendUnavailable where the call cannot go through.
 
-        While one call tries the practice system, its end is waited for a moment.
+        Waits a moment for the end of a call that tries the practice system.
         """
         try:
             with timed("waited"):
@@ -139,7 +137,7 @@ class Guarded(Around):
             raise
 
     async def _admit(self, kind: "CallKind", resource: str) -> int:
-        """The call's turn, once there is room; as `_wait_for` where it can't go through."""
+        """Returns the call's turn, once there is room; raises as `_wait_for` does."""
         await self._wait_for(self.room, kind, resource)
         try:
             return self.breaker.enter(kind.deadline.seconds)
@@ -148,7 +146,7 @@ class Guarded(Around):
             self._called(kind.verb, resource, "not asked", None)
             raise
 
-    # one function, and long: each more that is awaited would cost every call
+    # one long function, as each further await would cost every call
     async def _ask(
         self, kind: "CallKind", resource: str, ask: Callable[..., Awaitable[T]], *given: Any
     ) -> T:
@@ -162,8 +160,8 @@ class Guarded(Around):
                     answer = await ask(*given)
                 except BackendUnavailable:
                     left = span.until - asyncio.get_running_loop().time()
-                    # one that took long met a crowd, which a second try would only make larger;
-                    # and of a half-open breaker there is one probe
+                    # one that took long met a crowd, which a second try would only enlarge;
+                    # and a half-open breaker has one probe
                     worth_another = left >= kind.deadline.seconds / 2 and self.breaker.closed
                     if not (kind.retried and worth_another):
                         raise
@@ -205,7 +203,7 @@ class Guarded(Around):
 
 @dataclass(frozen=True, slots=True)
 class CallKind:
-    """How one verb is asked: its deadline, what it is to be late, whether it is tried again.
+    """How one verb is called: its deadline, the error for being late, whether it is retried.
 
     `counted` are the errors that count as failures for the breaker.
     """

@@ -1,4 +1,4 @@
-"""Where the answers of a practice system are remembered: in this process, or where others do."""
+"""Where a practice system's answers are cached: in this process, or shared with others."""
 
 import math
 import time
@@ -10,28 +10,28 @@ from cachebox import VTTLCache
 
 
 class Memory(Protocol):
-    """Remembers bytes. None of its verbs ever fails: what cannot be found is not remembered.
+    """Remembers bytes. None of its verbs ever fails: what cannot be reached counts as not there.
 
-    What is kept under a mark is found until that mark is dropped; what was read before that and
-    is kept after it is not found either, as it is kept with the version from before.
+    What is kept under a mark is found until the mark is dropped. What was read before that and is
+    kept after it is not found either, as it is kept with the version from before.
     """
 
     async def look(self, key: str, mark: str) -> tuple[bytes | None, bytes | None]:
-        """The mark's version, None where nothing can be kept, and what is remembered as of it."""
+        """Returns the mark's version (None where nothing can be kept) and the data as of it."""
 
     async def keep(self, key: str, version: bytes, data: bytes, seconds: float) -> None:
-        """Remember the data for so long, as of that version."""
+        """Remembers the data for so long, as of that version."""
 
     async def drop(self, marks: Sequence[str]) -> None:
-        """From now on nothing is found that is kept under these."""
+        """Makes all that is kept under these marks unfindable from now on."""
 
     async def aclose(self) -> None:
-        """Let go of it."""
+        """Closes it."""
 
 
-# Bytes that an entry costs beside its key and its value.
+# The bytes of an entry beside its key and its value.
 ENTRY = 200
-# Marks share so many counters of what was dropped: with few a bit more is dropped than must be.
+# The counters of drops that all marks share. With fewer, more would be dropped than needed.
 COUNTERS = 1024
 _NOTHING = (-math.inf, None, b"")
 
@@ -39,14 +39,14 @@ _NOTHING = (-math.inf, None, b"")
 class LocalMemory:
     """A Memory that no other process shares: at most `entries`, and at most `size` bytes in all.
 
-    Where there is no room, what ends soonest goes first; what is larger than all is not taken.
+    Where there is no room, what ends soonest goes first. What is larger than `size` is not kept.
     """
 
     def __init__(
         self, entries: int, size: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._entries, self._clock = entries, clock
-        # when each ends, by `clock`, which does not jump; the value; the version that it is of
+        # the end of each by `clock`, which does not jump; the data; the version that it is of
         self.kept: VTTLCache[str, tuple[float, bytes, bytes]] = VTTLCache(
             size, getsizeof=lambda key, value: ENTRY + len(key) + len(value[1])
         )
@@ -75,7 +75,7 @@ class LocalMemory:
 
 
 def open_shared(url: str, *, secret: bytes, scope: bytes, most: float) -> Memory:
-    """The memory in the Redis at that address; ValueError, in a sentence, without its driver."""
+    """Returns the memory in the Redis at that address. Raises ValueError without its driver."""
     try:
         from adapters.wrappers.redis import RedisMemory  # noqa: PLC0415 - its driver is optional
     except ModuleNotFoundError as error:

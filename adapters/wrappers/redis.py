@@ -1,7 +1,7 @@
-"""The memory of several processes and machines: in Redis or Valkey, sealed, and never waited for.
+"""A memory in Redis or Valkey for several processes and machines: encrypted, and hardly waited for.
 
-What lies there is whole records of people. So it is encrypted under a key made of the sealing
-secret, and its name tells nothing of what was asked for.
+It holds whole records of people. So they are encrypted under a key made from the sealing secret,
+and their names in Redis tell nothing of what was asked for.
 """
 
 import asyncio
@@ -26,25 +26,25 @@ from adapters.wrappers.admission import Breaker
 
 T = TypeVar("T")
 
-# The number is the version of what lies under the names: another one finds nothing of this.
+# The number is the version of the format: another version finds nothing of this one.
 PREFIX = "clinic-gateway:cache:2"
 CONNECTIONS = 10
-# Seconds for which a read waits for it, and after which a connection that is silent is given up.
+# Seconds for which a read waits for Redis, and after which a silent connection is given up.
 PATIENCE, SILENCE = 0.05, 1.0
-# So many calls in a row may fail; then it is left alone for so many seconds.
+# After so many failures in a row Redis is left alone for so many seconds.
 FAILURES, PAUSE = 5, 1.0
-# Seconds between two tries to drop what could not be dropped.
+# Seconds between two tries to drop a mark.
 AGAIN = 0.2
-# Seconds that a dropped mark is known for longer than what was kept under it.
+# The seconds for which a dropped mark outlives what was kept under it.
 LONGER = 60.0
 _TOKEN, _NONCE = 16, 12
 _NEVER_DROPPED = bytes(_TOKEN)
 
 
 class RedisMemory:
-    """A Memory for all who have the same secret, and ask the same practice in the same way.
+    """A Memory for all gateways that have the same secret and the same `scope`.
 
-    `scope` is what makes two of them differ; `most` are the seconds that anything is kept at most.
+    `most` is the largest number of seconds for which anything is kept.
     """
 
     def __init__(self, url: str, *, secret: bytes, scope: bytes, most: float) -> None:
@@ -58,7 +58,7 @@ class RedisMemory:
         self._asked: set[asyncio.Task[Any]] = set()
 
     async def look(self, key: str, mark: str) -> tuple[bytes | None, bytes | None]:
-        """In one message; nothing while a drop of the mark is owed."""
+        """Asks in one message; returns nothing while a drop of the mark is owed."""
         if mark in self._owed:
             return None, None
         name, mark_name = self._name(key), self._name(mark)
@@ -77,7 +77,7 @@ class RedisMemory:
         await self._asking(self._cache.set(name, nonce + sealed, ttl=float(seconds)))
 
     async def drop(self, marks: Sequence[str]) -> None:
-        """For all at once; where that cannot be, for this process at once, and for all later."""
+        """Drops for all gateways; where that fails, for this process now and for all later."""
         if not await self._dropped(marks):
             self._owed.update(marks)
             if self._paying is None or self._paying.done():
@@ -88,11 +88,11 @@ class RedisMemory:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        # its own close() is one that Redis' client warns of
+        # Redis' client warns of the cache's own close()
         await self._cache.client.aclose()
 
     async def _dropped(self, marks: Sequence[str]) -> bool:
-        pairs = [(self._name(each), os.urandom(_TOKEN)) for each in marks]
+        pairs = [(self._name(mark), os.urandom(_TOKEN)) for mark in marks]
         return bool(await self._asking(self._cache.multi_set(pairs, ttl=self._most)))
 
     async def _pay(self) -> None:
@@ -104,23 +104,23 @@ class RedisMemory:
                 self._owed.difference_update(owed)
                 if not self._owed:
                     return
-        # whatever was kept has ended by itself
+        # all that was kept has ended by itself
         self._owed.clear()
 
     def _name(self, text: str) -> str:
         return f"{PREFIX}:{blake2b(text.encode(), key=self._names, digest_size=20).hexdigest()}"
 
-    async def _asking(self, asked: Coroutine[Any, Any, T]) -> T | None:
-        """None where it fails, or takes too long; then it goes on by itself until it is given up.
+    async def _asking(self, call: Coroutine[Any, Any, T]) -> T | None:
+        """Returns the answer; None where the call fails or takes too long.
 
-        So a connection that is slow to make is there for who comes later.
+        A slow call goes on by itself, so that later calls find a connection that was slow to make.
         """
         try:
             turn = self._breaker.enter(PATIENCE)
         except BackendUnavailable:
-            asked.close()
+            call.close()
             return None
-        task = asyncio.get_running_loop().create_task(asked)
+        task = asyncio.get_running_loop().create_task(call)
         self._asked.add(task)
         task.add_done_callback(self._over)
         try:
@@ -137,25 +137,25 @@ class RedisMemory:
     def _over(self, task: asyncio.Task[Any]) -> None:
         self._asked.discard(task)
         if not task.cancelled():
-            task.exception()  # who asked may have given up
+            task.exception()  # the caller may have given up
 
 
 def _cache(url: str) -> Any:
-    given = parse_url(url)
+    options = parse_url(url)
     return RedisCache(
         # bytes, never an object: what is read from Redis is not run
         serializer=NullSerializer(encoding=None),
         timeout=0,
-        endpoint=given.get("host", "127.0.0.1"),
-        port=given.get("port", 6379),
-        db=given.get("db", 0),
-        password=given.get("password"),
+        endpoint=options.get("host", "127.0.0.1"),
+        port=options.get("port", 6379),
+        db=options.get("db", 0),
+        password=options.get("password"),
         pool_max_size=CONNECTIONS,
         create_connection_timeout=SILENCE,
-        ssl="connection_class" in given,
+        ssl="connection_class" in options,
         connection_pool_class=BlockingConnectionPool,
         connection_pool_kwargs={
-            "username": given.get("username"),
+            "username": options.get("username"),
             "timeout": PATIENCE,
             "socket_timeout": SILENCE,
             "retry": Retry(NoBackoff(), 0),

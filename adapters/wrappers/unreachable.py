@@ -1,4 +1,4 @@
-"""Why a server can't be reached, in words: what stands in an error, or in the errors behind it."""
+"""Finds why a server cannot be reached, in an error or in the errors behind it."""
 
 import errno
 import re
@@ -26,19 +26,19 @@ _NUMBERS = re.compile(r"\[Errno (\d+)\]").findall
 
 
 def reason(error: BaseException) -> str | None:
-    """Words with the code behind them, such as `nothing listens there (ECONNREFUSED)`.
+    """Returns words with a code behind them, such as `nothing listens there (ECONNREFUSED)`.
 
-    They quote nothing of what was sent or answered. None where the errors don't say why.
+    They quote nothing that was sent or answered. Returns None where the errors don't say why.
     """
     behind: BaseException | None = error
     while behind is not None:
-        if said := _said(behind):
-            return said
+        if words := _words(behind):
+            return words
         behind = behind.__cause__ or behind.__context__
     return None
 
 
-def _said(error: BaseException) -> str | None:
+def _words(error: BaseException) -> str | None:
     if isinstance(error, socket.gaierror):
         code = _NAMES.get(error.errno or 0, "gaierror")
         return f"its host name is not found ({code})"
@@ -54,6 +54,6 @@ def _said(error: BaseException) -> str | None:
 def _system_codes(error: OSError) -> list[str]:
     if isinstance(error, TimeoutError):
         return ["ETIMEDOUT"]
-    # of a host with several addresses there is one error, whose text quotes those of all
+    # a host with several addresses gives one error, whose text quotes those of all
     numbers = [error.errno] if error.errno else map(int, _NUMBERS(str(error)))
     return [errno.errorcode.get(number, "") for number in numbers]
