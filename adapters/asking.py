@@ -1,7 +1,4 @@
-"""Notes of each call of a partner how long it asks the practice system, and its trace.
-
-The gateway sets ASKING for each call.
-"""
+"""Notes of each call, in ASKING, how long it asks the practice system, and its trace."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

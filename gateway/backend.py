@@ -215,10 +215,7 @@ def shapes() -> Shapes:
 
 
 def check_serves(adapter: Adapter, settings: Settings) -> None:
-    """Raises DocumentErrors where the adapter's mapping lacks what an operation needs.
-
-    For a clinic's own adapter raises StartRefused.
-    """
+    """Raises StartRefused or, with a mapping, DocumentErrors where an operation has no answer."""
     unserved = list(_unserved(adapter))
     mapping = settings.backend.mapping
     if unserved and (mapping is None or settings.backend.adapter not in ADAPTERS):

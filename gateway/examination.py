@@ -1,7 +1,4 @@
-"""Examines an adapter: by its own doctor where it has one, by every operation and by its ids.
-
-The operations of the contract are run on real rows, whatever the adapter is.
-"""
+"""Examines an adapter: by its own doctor where it has one, by every operation and by its ids."""
 
 import re
 import time
@@ -105,7 +102,6 @@ def problems(every: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> Ite
 def _finding(
     check: str, subject: str, verdict: Verdict, text: str, ids: Sequence[str] = (), **more: Any
 ) -> Finding:
-    """Returns a finding with the first of the ids."""
     few = tuple(ids[:MOST_IDS])
     return Finding(check=check, subject=subject, verdict=verdict, text=text, ids=few, **more)
 
@@ -269,7 +265,6 @@ class Rounds:
         return [f"by {param.name}"]
 
     async def _some(self, resource: str) -> list[Record]:
-        """Returns the first records of a resource, which are read once."""
         if resource not in self.first:
             self.first[resource] = (await self._many(resource, limit=contract.PAGE_DEFAULT)).records
         return self.first[resource]

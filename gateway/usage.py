@@ -1,7 +1,4 @@
-"""Counts the calls of each key by how they end, in memory, and stores them once a minute.
-
-The store has sums per minute and per day, which are dropped when they are old.
-"""
+"""Counts the calls of each key by how they end, in memory, and stores the sums once a minute."""
 
 import asyncio
 import time
@@ -208,12 +205,10 @@ async def drop(store: Store, before: datetime) -> bool:
 async def answered(
     store: Store, since: datetime, operations: Sequence[str] | None = None
 ) -> Mapping[tuple[str, str], int]:
-    """Returns (key id, operation) -> calls answered from the minute of `since` on.
-
-    The first day is read by the minute, the others whole. Raises StoreError.
-    """
+    """Returns (key id, operation) -> calls answered since that minute. Raises StoreError."""
     first = minute_of(since)
     day = first // DAY
+    # the first day by the minute, the others whole
     parts = (
         (usage, usage.c.minute.between(first, (day + 1) * DAY - 1)),
         (usage_days, usage_days.c.day > day),

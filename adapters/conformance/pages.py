@@ -189,10 +189,7 @@ class NarrowingPromises:
 def _narrowed(
     probe: Probe, resource: str, records: Sequence[Record]
 ) -> Iterator[tuple[Only, list[Record], list[Record]]]:
-    """Yields conditions that the adapter takes, some alone and the last two together.
-
-    With each come the records that meet them, and the others.
-    """
+    """Yields conditions that the adapter takes, the records that meet them, and the others."""
     every = conditions(records, probe.practice.shapes[resource])
     taken = [condition for condition in every if not probe.adapter.narrows(resource, (condition,))]
     few = taken[:: 1 + len(taken) // AT_MOST]

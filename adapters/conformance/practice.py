@@ -59,10 +59,7 @@ class Practice(Protocol):
         raise _lacks("add_clients")
 
     async def asked(self) -> int:
-        """Returns how many statements or HTTP requests it was asked so far.
-
-        The beginning and end of a transaction, and a login, do not count.
-        """
+        """Returns how many statements or requests it was asked, without transactions and logins."""
         raise _lacks("asked")
 
     async def set_hours(self, vet: str, weekday: int, start: time, end: time) -> None:

@@ -46,10 +46,7 @@ FORMATS: Mapping[str, Any] = {
 
 
 def _model(shapes: Mapping[str, FieldShape], prefix: str = "") -> type[pydantic.BaseModel]:
-    """Returns the model of a record, or with a prefix of one in a list inside it.
-
-    Fields of a list's record that have no shape are ignored.
-    """
+    """Returns the model of a record, or of a list's record, whose other fields are ignored."""
     one_of: Any = Literal
     fields: dict[str, Any] = {}
     for name, shape in inside(shapes, prefix).items():

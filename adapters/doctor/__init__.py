@@ -19,10 +19,7 @@ DOCTORS = {
 
 
 def doctor_of(adapter: Adapter) -> Any:
-    """Returns the module whose `examine` and `survey` look at an adapter; None where none can.
-
-    It is imported only on demand, as a gateway that serves needs none.
-    """
+    """Returns the module that examines and surveys an adapter, imported on demand, or None."""
     name = DOCTORS.get(type(adapter).__module__)
     return None if name is None else import_module(name)
 

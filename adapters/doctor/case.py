@@ -70,10 +70,7 @@ class Look:
 
 
 class RowTaken(NamedTuple):
-    """A row, the public id that it is shown by, and what no two rows share.
-
-    `parent` is the public id of the record to which a row of a list belongs.
-    """
+    """A row, its public id, a key that no two rows share, and in a list its record's public id."""
 
     row: Any
     shown: str | None
@@ -114,10 +111,7 @@ class DoctorCase(ABC):
         run: Callable[[Any, Look], Awaitable[None]] | None = None,
         *place: str | int,
     ) -> Look:
-        """Returns a look at that place of the mapping, by `run` of this case.
-
-        Without `run` the caller adds its findings.
-        """
+        """Returns a look at that place of the mapping; without `run` the caller adds findings."""
         return Look(self.adapter.document, check, subject, run and partial(run, self), place)
 
     async def take(self, look: Look) -> None:
@@ -180,10 +174,7 @@ class DoctorCase(ABC):
 
 
 async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Finding]:
-    """Yields findings on each TODO and from each look; a look that fails is a finding itself.
-
-    Closes the case's adapter at the end.
-    """
+    """Yields the findings on TODOs and of all looks, even if one fails; then closes the adapter."""
     case.adapter.converters.keep_no_ids()
     try:
         for finding in todos(case.adapter.document):

@@ -233,7 +233,6 @@ async def survey(adapter: RestAdapter) -> Survey:
 
 
 async def _login(case: RestCase, look: Look) -> None:
-    """Logs in, where the mapping has a call for it."""
     call = case.adapter.mapping.backend.login
     if call is None:
         return

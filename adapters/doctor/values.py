@@ -70,10 +70,7 @@ class FieldTally:
         return self.present + self.unreadable + self.codes.total()
 
     def take(self, row: Any, shown: str | None) -> Any:
-        """Counts and returns the row's value; None where it cannot be read.
-
-        `shown` is the public id that the row is shown by.
-        """
+        """Counts and returns the row's value, or None; `shown` is the public id of the row."""
         try:
             value = self.value.read(row)
         except Unreadable as error:

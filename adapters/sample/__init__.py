@@ -45,11 +45,9 @@ def create(path: Path, *, today: date, seed: int = 1987) -> None:
 
 
 def make_tables(today: date, seed: int) -> Mapping[str, Sequence[Row]]:
-    """Returns the rows of every table by its name.
+    """Returns the rows of every table by its name."""
 
-    Each part draws from its own stream, so that a change to one leaves the others as they were.
-    """
-
+    # each part has its own stream, so that a change to one leaves the others as they were
     def stream(name: str) -> Chance:
         return Chance(f"{seed}/{name}", today)
 

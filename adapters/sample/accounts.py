@@ -69,7 +69,6 @@ def _walk_in(rng: Chance, roster: Roster, herd: Herd) -> Row:
 
 
 def _consult(rng: Chance, visit: Row) -> Row:
-    """Returns a validated consultation with the texts of a case that fits the kind of visit."""
     start = datetime.fromisoformat(visit.d_debut)
     start += timedelta(minutes=rng.randrange(10), seconds=rng.randrange(60))
     end = start + timedelta(minutes=rng.choice((15, 20, 35, 60, 24 * 60)))
@@ -134,10 +133,7 @@ def make_sales(
     bookings: list[Row],
     consults: list[Row],
 ) -> list[Sale]:
-    """Returns all sales by time: of most visits and over the counter, and a few credit notes.
-
-    A visit is paid for by the animal's owner on that day, or sometimes by another client.
-    """
+    """Returns all sales by time: of most visits and over the counter, and a few credit notes."""
     kinds = {row.id_rdv: row.id_type for row in bookings}
     owners = [(row, herd.owner_on(row.id_animal, row.d_debut[:10])) for row in consults]
     owned = [(row, owner) for row, owner in owners if owner is not None and not row.supprime]

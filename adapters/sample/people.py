@@ -52,7 +52,6 @@ def make_people(rng: Chance) -> list[Row]:
 
 
 def _person(rng: Chance, kind: str, *, active: bool) -> Row:
-    """Returns a person; vets and former clients were entered years ago."""
     first = _padded(rng, rng.choice(words.FIRST_NAMES))
     client = kind == "C"
     created = rng.registered(oldest=15 * YEAR, newest=1 if client and active else 3 * YEAR)
@@ -83,12 +82,10 @@ def _company(rng: Chance, kind: str, name: str) -> Row:
 
 
 def _family(rng: Chance, name: str) -> str:
-    """Returns a family name as the desk types it, in capitals half of the time."""
     return _padded(rng, name.upper() if rng.random() < 0.5 else name)
 
 
 def _padded(rng: Chance, text: str) -> str:
-    """Returns a text with blanks around it, in a third of the cases."""
     if rng.random() > 1 / 3:
         return text
     before, after = rng.choice(((" ", ""), ("", " "), ("", "   "), (" ", " ")))

@@ -70,10 +70,7 @@ async def _may_write(write: StepMap, case: SqlCase, look: Look) -> None:
 
 
 def _denied(write: StepMap, case: SqlCase) -> Iterator[tuple[str, str]]:
-    """Yields what the account may not do, and the grant for it.
-
-    The whole statement is explained, as some rights are checked for all its columns only.
-    """
+    """Yields what the account may not do, and the grant for it."""
     connection = case.session.connection
     if (name := write.sequence) is not None:
         if not case.speech.may_use(connection, quoted(connection, name)):
@@ -84,6 +81,7 @@ def _denied(write: StepMap, case: SqlCase) -> Iterator[tuple[str, str]]:
     nothing: dict[str, ColumnElement[Any]] = {column: null() for column in columns}
     make, what = (insert, "insert into") if write.insert else (update, "update")
     try:
+        # the whole statement: some rights are checked for all its columns only
         case.speech.explain(connection, make(rows).values(nothing), {})
     except DBAPIError as error:
         if case.speech.kind(error) is not ErrorKind.DENIED:
