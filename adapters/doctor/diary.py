@@ -78,7 +78,7 @@ def _of_each(
 
 async def _read(source: Source, tell: Callable[..., None], case: DoctorCase, look: Look) -> None:
     """Reads the rows of a source for each vet, and lets `tell` judge them."""
-    case.troubles.clear()  # what is wrong with a row is there from here on
+    case.troubles.clear()  # rows that cannot be read are noted there from now on
     now, rows = case.examination.now, SourceRows()
     window, lasts = Interval(now, now + case.ahead), case.adapter.diary.default
     owned: Owned = source.hours if isinstance(source, HoursSource) else source.rows
