@@ -1,6 +1,6 @@
-"""A proxy and the gateways behind it: who listens where, every bound, and its file as text.
+"""Writes the configuration of a proxy in front of the gateways, from the gateways' own settings.
 
-Before it is made: what of the settings cannot work behind a proxy, and what should be changed.
+First it tells which settings cannot work behind a proxy, and which should be changed.
 """
 
 import re
@@ -20,15 +20,15 @@ from gateway.web.addresses import Proxies
 from gateway.web.connection import KEEP_ALIVE
 from gateway.web.tls import STRICT
 
-# Seconds of a call beside the practice system: its key, its room, its place in the queue.
+# Seconds that a call may take besides the practice system: to check its key, and to wait its turn.
 ROOM = 3
-# Times that one read may ask the practice system: a list whose page is too large asks again.
+# How often one read may ask the practice system: a list asks again where its page is too large.
 QUESTIONS = 3
-# Seconds by which the proxy's patience is longer than the gateway's, which answers in words.
+# Seconds that the proxy waits longer than the gateway, whose answer says what went wrong.
 LONGER = 5
-# Seconds by which the proxy lets go of an idle connection before the gateway does.
+# Seconds by which the proxy closes an idle connection before the gateway does.
 SOONER = 2
-# Seconds within which a proxy leaves out a node that says that it is ending.
+# Seconds within which a proxy stops using a node that says that it is ending.
 NOTICED = 3.0
 PORTS = {"https": 443, "http": 80}
 TEMPLATES = Path(__file__).with_name("templates")
@@ -59,7 +59,7 @@ class Node:
 
 
 def is_anywhere(host: str) -> bool:
-    """Whether it stands for all addresses of a machine."""
+    """Returns whether the host stands for all addresses of a machine."""
     try:
         return ip_address(host).is_unspecified
     except ValueError:
@@ -67,7 +67,7 @@ def is_anywhere(host: str) -> bool:
 
 
 def node_here(settings: Settings) -> Node:
-    """The one gateway that listens on this machine."""
+    """Returns the gateway that listens on this machine."""
 
     def listener(address: str) -> tuple[str, int]:
         host, port = split_address(address)
@@ -81,34 +81,34 @@ def node_here(settings: Settings) -> Node:
 
 
 def named_node(text: str, settings: Settings) -> Node:
-    """The node of `NAME=HOST[:PORT[/OPERATIONS_PORT]]`; ports that are not given are the settings'.
+    """Returns the node of `NAME=HOST[:PORT[/OPERATIONS_PORT]]`, by default on the settings' ports.
 
-    ValueError for anything else.
+    Raises ValueError for any other text.
     """
-    found = _named(text)
-    if found is None:
+    match = _named(text)
+    if match is None:
         raise ValueError(f"{text} is no NAME=HOST[:PORT[/OPERATIONS_PORT]]")
-    host, here = found["host"].strip("[]"), node_here(settings)
-    ports = [int(found[name] or getattr(here, name)) for name in ("port", "operations_port")]
-    given = filter(None, (found["port"], found["operations_port"]))
+    host, here = match["host"].strip("[]"), node_here(settings)
+    ports = [int(match[name] or getattr(here, name)) for name in ("port", "operations_port")]
+    given = filter(None, (match["port"], match["operations_port"]))
     if wrong := [text for text in given if not 0 < int(text) <= 65535]:
         raise ValueError(f"{wrong[0]} is no port")
-    return Node(found["name"], host, ports[0], host, ports[1])
+    return Node(match["name"], host, ports[0], host, ports[1])
 
 
 def site_of(
     settings: Settings, nodes: Sequence[Node], listen: tuple[str, int] | None, tls: dict[str, str]
 ) -> SimpleNamespace:
-    """The proxy of these gateways, whose settings have a public_url; times are whole seconds.
+    """Returns what a template needs to know of the proxy. Its times are whole seconds.
 
-    It listens on that host and port, by default on the port of the public address.
-    Its `certificate` is empty where it does not speak TLS, its `key` where it lies in the same
-    file. `per_caller` is how many connections one caller may hold, 0 where other proxies call this
-    one; `hops` counts these too. `strict` is what a Strict-Transport-Security header says.
+    The settings must have a public_url, on whose port the proxy listens unless `listen` is given.
+    `certificate` is empty where it does not speak TLS, `key` where the certificate's file holds it.
+    `per_caller` is how many connections one caller may hold, 0 where other proxies call this one.
+    `hops` counts those too. `strict` is the value of a Strict-Transport-Security header.
     """
     public_url, backend = settings.public_url or "", settings.backend
-    found = urlsplit(public_url)
-    host, port = listen or ("", found.port or PORTS[found.scheme])
+    parts = urlsplit(public_url)
+    host, port = listen or ("", parts.port or PORTS[parts.scheme])
     processes, speaks_tls = settings.workers * len(nodes), public_url.startswith("https:")
     booking = settings.body_timeout + settings.booking_wait + backend.booking_timeout
     return SimpleNamespace(
@@ -131,7 +131,7 @@ def site_of(
 
 
 def render(program: str, site: SimpleNamespace) -> str:
-    """The whole configuration of `haproxy` or `nginx`."""
+    """Returns the whole configuration of `haproxy` or `nginx`."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
@@ -144,7 +144,7 @@ def render(program: str, site: SimpleNamespace) -> str:
 
 
 def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
-    """Why a proxy before these gateways would not work, each with its remedy."""
+    """Yields why a proxy before these gateways would not work, each with its remedy."""
     yield from _url_obstacles(settings.public_url)
     if settings.tls_certificate is not None:
         yield (
@@ -177,15 +177,15 @@ def _url_obstacles(url: str | None) -> Iterator[str]:
         )
         return
     try:
-        found = urlsplit(url)
-        is_whole = found.hostname and found.port != 0
+        parts = urlsplit(url)
+        is_whole = parts.hostname and parts.port != 0
     except ValueError:
         is_whole = False
     if not is_whole:
         yield f"public_url is {url}, which names no host or an impossible port: correct it"
-    elif found.path:
+    elif parts.path:
         yield (
-            f"public_url has a path, {found.path}, which this proxy does not remove: give the"
+            f"public_url has a path, {parts.path}, which this proxy does not remove: give the"
             " gateway a host or a port of its own"
         )
 
@@ -233,7 +233,7 @@ def _apart(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def site_obstacles(site: SimpleNamespace) -> Iterator[str]:
-    """Why the proxy could not listen there."""
+    """Yields why the proxy could not listen on its port."""
     for node in site.nodes:
         # the proxy may listen on another address of the same machine
         is_other = not is_anywhere(site.host) and site.host != node.host
@@ -245,7 +245,7 @@ def site_obstacles(site: SimpleNamespace) -> Iterator[str]:
 
 
 def warnings(settings: Settings, site: SimpleNamespace) -> Iterator[str]:
-    """What works but should be changed."""
+    """Yields what works but should be changed."""
     if not site.certificate and not is_loopback(urlsplit(site.public_url).hostname or ""):
         yield (
             f"public_url is {site.public_url}: partners' keys would cross the network in the clear;"

@@ -1,7 +1,7 @@
-"""Every setting once: its name, type, default and meaning; from gateway.yaml and the environment.
+"""Defines every setting of the gateway, and loads them from gateway.yaml and the environment.
 
-The environment name is derived: `backend.secret_file` is `GATEWAY_BACKEND_SECRET_FILE`. What the
-environment says counts more than the file.
+A variable is named after its setting: `GATEWAY_BACKEND_SECRET_FILE` sets `backend.secret_file`. It
+takes precedence over the file.
 """
 
 import os
@@ -23,40 +23,40 @@ from gateway.events import Sayable
 from gateway.settings import kinds
 
 PREFIX = "GATEWAY_"
-# What Kubernetes tells every pod of a service that is called `gateway`; no setting looks like it.
+# Variables that Kubernetes sets in pods beside a service named `gateway`. None is a setting.
 _of_a_service = re.compile(
     r"GATEWAY_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*"
     r"|PORT_[0-9]+_(TCP|UDP|SCTP)(=(tcp|udp|sctp)://.*|_(PROTO|PORT|ADDR)=.*))"
 ).fullmatch
 DEFAULT_FILE = Path("gateway.yaml")
-# The variables that say where the gateway keeps what is its own.
+# The variables that say where the gateway keeps its state.
 _PLACES = ("GATEWAY_STATE", "GATEWAY_STORE")
 # The settings that may name a database by a relative path.
 _DATABASES = {"store", "url"}
 _HERE = Path(__file__).resolve().parent.parent
-# The policy lies at the top of a checkout; in an installed package it lies beside this file.
+# The policy lies at the top of a checkout. Where the gateway is installed, it lies in its package.
 _SHIPPED_POLICIES = (_HERE.parent / "policies.yaml", _HERE / "policies.yaml")
-# Types of appointment hardly ever change. What else may be remembered changes at the practice's
-# own desk, so the clinic says for how long it may be told as it was.
+# Seconds by default. Appointment types hardly ever change. All else changes at the practice's own
+# desk, so the clinic decides for how long an answer may be out of date.
 _REMEMBERED = {APPOINTMENT_TYPE.name: 60.0}
 # A free time may be taken at any moment.
 _AT_MOST = {SLOT.name: 5.0}
 
 
 def shipped_policy() -> Path:
-    """The policy that comes with the gateway."""
+    """Returns the path of the policy that comes with the gateway."""
     return next((path for path in _SHIPPED_POLICIES if path.exists()), _SHIPPED_POLICIES[0])
 
 
 class Group(BaseModel):
-    """Settings that belong together: none is unknown, none is changed later."""
+    """A group of settings. It refuses unknown ones, and none can be changed later."""
 
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True
     )
 
     def located(self, folder: Path) -> Self:
-        """With every path absolute, also that of a database file."""
+        """Returns a copy with every path absolute, that of a SQLite file included."""
         update: dict[str, Any] = {}
         for name, value in self:
             if isinstance(value, Group):
@@ -146,7 +146,7 @@ class _Memory(Group):
 
 
 def _remembered_for(read: Operation) -> Any:
-    """The type of the setting for an operation that reads, and what it says."""
+    """Returns the type and the field of the cache setting for an operation that reads."""
     most = _AT_MOST.get(read.returns.name, 3600.0)
     text = f"Seconds for which an answer to {read.id} is remembered, at most {most:g}."
     default = Field(_REMEMBERED.get(read.returns.name, 0.0), description=text)
@@ -157,7 +157,7 @@ CacheSettings = pydantic.create_model(
     "CacheSettings",
     __base__=_Memory,
     __doc__="What is remembered of the practice system's answers, as they are beneath the policy.",
-    **{each.id: _remembered_for(each) for each in OPERATIONS if not each.creates},
+    **{read.id: _remembered_for(read) for read in OPERATIONS if not read.creates},
 )
 
 
@@ -257,7 +257,7 @@ class Settings(Group):
         return kinds.split_networks(self.trusted_proxies)
 
     def public_url_at(self, port: int) -> str:
-        """The public address, where partners are answered at that port."""
+        """Returns the public address of a gateway that answers partners at that port."""
         scheme = "http" if self.tls_certificate is None else "https"
         return self.public_url or f"{scheme}://127.0.0.1:{port}"
 
@@ -270,7 +270,7 @@ GROUPS: Mapping[str, type[BaseModel]] = {
 class StartRefused(Sayable):
     """Why the gateway does not start: one sentence, with the remedy.
 
-    `setting` is the one that would have to be another, where there is such a one.
+    `setting` names the setting to change, where one is to blame.
     """
 
     def __init__(self, text: str, setting: str = "") -> None:
@@ -279,7 +279,7 @@ class StartRefused(Sayable):
 
 
 class ConfigurationErrors(DocumentErrors):
-    """All that is wrong with a configuration; `settings` is what is left without that.
+    """All problems of a configuration. `settings` are what is left of it without them.
 
     `left_out` are the dotted names of the settings whose values are wrong.
     """
@@ -293,10 +293,10 @@ class ConfigurationErrors(DocumentErrors):
 
 
 def load_settings(config: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings in that file, or in ./gateway.yaml where there is one, and the environment.
+    """Returns the settings of a file, by default ./gateway.yaml if it exists, and the environment.
 
-    ConfigurationErrors names everything that is wrong with either; DocumentErrors comes of a file
-    that cannot be read at all.
+    Raises ConfigurationErrors with all problems of both, and any other DocumentErrors where the
+    file cannot be read at all.
     """
     config = configuration_file(config)
     document = _read(config)
@@ -308,8 +308,8 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
         check(document, Settings, strict=True)
     except DocumentErrors as error:
         problems += error.problems
-    given, strangers = _variables(environ)
-    problems += strangers
+    given, wrong_variables = _variables(environ)
+    problems += wrong_variables
     merged = _overlaid(document.data, given)
     try:
         Settings.model_validate(_overlaid({}, given))
@@ -319,9 +319,9 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as error:
-        # what stands in one place alone has been said with that place
-        problems = problems or [_problem(one) for one in error.errors()]
-        for name, *inner in (one["loc"] for one in error.errors()):
+        # a problem of one source alone has been found already, with its place
+        problems = problems or [_problem(detail) for detail in error.errors()]
+        for name, *inner in (detail["loc"] for detail in error.errors()):
             group = merged.get(str(name))
             if inner and isinstance(group, dict):
                 group.pop(inner[0], None)
@@ -335,29 +335,29 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
 
 
 def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Where each setting's value comes from, by its dotted name: environment, file or default.
+    """Returns `environment`, `file` or `default` for each setting, by its dotted name.
 
-    Of a configuration that load_settings takes.
+    It expects a configuration that `load_settings` accepts.
     """
     given, _ = _variables(environ)
     data = _read(configuration_file(config)).data
-    found = {}
+    origins = {}
     for name, _ in names():
         group, _, inner = name.rpartition(".")
         in_file = inner in (data.get(group, {}) if group else data)
-        found[name] = "environment" if name in given else ("file" if in_file else "default")
-    return found
+        origins[name] = "environment" if name in given else ("file" if in_file else "default")
+    return origins
 
 
 def configuration_file(config: Path | None) -> Path | None:
-    """The file that counts: the given one, else the one in this folder where there is one."""
+    """Returns the given file, or else ./gateway.yaml if it exists."""
     return DEFAULT_FILE if config is None and DEFAULT_FILE.exists() else config
 
 
 def _read(config: Path | None) -> Document:
-    """The file, or nothing where there is none.
+    """Returns the file as a document, which is empty where there is no file.
 
-    Its `policy: {file: ..., widening: ...}` stands there as the settings that it stands for.
+    A `policy: {file: ..., widening: ...}` becomes the settings `policy` and `policy_widening`.
     """
     if config is None:
         return Document("", b"", data={})
@@ -369,7 +369,7 @@ def _read(config: Path | None) -> Document:
     for inner, value in group.items():
         name, place = known.get(inner, f"policy.{inner}"), ("policy", inner)
         if name in data:
-            data[f"policy.{inner}"] = value  # said twice: this one is known by no name
+            data[f"policy.{inner}"] = value  # given twice: under this name it is refused
             name = f"policy.{inner}"
         data[name] = value
         document.keys[name,] = document.keys[place]
@@ -378,7 +378,7 @@ def _read(config: Path | None) -> Document:
 
 
 def check_own_place(config: Path | None) -> None:
-    """StartRefused where nothing says where the state or the store is, but the defaults."""
+    """Raises StartRefused where only defaults say where the state and the store are."""
     if configuration_file(config) is None and os.environ.keys().isdisjoint(_PLACES):
         raise StartRefused(
             f"nothing says where the gateway's state is: no {DEFAULT_FILE} is in {Path.cwd()};"
@@ -387,21 +387,21 @@ def check_own_place(config: Path | None) -> None:
 
 
 def names() -> Iterator[tuple[str, str]]:
-    """Each setting's dotted name and what it means."""
+    """Yields the dotted name and the meaning of each setting."""
     for name, info in Settings.model_fields.items():
         inner = GROUPS[name].model_fields if name in GROUPS else {}
-        named = {f"{name}.{one}": it for one, it in inner.items()} or {name: info}
-        for dotted, field in named.items():
+        fields = {f"{name}.{member}": it for member, it in inner.items()} or {name: info}
+        for dotted, field in fields.items():
             yield dotted, " ".join((field.description or "").split())
 
 
 def variable(name: str) -> str:
-    """The environment variable of a setting."""
+    """Returns the environment variable of a setting."""
     return PREFIX + name.replace(".", "_").upper()
 
 
 def _variables(environ: Mapping[str, str] | None) -> tuple[dict[str, str], list[Problem]]:
-    """The settings that the environment gives, by dotted name; what it gives that is none."""
+    """Returns the settings in the environment by dotted name, and the problems found there."""
     known = {variable(name): name for name, _ in names()}
     given, problems = {}, []
     for key, value in (os.environ if environ is None else environ).items():
@@ -418,7 +418,7 @@ def _variables(environ: Mapping[str, str] | None) -> tuple[dict[str, str], list[
 
 
 def _overlaid(data: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
-    """A copy of the data, with the settings of these dotted names in place of its own."""
+    """Returns a copy of the data in which the given settings, by dotted name, replace others."""
     merged = {name: dict(it) if isinstance(it, dict) else it for name, it in data.items()}
     for name, value in given.items():
         group, _, inner = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""The kinds of values that settings have: addresses, databases, times, secrets."""
+"""The types of setting values and their checks: addresses, databases, durations and secrets."""
 
 import re
 from contextlib import suppress
@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """(host, port) of `host:port`, `[::1]:port` included; ValueError for anything else."""
+    """Returns host and port of `host:port` or `[::1]:port`; raises ValueError for other texts."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise ValueError("must be an address such as 127.0.0.1:8080")
@@ -19,7 +19,7 @@ def split_address(text: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches that host."""
+    """Returns whether only this machine reaches that host."""
     try:
         return ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
@@ -36,7 +36,7 @@ def _address(value: Any) -> Any:
 
 
 def split_networks(text: str) -> tuple[str, ...]:
-    """The addresses and networks between commas; ValueError for what is neither."""
+    """Returns the addresses and networks between commas; raises ValueError for anything else."""
     networks = tuple(word.strip() for word in text.split(",") if word.strip())
     for network in networks:
         try:
@@ -50,7 +50,7 @@ def split_networks(text: str) -> tuple[str, ...]:
 
 
 def split_hosts(text: str) -> tuple[str, ...]:
-    """The host names between commas, in lower case; ValueError for what is none."""
+    """Returns the host names between commas, in lower case; raises ValueError for a wrong one."""
     hosts = tuple(host.strip().lower() for host in text.split(",") if host.strip())
     for host in hosts:
         if not re.fullmatch("[a-z0-9._-]+", host):
@@ -59,7 +59,7 @@ def split_hosts(text: str) -> tuple[str, ...]:
 
 
 def _web_address(text: str, such_as: str, refused: str = "") -> str:
-    """What follows `http://` or `https://`, without a last slash; ValueError for another text."""
+    """Returns an address without its scheme and last slashes; raises ValueError for a wrong one."""
     scheme, _, rest = text.partition("://")
     rest = rest.rstrip("/")
     if scheme not in {"http", "https"} or not rest or set(rest) & {*" <>\"'\\?#\r\n\t", *refused}:
@@ -89,7 +89,7 @@ def _collector(text: str) -> str:
 
 
 def read_zone(text: str) -> str:
-    """The name of a time zone that exists; ValueError for any other text."""
+    """Returns the name of a time zone that exists; raises ValueError for any other text."""
     try:
         return ZoneInfo(text).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -99,7 +99,7 @@ def read_zone(text: str) -> str:
 
 
 def _database(address: SecretStr) -> SecretStr:
-    """A database address; ValueError for one of SQLite with a query, of which nothing is known."""
+    """Returns a database address; raises ValueError for one of SQLite that has a query."""
     text = address.get_secret_value()
     if text.startswith("sqlite") and "?" in text:
         raise ValueError("must end with the path; write %3F for a ? in it, and %25 for a %")
@@ -107,7 +107,7 @@ def _database(address: SecretStr) -> SecretStr:
 
 
 def _shared_memory(address: SecretStr) -> SecretStr:
-    """`memory:`, or the address of a Redis; ValueError for any other."""
+    """Returns `memory:` or the address of a Redis; raises ValueError for any other."""
     parts = urlsplit(address.get_secret_value())
     if parts.geturl() == "memory:":
         return address
@@ -122,12 +122,12 @@ def _shared_memory(address: SecretStr) -> SecretStr:
 
 
 def secret_text(secret: SecretStr | None) -> str:
-    """What a secret is; empty where there is none."""
+    """Returns the text of a secret, which is empty where there is none."""
     return secret.get_secret_value() if secret else ""
 
 
 def read_sealing_secret(text: str) -> bytes:
-    """The 32 bytes behind 64 hexadecimal digits; ValueError for any other text."""
+    """Returns the 32 bytes of 64 hexadecimal digits; raises ValueError for any other text."""
     with suppress(ValueError):
         if len(secret := bytes.fromhex(text.strip())) == 32:
             return secret

@@ -1,6 +1,6 @@
-"""The gateway's own state: one thing of several parts, which belong together or are refused.
+"""Opens the gateway's own state: the store, the audit and the secrets, which belong together.
 
-This is the one way to it: all is looked at before anything is made.
+All parts are checked before anything is made.
 """
 
 import fcntl
@@ -24,14 +24,14 @@ from gateway.store.base import HEAD
 
 LOCK = "gateway.lock"
 ELSEWHERE = "end it, or give this one a state of its own"
-# This program is not older, and nobody runs it that much later.
+# A clock outside of these is wrong: this program is younger, and nobody will run it so late.
 FIRST, LAST = datetime(2026, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-# What a clock may be behind the latest time that the store has seen: it catches up by itself.
+# How far a clock may be behind the latest time that the store has seen: it catches up by itself.
 BEHIND = timedelta(days=1)
 
 
 def store_place(settings: Settings) -> str | Path:
-    """The address or the file of the gateway's own database."""
+    """Returns the address or the file of the gateway's own database."""
     return settings.store.get_secret_value() if settings.store else settings.state / "gateway.db"
 
 
@@ -41,7 +41,7 @@ def open_own_store(settings: Settings) -> Store:
 
 
 def make_folder(state: Path) -> Path:
-    """The state folder, made where it is not there."""
+    """Makes the state folder where it does not exist; raises StartRefused where that fails."""
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -51,9 +51,9 @@ def make_folder(state: Path) -> Path:
 
 
 def make_run(state: Path) -> Path:
-    """The folder of what the processes share; StartRefused where others can put something there.
+    """Makes the folder that the processes share for the policy and their reports.
 
-    From there workers take the policy, and operations hears what the workers tell.
+    Raises StartRefused where other users can write there.
     """
     run = state / RUN
     try:
@@ -63,9 +63,9 @@ def make_run(state: Path) -> Path:
     except OSError as error:
         text = f"the folder {run} cannot be made: {reason_of(error)}"
         raise StartRefused(text, "state") from error
-    found = run.lstat()
-    others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or others:
+    status = run.lstat()
+    others = stat.S_IMODE(status.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or others:
         raise StartRefused(
             f"{run} is another user's, or others can write there: remove it, and chmod 700 {state}",
             "state",
@@ -75,11 +75,11 @@ def make_run(state: Path) -> Path:
 
 @contextmanager
 def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE) -> Iterator[None]:
-    """Holds the folder's lock meanwhile; StartRefused where a gateway holds it.
+    """Holds the lock of the state folder; raises StartRefused where a gateway holds it already.
 
-    Two on one ledger would take each other's bookings for left behind, and count every limit twice.
-    Where nothing can be locked nobody can tell, and it counts as free. StartRefused too where the
-    lock is a file of somebody else's, such as root's who has served here once.
+    Two gateways on one state would take over each other's bookings, and count every limit twice.
+    A file system without locks counts as free. Raises StartRefused too where the lock file belongs
+    to another user, such as to root after serving as root.
     """
     path = folder / LOCK
     with ExitStack() as stack:
@@ -105,33 +105,32 @@ def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE
 
 
 def hand_over(folder: Path) -> None:
-    """Give what root made in the folder to its owner: the gateway has to read it.
+    """Gives what root made in the folder to the folder's owner, so that the gateway can read it.
 
-    That account may exchange files meanwhile: each is opened, and given by its descriptor.
+    The owner may exchange files meanwhile, so each one is given by its descriptor.
     """
-    if os.geteuid() != 0 or not folder.is_dir() or folder.stat().st_uid == 0:
+    if os.geteuid() != 0 or not folder.is_dir() or (owner := folder.stat()).st_uid == 0:
         return
-    owner = folder.stat()
     for _, folders, files, at in os.fwalk(folder):
         for name in (*folders, *files):
             with suppress(OSError), ExitStack() as stack:  # a link, a socket, or gone
                 file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
                 stack.callback(os.close, file)
-                found = os.fstat(file)
-                is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-                if found.st_uid == 0 and (is_file or stat.S_ISDIR(found.st_mode)):
+                status = os.fstat(file)
+                is_file = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+                if status.st_uid == 0 and (is_file or stat.S_ISDIR(status.st_mode)):
                     os.fchown(file, owner.st_uid, owner.st_gid)
 
 
 async def begin_state(settings: Settings, store: Store) -> None:
-    """For whoever may begin a state: a new one is made, an old one gets its identity.
+    """Makes a new state, or gives one of an earlier version its identity.
 
-    StartRefused where its parts do not belong together, or one is gone; StoreError.
+    Raises StartRefused where its parts do not belong together or one is gone, and StoreError.
     """
     parts = await _migrated(settings, store, make=True)
     identity = await store.set_meta_once(META, parts.identity or str(uuid4()))
     for part in parts.files:
-        # one of before states had identities gets that of its state
+        # a part from before states had identities gets that of its state
         if not part.is_kept or part.identity:
             continue
         if part is parts.secret and not await is_own_secret(settings, store):
@@ -145,7 +144,7 @@ async def begin_state(settings: Settings, store: Store) -> None:
 
 
 async def _migrated(settings: Settings, store: Store, *, make: bool) -> StateParts:
-    """The checked parts, with tables of this version where there are any, or they may be made."""
+    """Returns the checked parts. Existing tables are migrated, missing ones made with `make`."""
     parts = await checked_parts(settings, store)
     if make:
         make_folder(settings.state)
@@ -157,7 +156,7 @@ async def _migrated(settings: Settings, store: Store, *, make: bool) -> StatePar
 
 
 async def open_state(settings: Settings, store: Store) -> None:
-    """For everybody else: nothing is made. Else as `begin_state`."""
+    """Checks an existing state as `begin_state` does; raises StartRefused too where there is none."""
     if (await _migrated(settings, store, make=False)).version is None:
         raise StartRefused(
             f"there is no store at {store.place} yet: `clinic-gateway serve` makes it, and so does"
@@ -167,7 +166,7 @@ async def open_state(settings: Settings, store: Store) -> None:
 
 @asynccontextmanager
 async def opened(settings: Settings, *, may_begin: bool = False) -> AsyncIterator[Store]:
-    """The state's own store. StartRefused, StoreError."""
+    """Yields the store of the checked state. Raises StartRefused and StoreError."""
     store = open_own_store(settings)
     try:
         await (begin_state if may_begin else open_state)(settings, store)
@@ -180,14 +179,14 @@ async def opened(settings: Settings, *, may_begin: bool = False) -> AsyncIterato
 
 @asynccontextmanager
 async def opened_if_begun(settings: Settings) -> AsyncIterator[Store | None]:
-    """The same; None where no state has begun here. StartRefused, StoreError."""
+    """Does the same, but yields None where no state has begun yet."""
     async with aclosing(open_own_store(settings)) as store:
         parts = await _migrated(settings, store, make=False)
         yield None if parts.version is None else store
 
 
 def check_clock(now: Callable[[], datetime]) -> None:
-    """StartRefused where no machine's clock can say that."""
+    """Raises StartRefused where the clock cannot be read, or is years off."""
     try:
         moment = now()
     except (ValueError, OverflowError, OSError) as error:
@@ -200,7 +199,7 @@ def check_clock(now: Callable[[], datetime]) -> None:
 
 
 async def check_not_behind(store: Store, now: datetime) -> None:
-    """StartRefused where the store has seen times that are far ahead of this one. StoreError."""
+    """Raises StartRefused where the store has seen times far ahead of `now`, and StoreError."""
     latest = await KeyStore(store).latest_time()
     if latest is not None and latest - now > BEHIND:
         raise StartRefused(

@@ -1,8 +1,8 @@
-"""Makes a backup of a state, beside a gateway that may run, and verifies one.
+"""Makes a backup of a state, even while a gateway runs, and verifies one.
 
-The store is copied first, then the files: so these know no less than it does. The manifest is
-written last, so that half a backup has none. A copy is whole or not there, on disk, and for one
-account alone; nothing is overwritten.
+The store is copied before the files, so that these are never older. The manifest is written last,
+so that half a backup has none. Nothing is overwritten. Every copy is whole and on disk, and only
+one account can read it.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ from gateway.store.base import HEAD
 FILE = "manifest.json"
 FORMAT = 1
 STORE_FILE = "gateway.db"
-# What a file of a backup is.
+# The kinds of files in a backup.
 STORE, SEALING, CONFIGURATION = "store", "sealing", "configuration"
 KEY, AUDIT = "audit key", "audit"
 
 
 class BackupFile(BaseModel, frozen=True, strict=True):
-    """A file of a backup: where it lies in there, and whence it came and goes back to."""
+    """A file of a backup: its path in there, and the path that it was copied from."""
 
     kind: str
     file: Path
@@ -57,7 +57,7 @@ class BackupFile(BaseModel, frozen=True, strict=True):
 
     @classmethod
     def of(cls, kind: str, folder: Path, name: str | Path, original: Path) -> Self:
-        """One that is in that folder, as it is. OSError."""
+        """Describes a file in a backup's folder as it is now. Raises OSError."""
         with (folder / name).open("rb") as stream:
             digest, size = file_digest(stream, "sha256").hexdigest(), stream.tell()
         # a setting such as ../state leaves dots in the path
@@ -73,10 +73,11 @@ class BackupFile(BaseModel, frozen=True, strict=True):
 
 
 class Manifest(BaseModel, frozen=True, strict=True, ser_json_bytes="hex", val_json_bytes="hex"):
-    """`store` is the store's place, `owner` the name of the account whose the state is.
+    """What a backup says of itself.
 
-    `migration` is that of the store, `sealing` the fingerprint of the sealing secret, empty before
-    one was used; `chains` are the audit's chains of this folder with their heads.
+    `store` is the place of the store, `migration` its version, `owner` the name of the account that
+    owns the state. `sealing` is the fingerprint of the sealing secret, empty before its first use.
+    `chains` are the chains of the audit folder, with their heads.
     """
 
     identity: str
@@ -103,24 +104,24 @@ class Manifest(BaseModel, frozen=True, strict=True, ser_json_bytes="hex", val_js
 
     @property
     def dump(self) -> str:
-        """Which dump of its server goes with a backup without a store."""
+        """A sentence that says which dump goes with a backup that holds no store."""
         return f"the dump must have the identity {self.identity} and the migration {self.migration}"
 
     def of_kind(self, *kinds: str) -> Iterator[BackupFile]:
-        """The files of these kinds, in the order of the kinds."""
+        """Yields the files of these kinds, in the order of the kinds."""
         yield from (file for kind in kinds for file in self.files if file.kind == kind)
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a backup; StartRefused where there is none, or one that makes no sense."""
+    """Returns the manifest of a backup; raises StartRefused where it is missing or wrong."""
     path = folder / FILE
     odd = f"{path} is not as it was written: use another backup"
     try:
         text = path.read_text("utf-8")
         if json.loads(text)["format"] != FORMAT:
             raise StartRefused(f"{path} is of another version of the gateway: use that version")
-        found = Manifest.model_validate_json(text)
-        if any(chain.begun.tzinfo is None for chain in found.chains):
+        manifest = Manifest.model_validate_json(text)
+        if any(chain.begun.tzinfo is None for chain in manifest.chains):
             raise StartRefused(odd)
     except FileNotFoundError as error:
         raise StartRefused(
@@ -130,13 +131,13 @@ def read_manifest(folder: Path) -> Manifest:
         raise StartRefused(f"{path} cannot be read: {identity.reason_of(error)}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise StartRefused(odd) from error
-    return found
+    return manifest
 
 
 async def back_up(settings: Settings, config: Path | None, folder: Path, now: datetime) -> Manifest:
-    """A whole backup in a new folder. StartRefused, StoreError; OSError where it can't be written.
+    """Writes a whole backup into a new folder.
 
-    Without its manifest, as after a kill, the folder is no backup.
+    Raises StartRefused, StoreError, and OSError where the folder cannot be written.
     """
     async with aclosing(open_own_store(settings)) as store:
         parts = await checked_parts(settings, store)
@@ -147,7 +148,7 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
             )
         policy = None if settings.policy == shipped_policy() else settings.policy
         cases = policy and cases_beside(policy)
-        # what is shipped is no part of it
+        # the shipped policy is no part of a backup
         own = config and config.absolute()  # noqa: ASYNC240 - this asks no disk
         named = (own, settings.backend.mapping, policy, cases)
         secret = secret_file(settings) if parts.has_ids else None
@@ -186,17 +187,17 @@ async def back_up(settings: Settings, config: Path | None, folder: Path, now: da
 async def _copied(
     settings: Settings, named: Sequence[Path | None], store: Store, folder: Path
 ) -> tuple[Sequence[Known], Sequence[BackupFile]]:
-    """The chains that the copied store knows, and all that was copied, the store first."""
+    """Copies the state. Returns the chains that the store knew, and the files, the store first."""
     before = await asyncio.to_thread(chains.files_by_chain, audit_folder(settings))
     copy = folder / STORE_FILE
     has_copy = await store.copy_to(copy)
     async with aclosing(open_store(copy)) if has_copy else nullcontext(store) as copied:
         known = await chains.Chains(copied).known()
-    if not has_copy:  # the store of several nodes: those of this folder
+    if not has_copy:  # several nodes share the store: only the chains of this folder
         others = elsewhere(known, chains.place_of(audit_folder(settings)) or "", shared=True)
         known = [chain for chain in known if chain not in others]
-    wanted = {*before, *(chain.id for chain in known)}
-    files = await asyncio.to_thread(lambda: [*_files(settings, named, folder, wanted)])
+    ids = {*before, *(chain.id for chain in known)}
+    files = await asyncio.to_thread(lambda: [*_files(settings, named, folder, ids)])
     if has_copy:
         place = Path(store.place)
         files.insert(0, await asyncio.to_thread(BackupFile.of, STORE, folder, STORE_FILE, place))
@@ -204,15 +205,15 @@ async def _copied(
 
 
 def _files(
-    settings: Settings, named: Sequence[Path | None], folder: Path, wanted: set[str]
+    settings: Settings, named: Sequence[Path | None], folder: Path, ids: set[str]
 ) -> Iterator[BackupFile]:
-    """All but the store; of the audit the day files of these chains, and then the folder's name."""
+    """Copies and yields all files but the store; of the audit only the days of these chains."""
     audit = audit_folder(settings)
     new_folder(folder / AUDIT)
     new_folder(folder / CONFIGURATION)
     for day in chains.day_files(audit):
-        # of another chain a process has begun just now: the copied store does not know it
-        if day.chain in wanted:
+        # the copied store does not know a chain that a process has begun just now
+        if day.chain in ids:
             try:
                 yield _copy(AUDIT, folder, f"{AUDIT}/{day.path.name}", day.path, lines=True)
             except FileNotFoundError as error:
@@ -239,19 +240,19 @@ def _copy(kind: str, folder: Path, name: str, source: Path, *, lines: bool = Fal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCheck:
-    """What is wrong with a backup, each a sentence; and what is to be said of its audit."""
+    """What is wrong with a state or a backup, each a sentence, and the verdicts on its audit."""
 
     problems: tuple[str, ...]
     audit: tuple[ChainVerdict, ...]
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """Where the audit was not as it was written when the backup was made."""
+        """Where the audit is not as it was written."""
         return tuple(verdict.broken for verdict in self.audit if verdict.broken)
 
 
 def verify_backup(folder: Path, manifest: Manifest) -> StateCheck:
-    """Every file against the manifest, every line of the audit against the heads in it."""
+    """Compares every file with the manifest, and every line of the audit with the heads in it."""
     problems = [*_changed_files(folder, manifest)] or [*_foreign_files(folder, manifest)]
     if manifest.migration > HEAD:
         problems.append(
@@ -276,13 +277,13 @@ def _changed_files(folder: Path, manifest: Manifest) -> Iterator[str]:
 
 
 def _foreign_files(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """Those of another state, a secret whose fingerprint is not the store's, another store."""
+    """Yields a sentence for each file of another state, for a foreign secret or another store."""
     for file in manifest.of_kind(SEALING, KEY, AUDIT):
         path = folder / file.file
         has_identity = file.kind != AUDIT or path.name == chains.PLACE
-        found = identity.identity_of(path) if has_identity else None
-        if found not in (None, manifest.identity):
-            yield f"{path} is of the state {found}, the backup is of {manifest.identity}"
+        state = identity.identity_of(path) if has_identity else None
+        if state not in (None, manifest.identity):
+            yield f"{path} is of the state {state}, the backup is of {manifest.identity}"
         if file.kind == SEALING and not (is_own := is_secret(path, manifest.sealing)):
             told = "holds no sealing secret"
             yield f"{path} {told if is_own is None else 'is not the sealing secret of the store'}"
@@ -316,7 +317,7 @@ def _verdicts(folder: Path, manifest: Manifest) -> Iterator[ChainVerdict]:
 
 
 def is_secret(path: Path, fingerprint: str) -> bool | None:
-    """Whether the file holds the sealing secret of that fingerprint; None where it holds none."""
+    """Returns whether a file holds the secret of that fingerprint; None where it holds none."""
     try:
         secret = read_sealing_secret(identity.content_of(path.read_text("ascii")))
     except (OSError, ValueError):
@@ -325,7 +326,7 @@ def is_secret(path: Path, fingerprint: str) -> bool | None:
 
 
 def new_folder(folder: Path) -> None:
-    """A folder of its owner's alone; StartRefused where there is something in it already."""
+    """Makes a folder for its owner alone; raises StartRefused where it is not empty."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -339,22 +340,22 @@ def new_folder(folder: Path) -> None:
 def copy_file(
     source: Path, target: Path, account: identity.Account | None = None, *, lines: bool = False
 ) -> None:
-    """A copy, owned by that account where it is given. OSError, which names what failed.
+    """Copies a file, for the given account. Raises OSError, which names the file that failed.
 
-    With `lines` it has whole lines alone: somebody may be writing the last one.
+    With `lines` only whole lines are copied, as somebody may be writing the last one.
     """
     identity.write_pieces(target, _pieces(source, lines=lines), account)
     chains.sync_folder(target.parent)
 
 
 def _pieces(source: Path, *, lines: bool) -> Iterator[bytes]:
-    """What it holds, or its whole lines. OSError, which names it."""
+    """Yields the content of a file, or only its whole lines. Raises OSError, which names it."""
     try:
-        with source.open("rb") as given:
+        with source.open("rb") as file:
             if lines:
-                yield from takewhile(lambda line: line.endswith(b"\n"), given)
+                yield from takewhile(lambda line: line.endswith(b"\n"), file)
             else:
-                yield from iter(partial(given.read, 1 << 20), b"")
+                yield from iter(partial(file.read, 1 << 20), b"")
     except OSError as error:
         error.filename = str(source)
         raise

@@ -1,4 +1,4 @@
-"""The parts of a state: which are there, of which state each is, and whether they fit together."""
+"""Finds the parts of a state, and tells whether all are there and belong to the same state."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ PUT_BACK = "put the file back from a backup (`clinic-gateway state restore DIR`)
 
 @dataclass(frozen=True, slots=True)
 class StatePart:
-    """One part; `made_here` is whether the gateway itself made it, and not the operator."""
+    """One part of a state. `made_here`: the gateway itself makes it, and not the operator."""
 
     name: str
     place: str
@@ -46,12 +46,12 @@ class StatePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateParts:
-    """All parts; `secret` is None where the settings hold the secret themselves.
+    """All parts of a state. `secret` is None where the settings hold the secret themselves.
 
-    `version` is the store's migration, None where there is no store. `has_ids` is whether public
-    ids were made with its sealing secret. `known` are the chains of the audit that it knows, `here`
-    those of this very folder; `days` are the folder's files, None where they cannot be read.
-    `is_shared` is whether other machines may use the store too.
+    `version` is the store's migration, None where there is no store. `has_ids`: public ids were
+    made with the sealing secret. `known` are the audit's chains in the store, `here` those of this
+    folder. `days` are the folder's files, None where they cannot be read. `is_shared`: other
+    machines may use the store too.
     """
 
     settings: Settings
@@ -71,17 +71,17 @@ class StateParts:
 
     @property
     def files(self) -> Iterator[StatePart]:
-        """Those that are one file each."""
+        """The parts that are one file each."""
         yield from (part for part in (self.audit, self.key, self.secret) if part is not None)
 
     @property
     def identity(self) -> str | None:
-        """That of the state, where its parts agree; None where none of them has one."""
+        """The identity of the state if its parts agree; None where none of them has one."""
         return next((part.identity for part in self if part.identity), None)
 
 
 async def checked_parts(settings: Settings, store: Store) -> StateParts:
-    """As `find_parts`; StartRefused too where they are of several states, or one is gone."""
+    """Returns what `find_parts` does; raises StartRefused where parts are gone or do not fit."""
     parts = await find_parts(settings, store)
     for refusal in _refusals(parts):
         raise StartRefused(refusal)
@@ -89,14 +89,14 @@ async def checked_parts(settings: Settings, store: Store) -> StateParts:
 
 
 async def find_parts(settings: Settings, store: Store) -> StateParts:
-    """What there is; nothing is made. StoreError, StartRefused where it cannot be looked at."""
+    """Returns the parts as they are. Raises StoreError, and StartRefused where one is unreadable."""
     version = await store.version()
     folder, heads = audit_folder(settings), chains.Chains(store)
-    # the tables of an older version are asked once they have been brought up to this one
+    # tables of an older version are read once they are migrated
     known = await heads.known() if version == HEAD else []
     place, days = place_of(folder), None
-    with suppress(OSError):  # whoever reads them says why they cannot be read
-        # once the chains are known: a process that begins has a file before it has a line
+    with suppress(OSError):  # later readers say why they cannot be read
+        # after the chains: a process that begins makes its file before its chain is entered
         days = chains.day_files(folder)
     secret, identity = secret_file(settings), await store.meta(META) if version else None
     own_secret, own_key = settings.backend.secret_file is None, settings.audit.key_file is None
@@ -120,17 +120,17 @@ def _file(name: str, path: Path, made_here: bool = True) -> StatePart:
 
 
 def is_named(path: Path) -> bool:
-    """Whether the file holds a name; also where nobody can tell, as it cannot be read."""
+    """Returns whether the file holds a name, or cannot be read."""
     try:
         return bool(content_of(path.read_text("ascii")).strip())
     except UnicodeDecodeError:
         return False
-    except OSError:  # whoever needs its name says why it cannot be read
+    except OSError:  # later readers say why
         return True
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is such a file; where this user may not look, there may be one."""
+    """Returns whether there is, or may be where this user cannot look, such a file."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -170,20 +170,20 @@ def _refusals(parts: StateParts) -> Iterator[str]:
 
 
 def _without_store(parts: StateParts) -> Iterator[str]:
-    # a secret that does not say of which state it is may be the operator's for a new one, and so
-    # may a key whose place the operator has named
+    # a secret without an identity may be the operator's, for a new state; so may a key whose place
+    # the operator has named
     own = [
         part
         for part in parts.files
         if part.identity is not None or (part.is_kept and part is not parts.secret)
     ]
     traces = [day.path for day in (parts.days or [])[:1]]
-    place, found = parts.store.place, [parts.settings.state / ACCESS]
-    # beside a file without tables they are of a start that was cut off
-    if not parts.is_shared and not _exists(Path(place)):
-        found = [Path(f"{place}-wal"), Path(f"{place}-shm"), *found]
     # files that show that a gateway has served here
-    traces += filter(_exists, found)
+    place, files = parts.store.place, [parts.settings.state / ACCESS]
+    # beside a database file without tables they are left of a start that was cut off
+    if not parts.is_shared and not _exists(Path(place)):
+        files = [Path(f"{place}-wal"), Path(f"{place}-shm"), *files]
+    traces += filter(_exists, files)
     if left := [*own, *traces]:
         paths = [*(Path(part.place) for part in own), *traces]
         audit = audit_folder(parts.settings)  # it goes as a whole
@@ -197,7 +197,7 @@ def _without_store(parts: StateParts) -> Iterator[str]:
 
 def _audit_refusals(parts: StateParts) -> Iterator[str]:
     must_be_here = parts.known and not (parts.is_shared and parts.settings.nodes > 1)
-    # the store is told of dropped lines before their files go; who was killed may have told of less
+    # lines are marked as dropped in the store before their files go
     undropped = sum(max(0, chain.head.seq - chain.base.seq) for chain in parts.here)
     if parts.audit.is_lost and (must_be_here or parts.key.is_kept or parts.days):
         yield (
@@ -218,7 +218,7 @@ def _audit_refusals(parts: StateParts) -> Iterator[str]:
 
 
 def _moved(parts: StateParts) -> str:
-    """What to do where `audit.folder` was changed, and the folder stayed where it was."""
+    """Returns what to do where `audit.folder` was changed, and the folder was not moved."""
     folder, former = audit_folder(parts.settings), parts.settings.state / chains.FOLDER
     own = parts.store.identity
     is_own = own is not None and identity_of(former / PLACE) == own

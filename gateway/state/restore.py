@@ -1,7 +1,7 @@
-"""Puts a backup back: what is missing of its state, and nothing over what is there.
+"""Restores a backup: puts back what is missing of its state, and overwrites nothing.
 
-The store comes last: what is put back half way has none, and no gateway begins on that. To go on,
-restore again. The audit that is newer than the store enters it afterwards, chains and deeds.
+The store comes last, as no gateway starts on a state without one: after an interruption, restore
+again. Afterwards the newer chains and deeds of the audit enter the store.
 """
 
 import asyncio
@@ -32,19 +32,18 @@ from gateway.state.parts import StateParts, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
 
-# The order in which no half of the parts is a whole state: the key without the folder's name, which
-# is the last file of the audit, the store without its secret, and all without the store are refused
-# by every start.
+# Every start refuses what was restored in part in this order: the key without the folder's name,
+# which is the last file of the audit, and all parts without the store.
 _ORDER = (backups.KEY, backups.AUDIT, backups.SEALING, backups.STORE)
-# Where the store goes, None where it is there, and is kept; and the last days that a store that is
-# kept has dropped of its audit, by chain.
+# Where the store goes, None where one is kept; and the last day that was dropped of each chain of
+# a kept store.
 _Destination = tuple[Path | None, Mapping[str, date]]
 
 
 def _targets(
     settings: Settings, manifest: Manifest, place: Path | None, dropped: Mapping[str, date]
 ) -> Iterator[tuple[BackupFile, Path]]:
-    """Each file of the backup and where it goes, in order; none for a day that was dropped."""
+    """Yields the files of the backup in order, and where each goes; dropped days are left out."""
     key, audit, secret = key_file(settings), audit_folder(settings), secret_file(settings)
     for file in manifest.of_kind(*_ORDER):
         name = file.file.name
@@ -56,10 +55,10 @@ def _targets(
 
 
 def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> list[Path]:
-    """Put back what is missing of the configuration that lay in one folder; which. OSError.
+    """Puts back missing files of the configuration beside `config`, and returns their paths.
 
-    It goes into the folder of `config`, which the operator names: a manifest alone says of no file
-    where it is written.
+    The operator names that folder, as a manifest must not say where files are written. Raises
+    OSError.
     """
     restored = []
     for file, target in configuration(manifest, config):
@@ -73,8 +72,8 @@ def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> lis
 
 
 def configuration(manifest: Manifest, config: Path) -> Iterator[tuple[BackupFile, Path | None]]:
-    """Its files and where each goes; None for one that lay elsewhere, and is the operator's."""
-    own = manifest.configuration or Path()  # nothing is near that one
+    """Yields its files and where each goes: None for one that lay in another folder."""
+    own = manifest.configuration or Path()  # no absolute path lies below this one
     for file in manifest.of_kind(backups.CONFIGURATION):
         if file.original == own:
             yield file, config
@@ -84,14 +83,14 @@ def configuration(manifest: Manifest, config: Path) -> Iterator[tuple[BackupFile
 
 
 async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[Path]:
-    """Put back what is missing; which files. StartRefused, StoreError, OSError.
+    """Puts back what is missing, and returns the files. Raises StoreError and OSError.
 
-    A store of the backup's state that is there is kept, as it is newer: what else is missing is
-    put back to it. StartRefused where a gateway runs, or where there are parts of another state.
+    A store of the same state is kept, as it is newer than the backup. Raises StartRefused where a
+    gateway runs, or where there are parts of another state.
     """
     await _checked(settings, manifest)
     with sole_use(make_folder(settings.state), "a gateway", "stop it first"):
-        # a gateway may have begun in between, and have ended
+        # a gateway may have begun and ended in between
         place, dropped = await _checked(settings, manifest)
         state, audit = settings.state, audit_folder(settings)
         account = _account(state, manifest.owner)
@@ -103,11 +102,11 @@ async def restore(settings: Settings, folder: Path, manifest: Manifest) -> list[
 
 
 async def _checked(settings: Settings, manifest: Manifest) -> _Destination:
-    """What is there; StartRefused where the backup must not go here."""
+    """Returns where the store goes; raises StartRefused where the backup must not go here."""
     async with aclosing(open_own_store(settings)) as store:
         place, dropped = await _check_place(settings, store, manifest)
     for file, target in _targets(settings, manifest, None, dropped):
-        # what is there already stays: it must be no less than what the backup has
+        # an existing file is kept, so it must hold no less than the backup has
         if not target.exists():
             continue
         is_known = file.kind == backups.SEALING and bool(manifest.sealing)
@@ -149,7 +148,7 @@ async def _check_place(settings: Settings, store: Store, manifest: Manifest) -> 
 
 
 def _check_dump(parts: StateParts, manifest: Manifest) -> None:
-    """Its server's dump has been put back, and it is the right one."""
+    """Raises StartRefused unless the right dump has been restored to the store's server."""
     part = parts.store
     if parts.version is None:
         problem = "not there: first"
@@ -164,15 +163,15 @@ def _check_dump(parts: StateParts, manifest: Manifest) -> None:
 
 
 def _account(folder: Path, name: str) -> Account | None:
-    """To whom root gives what it makes there: the folder's owner, else whose the state was."""
+    """Returns who gets what root makes in a folder: its owner, or `name` where that is root."""
     if os.geteuid() != 0:
         return None
-    found = folder.stat()
-    if found.st_uid == 0 and name:
+    status = folder.stat()
+    if status.st_uid == 0 and name:
         with suppress(KeyError):
-            known = pwd.getpwnam(name)
-            return known.pw_uid, known.pw_gid
-    return found.st_uid, found.st_gid
+            entry = pwd.getpwnam(name)
+            return entry.pw_uid, entry.pw_gid
+    return status.st_uid, status.st_gid
 
 
 def _give(path: Path, account: Account | None) -> None:
@@ -181,7 +180,7 @@ def _give(path: Path, account: Account | None) -> None:
 
 
 def _put_back(source: Path, target: Path, account: Account | None) -> bool:
-    """Whether it was missing; what a copy left there that was cut off goes. OSError."""
+    """Copies a file unless it exists, after removing cut-off copies; returns whether it did."""
     for path in target.parent.glob(f"{target.name}.*{UNDER_WAY}"):
         path.unlink(missing_ok=True)
     if target.exists():
@@ -200,10 +199,10 @@ _decode = msgspec.json.Decoder(_NumberedDeed).decode
 async def read_newer_audit(
     settings: Settings, store: Store
 ) -> tuple[Sequence[Known], Sequence[Deed], Sequence[str]]:
-    """What the day files have beyond the store. StoreError, OSError, StartRefused.
+    """Returns what the day files have beyond the store. Raises StoreError, OSError, StartRefused.
 
-    Verified chains that it does not know; deeds that it lacks, the oldest first; and of each other
-    such chain where it is not as it was written.
+    These are the verified chains that it does not know, the deeds that it lacks, the oldest first,
+    and for each unknown chain that is broken where that is.
     """
     folder = audit_folder(settings)
     every = await asyncio.to_thread(audit_chains.files_by_chain, folder)
@@ -221,7 +220,7 @@ async def read_newer_audit(
         except BrokenChain as error:
             broken += [str(error)] if is_new else []
             continue
-        # those that had ended, in the verified lines that follow the head that the store knows
+        # ended deeds, in the verified lines after the head that the store knows
         for line in _deeds_in(own):
             is_unknown = chain.head.seq < line.seq <= walk.head.seq
             if is_unknown and (is_new or line.time > after) and line.result in (DONE, FAILED):
@@ -234,7 +233,7 @@ async def read_newer_audit(
 
 
 def _unknown(folder: Path, file: DayFile) -> Known:
-    """A chain as it was when it began: as its first line says, unverified, else at midnight."""
+    """Returns a chain as it began: at the unverified time of its first line, else at midnight."""
     begun = datetime.combine(file.day, time(), UTC)
     with file.path.open("rb") as lines, suppress(ValueError):
         if first := read_line(lines.readline()):
@@ -244,20 +243,20 @@ def _unknown(folder: Path, file: DayFile) -> Known:
 
 
 def deeds_since(folder: Path, moment: datetime, names: Mapping[str, str]) -> list[str]:
-    """What was done to keys, each a sentence, the oldest first; `names` by key id. OSError."""
+    """Returns a sentence on each deed on a key, the oldest first. Raises OSError."""
     files = [file for file in day_files(folder) if file.day >= moment.astimezone(UTC).date()]
     sentences = []
     for line in sorted(_deeds_in(files), key=lambda line: line.time):
         if line.result == DONE and line.time > moment and line.deed.startswith("key "):
             name = names.get(line.subject) or line.details.get("name")
             whom = f"{name} ({line.subject})" if name else line.subject
-            told = f"{line.deed} after the backup: {whom}"
-            sentences.append(f"{told}, by {line.who}, {write_instant(line.time)}")
+            deed = f"{line.deed} after the backup: {whom}"
+            sentences.append(f"{deed}, by {line.who}, {write_instant(line.time)}")
     return sentences
 
 
 def _deeds_in(files: Sequence[DayFile]) -> Iterator[_NumberedDeed]:
-    """Deeds as they stand there, unverified; a line cut off is left out. OSError."""
+    """Yields the deeds in the files, unverified, without lines cut off. Raises OSError."""
     for file in files:
         with file.path.open("rb") as lines:
             for text in lines:
