@@ -59,5 +59,10 @@ class Events(Protocol):
         """
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns the number with its noun: 1 file, 2 files."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 class Sayable(Exception):
     """An error whose text holds no value and no secret, so that logs may have it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gateway.audit import entries
 from gateway.audit.chains import DayFile, Known, files_by_chain, is_open, strangers
+from gateway.events import counted
 
 RUNS, ENDED, CUT_OFF = "runs", "ended", "cut off"
 _MARK = b'"kind":"'
@@ -19,10 +20,6 @@ Pause = Callable[[int], None]
 def rest(lines: int) -> None:
     """For a thread beside the event loop: some time is left to others."""
     time.sleep(REST)
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 class BrokenChain(Exception):

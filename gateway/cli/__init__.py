@@ -1,4 +1,4 @@
-"""The operator's side: `clinic-gateway`, one file per group of commands, loaded when used."""
+"""The commands of `clinic-gateway`: one file for each group, imported when it is used."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`clinic-gateway admin`: who may use the panel in the browser."""
+"""`clinic-gateway admin`: shows, adds and removes the administrators who may use the panel."""
 
 import asyncio
 from typing import Any
@@ -57,12 +57,12 @@ def password(run: Run, name: str, role: Role | None, one_time: bool) -> None:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
-    async def given() -> bool:
+    async def give() -> bool:
         async with run.store() as store, recording(run.settings, store) as deed:
             return await give_password(store, deed, name, word, role, one_time=one_time)
 
     try:
-        is_new = asyncio.run(given())
+        is_new = asyncio.run(give())
     except administrator.LastAdmin:
         fail(f"{name} is the last with the role admin: make somebody else one first")
     except administrator.NameTaken:
@@ -80,7 +80,7 @@ def password(run: Run, name: str, role: Role | None, one_time: bool) -> None:
 async def give_password(
     store: Store, deed: RecordDeed, name: str, word: str, role: Role | None, *, one_time: bool
 ) -> bool:
-    """Whether somebody is new; the end of the command where nobody would have the role admin."""
+    """Returns whether the name is new; ends the command where nobody would have the role admin."""
     digest = passwords.one_time_digest(word) if one_time else await passwords.Passwords().hash(word)
     administrators, attempts = AdministratorStore(store), passwords.AttemptLimiter(store)
     known = await administrators.find(name)
@@ -96,7 +96,7 @@ async def give_password(
     owner, details = known.administrator, {} if role is None else {"role": role}
     async with deed("password reset", owner.id, name=owner.name, **details):
         await administrators.set_password(owner.id, digest, one_time=one_time, role=role)
-        # whoever guessed at the name meanwhile keeps its owner out no longer
+        # failed attempts of others no longer keep the owner out
         await attempts.forgive(passwords.of_name(name))
     return False
 
@@ -135,7 +135,7 @@ async def sessions(run: Run, end: bool) -> None:
                 details["sessions"] = number = await SessionStore(store).end_all()
             run.say({"ended": number}, [f"{number} signed out"])
             return
-        found = await SessionStore(store).list(now())
+        sessions = await SessionStore(store).list(now())
     rows = [
         {
             "name": session.administrator.name,
@@ -143,7 +143,7 @@ async def sessions(run: Run, end: bool) -> None:
             "seenAt": session.seen_at,
             "address": session.address,
         }
-        for session in found
+        for session in sessions
     ]
     lines = [f"{row['name']} since {plain(row['since'])}, from {row['address']}" for row in rows]
     run.say(rows, lines or ["nobody is signed in"])

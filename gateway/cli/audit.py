@@ -1,4 +1,4 @@
-"""`clinic-gateway audit`: who was shown what, and whether the audit is as it was written."""
+"""`clinic-gateway audit`: tells who was shown what, and verifies the audit."""
 
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -20,9 +20,10 @@ from gateway.audit.search import EntryFilter, newest_entries
 from gateway.audit.verification import RUNS
 from gateway.cli.command import CommandGroup, Run, option
 from gateway.cli.keys import key_named
-from gateway.cli.output import counted, fail, members, plain, say
+from gateway.cli.output import fail, members, plain, say
 from gateway.cli.values import FLAG, ONE_LINE, RESOURCE, TextValue
 from gateway.contract.fields import Resource
+from gateway.events import counted
 from gateway.identity import identity_of, reason_of
 from gateway.inquiries.audit import AuditReport, can_be, readers_of, verify_audit
 from gateway.keys.store import KeyStore
@@ -30,14 +31,14 @@ from gateway.settings import Settings, StartRefused
 from gateway.state import opened_if_begun
 from gateway.store import Store, StoreError
 
-# 1 says that the audit is not as it was written: what could not be read says nothing of that.
+# The exit code where nothing could be read: 1 says that the audit is not as it was written.
 UNREAD = 2
-# Bytes of lines that take long enough to take in that it is said.
+# From this many bytes of lines on, the user is told that the index takes them in.
 MANY = 100_000_000
 ANEW = "run `clinic-gateway audit index --anew`"
-# Calls of a key that are told one by one.
+# The number of a key's last calls that are listed.
 LAST = 10
-# Deeds that are told.
+# The number of deeds that are listed by default, and at most.
 MOST, LARGEST = 50, 10_000
 GONE, ODD = "a key that is gone", "a key of which the store makes no sense"
 
@@ -85,9 +86,9 @@ async def who_read(run: Run, resource: Resource, record: str, **between: date | 
     days = Days(**between)
     async with indexed(run) as (store, state):
         names = {key.id: key.name for key, _ in (await KeyStore(store).list()).keys}
-        found = await readers_of(store, resource, record, days, names)
+        readers = await readers_of(store, resource, record, days, names)
         looks = await DeedLog(store).looks(resource.name, record_id(record), **between)
-        if not found and not looks and not await can_be(store, resource, record):
+        if not readers and not looks and not await can_be(store, resource, record):
             fail_unknown(
                 state,
                 f"{resource.name} {record}: nothing of that id is known, and it is no UUID, as the"
@@ -107,7 +108,7 @@ async def who_read(run: Run, resource: Resource, record: str, **between: date | 
                     for view, seen in reader.seen
                 ]
             }
-            for reader in found
+            for reader in readers
         ],
         "administrators": [
             {"name": look.who} | members(look, "times", "first", "last") for look in looks
@@ -137,10 +138,10 @@ def _readers_in_words(data: Mapping[str, Any], days: Days) -> Iterator[str]:
 
 
 @audit.command("key")
-@click.argument("wanted", type=ONE_LINE, metavar="KEY")
+@click.argument("named", type=ONE_LINE, metavar="KEY")
 @_since
 @_until
-async def key(run: Run, wanted: str, **between: date | None) -> None:
+async def key(run: Run, named: str, **between: date | None) -> None:
     """Say what a key did: how often it called what and how that ended, and its last calls.
 
     KEY is its id, or its name where no other key has that. The last calls are those that this
@@ -148,20 +149,20 @@ async def key(run: Run, wanted: str, **between: date | None) -> None:
     """
     days = Days(**between)
     async with indexed(run) as (store, state):
-        key_id, name, called = await _key_named(store, wanted, state)
-        found = await deeds_of(store, key_id, days)
+        key_id, name, called = await _key_named(store, named, state)
+        sums = await deeds_of(store, key_id, days)
     with reading(run.settings):
         whose = EntryFilter(keys=frozenset({key_id}))
         last = newest_entries(audit_folder(run.settings), whose, LAST)
     calls, lines = [], [f"{called} ({key_id}){_between(days)}"]
-    for (operation, outcome, reason), seen in found.items():
+    for (operation, outcome, reason), seen in sums.items():
         ended = {"operation": operation or None, "outcome": outcome, "reason": reason or None}
         calls.append(ended | asdict(seen))
         why = f" ({reason})" if reason else ""
         lines.append(f"  {operation or 'no operation'} {outcome}{why}: {_in_words(calls[-1])}")
     if last:
         lines.append(f"  the last {len(last)}:")
-    elif not found:
+    elif not sums:
         lines.append("  no call")
     for entry in last:
         level = f" at {entry['level']}" if entry["level"] else ""
@@ -174,25 +175,22 @@ async def key(run: Run, wanted: str, **between: date | None) -> None:
     say_answer(run, data, lines, state)
 
 
-async def _key_named(store: Store, wanted: str, state: IndexState) -> tuple[str, str | None, str]:
-    """Its id, its name, and what to call it without one; else the end of the command.
-
-    A key that is gone has no name, and is known by what it did.
-    """
+async def _key_named(store: Store, named: str, state: IndexState) -> tuple[str, str | None, str]:
+    """Returns a key's id, its name or None if it is gone, and what to call it; else ends."""
     kept = KeyStore(store)
     listing = await kept.list()
-    if wanted in listing.odd:
-        return wanted, None, ODD
-    if all(key.id != wanted for key, _ in listing.keys) and await has_called(store, wanted):
-        return wanted, None, GONE
-    if all(wanted not in (key.id, key.name) for key, _ in listing.keys):
+    if named in listing.odd:
+        return named, None, ODD
+    if all(key.id != named for key, _ in listing.keys) and await has_called(store, named):
+        return named, None, GONE
+    if all(named not in (key.id, key.name) for key, _ in listing.keys):
         fail_unknown(
             state,
-            f"no key has the id or the name {wanted}, and the audit knows no such id:"
+            f"no key has the id or the name {named}, and the audit knows no such id:"
             " clinic-gateway keys list shows them",
         )
-    found, _ = await key_named(kept, wanted)
-    return found.id, found.name, found.name
+    key, _ = await key_named(kept, named)
+    return key.id, key.name, key.name
 
 
 @audit.command("deeds")
@@ -205,11 +203,11 @@ async def deeds(run: Run, who: str | None, limit: int) -> None:
     same under seal, which `audit verify` looks at.
     """
     async with run.store(_unbegun(run.own_settings), UNREAD) as store:
-        found = await DeedLog(store).last(limit, who=who or "")
+        log = await DeedLog(store).last(limit, who=who or "")
     data, lines = [], []
-    for deed in found:
-        told = members(deed, "at", "who", "deed", "outcome", "details")
-        data.append(told | {"subject": deed.subject or None})
+    for deed in log:
+        shown = members(deed, "at", "who", "deed", "outcome", "details")
+        data.append(shown | {"subject": deed.subject or None})
         what = deed.deed if deed.outcome == DONE else f"{deed.outcome}: {deed.deed}"
         details = ", ".join(f"{name} {plain(value)}" for name, value in deed.details.items())
         parts = (plain(deed.at), deed.who, what, deed.subject, details)
@@ -241,15 +239,15 @@ async def verify(run: Run) -> None:
 
 
 def lines_of(report: AuditReport) -> Iterator[str]:
-    """The notes, how much was verified, and where the chains of others are verified."""
-    found = report.verdicts
-    yield from (f"note: {note}" for verdict in found for note in verdict.notes)
-    states = ["running" if verdict.state == RUNS else verdict.state for verdict in found]
+    """Yields the notes, how much was verified, and where the chains of others are verified."""
+    verdicts = report.verdicts
+    yield from (f"note: {note}" for verdict in verdicts for note in verdict.notes)
+    states = ["running" if verdict.state == RUNS else verdict.state for verdict in verdicts]
     numbers = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-    chains = f"{counted(len(found), 'chain')} ({numbers})" if found else "no chains"
-    files = counted(sum(verdict.files for verdict in found), "file")
-    lines = counted(sum(verdict.lines for verdict in found), "line")
-    broken = sum(bool(verdict.broken) for verdict in found)
+    chains = f"{counted(len(verdicts), 'chain')} ({numbers})" if verdicts else "no chains"
+    files = counted(sum(verdict.files for verdict in verdicts), "file")
+    lines = counted(sum(verdict.lines for verdict in verdicts), "line")
+    broken = sum(bool(verdict.broken) for verdict in verdicts)
     yield f"{chains}, {files}, {lines}: {broken} broken"
     others = {chain.place: chain.host for chain in reversed(report.others)}
     for place, host in sorted(others.items()):
@@ -291,7 +289,7 @@ async def index(run: Run, anew: bool, all_machines: bool) -> None:
 
 
 async def _forget(run: Run, *, all_machines: bool) -> None:
-    """Other machines' lines are not here to be taken in again: that must be wanted."""
+    """Forgets the index; refuses to lose other machines' lines unless `all_machines` is given."""
     async with store_of(run) as store:
         chains = Chains(store)
         place, shared = place_of(audit_folder(run.settings)), chains.shared
@@ -317,7 +315,7 @@ async def rotate_key(run: Run) -> None:
     is_lost = not path.exists()
     if is_lost and not name.exists():
         fail(f"there is no audit in {name.parent} yet: `clinic-gateway serve` makes it and its key")
-    # where the one before is gone, only the new one can seal the deed
+    # where the former key is gone, only the new one can seal the deed
     new = rotate(path, identity_of(name)) if is_lost else None
     async with opened_if_begun(run.settings) as store:
         if store is None:  # there is no audit yet
@@ -332,7 +330,7 @@ async def rotate_key(run: Run) -> None:
 
 @contextmanager
 def reading(settings: Settings) -> Iterator[None]:
-    """The end of the command where the audit's folder, a file of it or its key cannot be read."""
+    """Ends the command where the audit's folder, a file in it or its key cannot be read."""
     try:
         yield
     except StartRefused as error:
@@ -342,7 +340,7 @@ def reading(settings: Settings) -> Iterator[None]:
 
 
 def unread(folder: Path, error: OSError) -> str:
-    """Why nothing is answered from that folder, and what to do."""
+    """Returns why the audit folder cannot be read, and what to do."""
     place = "" if str(error.filename or folder) == str(folder) else f" ({error.filename})"
     remedy = "look at its disk"
     if isinstance(error, PermissionError):
@@ -354,10 +352,7 @@ def unread(folder: Path, error: OSError) -> str:
 
 @asynccontextmanager
 async def store_of(run: Run) -> AsyncIterator[Store]:
-    """The gateway's own store; the end of the command where there is none yet.
-
-    Before it the folder is looked at: without it nothing here can be answered.
-    """
+    """Yields the gateway's store; ends the command without one, or without the audit's folder."""
     folder = audit_folder(run.own_settings)
     with reading(run.settings):
         day_files(folder)
@@ -377,9 +372,9 @@ def _unbegun(settings: Settings) -> str:
 
 @asynccontextmanager
 async def indexed(run: Run) -> AsyncIterator[tuple[Store, IndexState]]:
-    """The same, with an index that knows every line of this machine's folder, and what it lacks.
+    """Brings the index up to date, and yields the store and the state of the index.
 
-    The end of the command where something that it had is gone from it.
+    Ends the command where the index has lost something.
     """
 
     def say_backlog(size: int) -> None:
@@ -395,7 +390,7 @@ async def indexed(run: Run) -> AsyncIterator[tuple[Store, IndexState]]:
 
 
 def notes_of(state: IndexState) -> Iterator[str]:
-    """What an answer lacks, or rests on; nothing where there is nothing to say."""
+    """Yields what an answer from the index lacks."""
     for gap in state.gaps:
         remedy = (
             ", and so does the folder: run `clinic-gateway audit verify`"
@@ -415,12 +410,12 @@ def notes_of(state: IndexState) -> Iterator[str]:
 def say_answer(
     run: Run, data: dict[str, Any], lines: Iterable[str], state: IndexState, *, lacks: bool = False
 ) -> None:
-    """Prints an answer, and with it what it lacks."""
+    """Prints an answer from the index, and what it lacks."""
     notes = list(notes_of(state))
     about = {"complete": not (lacks or state.gaps), "notes": notes}
     run.say(data | about, [*lines, *(f"note: {note}" for note in notes)])
 
 
 def fail_unknown(state: IndexState, text: str) -> NoReturn:
-    """The end of the command, with what the index lacks under it."""
+    """Ends the command with the text, and what the index lacks."""
     fail("\n".join([text, *(f"note: {note}" for note in notes_of(state))]))

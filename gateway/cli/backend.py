@@ -1,4 +1,4 @@
-"""`clinic-gateway backend`, `vets` and `sample`: connects a practice system, and looks at it."""
+"""`clinic-gateway backend`, `vets` and `sample`: connect a practice system, and look at it."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -17,9 +17,10 @@ from adapters.base import Adapter, AdapterError, Report
 from adapters.examination import SAMPLE, Examination, Finding, Verdict
 from gateway.backend import check_configured, credentials, open_backend, shapes
 from gateway.cli.command import Command, CommandGroup, Run, now, option, recording
-from gateway.cli.output import counted, fail, legible, print_table, say, say_json
+from gateway.cli.output import fail, legible, print_table, say, say_json
 from gateway.cli.values import FILE, FLAG, TextValue, one_of
 from gateway.contract.operations import PAGE_LARGEST
+from gateway.events import counted
 from gateway.examination import WITH_IDS
 from gateway.identity import reason_of
 from gateway.inquiries import practice
@@ -80,10 +81,10 @@ async def draft(run: Run, url: str | None, zone: str | None, output: Path | None
 
 
 def _own_zone() -> str:
-    """The zone that this machine is set to, as far as it says so; else UTC."""
-    _, found, name = str(Path("/etc/localtime").resolve()).partition("zoneinfo/")
+    """Returns the zone that /etc/localtime links to, or else UTC."""
+    _, is_zone, name = str(Path("/etc/localtime").resolve()).partition("zoneinfo/")
     try:
-        return ZoneInfo(name).key if found else "UTC"
+        return ZoneInfo(name).key if is_zone else "UTC"
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return "UTC"
 
@@ -106,12 +107,12 @@ async def check(run: Run, booking: bool, everything: bool) -> None:
     """
     examination = Examination(now=now(), rows=None if everything else SAMPLE, booking=booking)
     async with own_or_passing(run.settings) as (own, store):
-        found = practice.examine(own, store, examination)
+        looks = practice.examine(own, store, examination)
         if not booking:
-            findings = [finding async for finding in found]
+            findings = [finding async for finding in looks]
         else:
             async with recording(own, store) as deed, deed("test booking made"):
-                findings = [finding async for finding in found]
+                findings = [finding async for finding in looks]
     if run.as_json:
         say_json(list(map(asdict, findings)), indent=2)
     else:
@@ -122,9 +123,9 @@ async def check(run: Run, booking: bool, everything: bool) -> None:
 
 @asynccontextmanager
 async def own_or_passing(settings: Settings) -> AsyncIterator[tuple[Settings, Store]]:
-    """The gateway's own store; before there is one, one that goes again with all that is in it.
+    """Yields the gateway's settings and store; before there is one, a temporary one with settings.
 
-    So that a practice system can be looked at before anything is served.
+    With it a practice system can be examined before anything is served.
     """
     check_configured(settings)
     async with opened_if_begun(settings) as store:
@@ -138,13 +139,13 @@ async def own_or_passing(settings: Settings) -> AsyncIterator[tuple[Settings, St
 
 
 def _print_findings(findings: Sequence[Finding]) -> None:
-    """A line for each thing that was looked at, and how many of each verdict."""
+    """Prints a line for each finding, and how many there are of each verdict."""
     sections: dict[str, list[list[str | Text]]] = {}
     for finding in findings:
         rows = sections.setdefault(finding.check, [["", Text(finding.check, "bold"), ""]])
         verdict = Text(finding.verdict, COLOURS[finding.verdict])
         took = "" if finding.seconds is None else f" ({finding.seconds * 1000:.0f} ms)"
-        # what was found, the remedy and some ids, each in a line of its own
+        # the finding, its remedy and some ids, each on its own line
         lines = [f"{finding.text}{took}"]
         if finding.place:
             file, *where = finding.place.rsplit(":", 2)
@@ -262,9 +263,9 @@ async def sample(run: Run, resource: str, limit: int) -> None:
 async def practice_system(
     settings: Settings, report: Report = lambda trouble: None
 ) -> AsyncIterator[Adapter]:
-    """The configured adapter, without a gateway around it; `report` hears of unusable values.
+    """Yields the configured adapter without a gateway; `report` is told of unusable values.
 
-    DocumentErrors where its mapping names what the practice system does not have.
+    Raises DocumentErrors where its mapping names what the practice system does not have.
     """
     check_configured(settings)
     async with opened(settings) as store:

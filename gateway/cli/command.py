@@ -1,6 +1,6 @@
-"""The shape of every command: its group and its options, and the run that it is given.
+"""Defines what all commands share: groups, options, and the Run that each command is given.
 
-What a run changes is a deed: in the audit before it is done, under the system account that ran it.
+Whatever a command changes is a deed. The audit has it before it is done, under the system account.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from gateway.cli.output import fail, say, say_json
 from gateway.cli.values import FILE, FLAG, LEVEL, RESOURCE, TextValue, unknown
 from gateway.contract.access import AccessLevel
 
-if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
+if TYPE_CHECKING:  # slow to import: only commands that open a store do so
     from gateway.settings import Settings
     from gateway.store import Store
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-# Goes around what is done: the deed, its subject and its details; see Deeds.deed.
+# Makes the context in which a deed is done, from the deed, its subject and details: Deeds.deed.
 RecordDeed = Callable[..., AbstractAsyncContextManager[dict[str, Any]]]
-# The user who logged in, which neither su nor sudo changes; this number where nobody did.
+# The file with the user who logged in, whom su and sudo keep; the number that stands for nobody.
 _LOGIN, _NOBODY = Path("/proc/self/loginuid"), 2**32 - 1
 _CONFIG = "gateway.config"
 LONGEST_LINE = 8192
@@ -41,7 +41,7 @@ LONGEST_LINE = 8192
 def option(
     names: str, kind: click.ParamType[Any], text: str, **more: Any
 ) -> Callable[[CommandT], CommandT]:
-    """An option by its names: what it takes, or FLAG for nothing, and what `--help` says of it."""
+    """Returns a decorator that adds an option, of a kind of value or a FLAG, with its help text."""
     more |= {"is_flag": True} if kind is FLAG else {"type": kind}
     return click.option(*names.split(), help=text, show_default="default" in more, **more)
 
@@ -51,7 +51,7 @@ def _keep(context: click.Context, _: click.Parameter, value: Path | None) -> Non
         context.meta[_CONFIG] = value
 
 
-# For groups and commands: what stands further right counts.
+# For groups and commands. The last one on the command line counts.
 _config_option = option(
     "--config",
     FILE,
@@ -62,9 +62,9 @@ _config_option = option(
 
 
 class Command(click.Command):
-    """A command with `--config FILE` and `--json`; its function is given its Run first.
+    """A command with `--config FILE` and `--json`, whose function is given a Run first.
 
-    That may be a coroutine function. What refuses it becomes a sentence on stderr and exit 1.
+    The function may be a coroutine function. A refusal becomes a sentence on stderr and exit 1.
     """
 
     def __init__(self, *, callback: Callable[..., Any], has_json: bool = True, **more: Any) -> None:
@@ -83,11 +83,11 @@ class Command(click.Command):
 
 @contextmanager
 def said_plainly() -> Iterator[None]:
-    """Turns what refuses a command into a sentence on stderr and exit 1; our own faults stay."""
+    """Turns refusals into a sentence on stderr and exit 1; other exceptions are not caught."""
     try:
         yield
     except Exception as error:
-        # imported only now: a command that succeeds need not wait for any of it
+        # imported here, so that a command that succeeds does not wait for it
         from adapters.base import AdapterError
         from adapters.documents.problems import DocumentErrors
         from gateway.settings import StartRefused
@@ -101,16 +101,16 @@ def said_plainly() -> Iterator[None]:
 
 
 def typed(what: str, *, twice: bool = False) -> str:
-    """A secret that a person types unseen, else the first line on stdin."""
+    """Returns a secret that a person types unseen, or else the first line on stdin."""
     if sys.stdin.isatty():
         return str(click.prompt(what, hide_input=True, confirmation_prompt=twice, err=True))
     return sys.stdin.buffer.readline(LONGEST_LINE).decode("utf-8", "replace").rstrip("\r\n")
 
 
 class CommandGroup(click.Group):
-    """Commands below one name, with `--config FILE`, where a near miss is told what was meant.
+    """Commands below one name, with `--config FILE`. A mistyped command is told what was meant.
 
-    Those of `loads`, as `module:name`, are imported when they are asked for.
+    Those of `loads`, as `module:name`, are imported when they are called.
     """
 
     command_class = Command
@@ -127,7 +127,7 @@ class CommandGroup(click.Group):
         if cmd_name not in self.loads or cmd_name in self.commands:
             return super().get_command(ctx, cmd_name)
         module, _, name = self.loads[cmd_name].partition(":")
-        # nothing that is imported is garbage: to look for some in between would cost a seventh
+        # imports leave no garbage, and looking for it meanwhile takes a seventh of their time
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -147,7 +147,7 @@ class CommandGroup(click.Group):
 
 
 def scopes_option(text: str) -> Callable[[CommandT], CommandT]:
-    """`--scope RESOURCE=LEVEL`, repeatable: the level by the resource's name, each named once."""
+    """Returns the option `--scope RESOURCE=LEVEL`, repeatable, each resource once."""
 
     def read(word: str) -> tuple[str, AccessLevel]:
         resource, _, level = word.partition("=")
@@ -167,21 +167,21 @@ def scopes_option(text: str) -> Callable[[CommandT], CommandT]:
 
 @dataclass(frozen=True)
 class Run:
-    """What every command is given: where its configuration is, and whether it prints JSON."""
+    """One run of a command: where its configuration is, and whether it prints JSON."""
 
     config: Path | None
     as_json: bool
 
     @cached_property
     def settings(self) -> "Settings":
-        """DocumentErrors where the configuration is wrong."""
+        """The settings; raises DocumentErrors where the configuration is wrong."""
         from gateway.settings import load_settings
 
         return load_settings(self.config)
 
     @cached_property
     def own_settings(self) -> "Settings":
-        """The same; StartRefused where nothing says where the gateway's state is."""
+        """The same settings; raises StartRefused where nothing says where the state is."""
         from gateway.settings import check_own_place
 
         check_own_place(self.config)
@@ -198,9 +198,9 @@ class Run:
     async def store(
         self, where_none: str = "", code: int = 1, *, may_begin: bool = False
     ) -> AsyncIterator["Store"]:
-        """The configured store. Where there is none yet, one is made if it `may_begin`.
+        """Yields the configured store, which is made where there is none yet and it `may_begin`.
 
-        Else the command ends with `where_none` and that exit code; StartRefused without one.
+        Otherwise the command ends with `where_none` and the exit code, or without it StartRefused.
         """
         from gateway.state import opened, opened_if_begun
 
@@ -215,16 +215,16 @@ class Run:
     async def deed(
         self, store: "Store", deed: str, subject: str = "", **details: Any
     ) -> AsyncIterator[dict[str, Any]]:
-        """Goes around what is done, and yields the details of the deed, which may be added to."""
+        """Records what is done inside as a deed, and yields its details, which may be added to."""
         async with recording(self.settings, store) as begin, begin(deed, subject, **details) as of:
             yield of
 
 
 @asynccontextmanager
 async def recording(settings: "Settings", store: "Store") -> AsyncIterator[RecordDeed]:
-    """Writes deeds into a chain of this command's own, while a gateway may write into others.
+    """Yields a recorder of deeds, which writes a chain of this command's own.
 
-    Where the audit cannot be written, the command ends with a sentence before it does anything.
+    Ends the command before it does anything where the audit cannot be written.
     """
     from gateway.audit.buffer import Unwritten
     from gateway.audit.chains import audit_folder
@@ -246,12 +246,12 @@ async def recording(settings: "Settings", store: "Store") -> AsyncIterator[Recor
 
 
 def actor() -> str:
-    """Who does it, as the system says. No administrator has such a name: theirs have no colon."""
+    """Returns the name of this system account in the audit; administrators' have no colon."""
     return f"shell: {_name(os.getuid())}"
 
 
 def _origin(store: "Store") -> dict[str, str]:
-    """The login behind another account, and the machine where several share the store."""
+    """Returns the login behind another account, and the host where several share the store."""
     from gateway.audit.chains import Chains
 
     origin = {"host": socket.gethostname()} if Chains(store).shared else {}
@@ -270,5 +270,5 @@ def _name(account: int) -> str:
 
 
 def now() -> datetime:
-    """This machine's time."""
+    """Returns this machine's time in UTC."""
     return datetime.now(UTC)

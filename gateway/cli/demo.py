@@ -1,4 +1,4 @@
-"""`clinic-gateway demo`: the sample clinic, two keys, and lines to paste into another shell."""
+"""`clinic-gateway demo`: serves the sample clinic with two keys, and shows how to call it."""
 
 import asyncio
 import os
@@ -33,9 +33,9 @@ from gateway.settings import StartRefused, load_settings, shipped_policy
 NAMES = {"Demo BASIC": AccessLevel.BASIC, "Demo FULL": AccessLevel.FULL}
 OVERLAP = timedelta(hours=24)
 DAYS_AHEAD = 21
-# Who may use the demo's panel.
+# The name of the demo's administrator.
 ADMINISTRATOR = "manager"
-# What another of these is chosen with.
+# Setting -> the option that changes it.
 OPTIONS = {
     "listen": "--port NUMBER",
     "operations_listen": "--operations-port NUMBER",
@@ -100,14 +100,14 @@ async def demo(
 
 
 def prepare(state: Path) -> Path:
-    """The demo's configuration; it and the clinic are made where they are not there yet."""
+    """Makes the demo's configuration and clinic if they are missing; returns the configuration."""
     from adapters.sample import MAPPING, create
 
     names = ("gateway.yaml", "clinic.db", "clinic.yaml")
     configuration, clinic, mapping = (state / name for name in names)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # what is made meanwhile, nobody else can read, not even while it is written
+        # nobody else can read these files, not even while they are written
         before = os.umask(0o077)
         try:
             if not clinic.exists():
@@ -129,14 +129,14 @@ def prepare(state: Path) -> Path:
 
 
 async def _lines(gateway: Gateway, data: Mapping[str, Any], configuration: Path) -> Sequence[str]:
-    """The same client with both keys, and what to paste into another shell."""
+    """Returns the lines that show a client with both keys, and what to paste into another shell."""
     secrets, ids, panel, base = data["keys"], data["ids"], data["admin"], data["base"]
     path = f"{BASE_PATH}/clients/{ids.get('CLIENT', NOBODY)}"
     address = base.removesuffix(BASE_PATH) + path
-    # as this program was called, so that it can be called again from anywhere
+    # the program by its path, so that it can be called from any folder
     called, beside = Path(sys.argv[0]), Path(sys.executable).with_name("clinic-gateway")
-    known = called.absolute() if called.name == beside.name else beside
-    program = quote(str(known)) if known.exists() else beside.name
+    script = called.absolute() if called.name == beside.name else beside
+    program = quote(str(script)) if script.exists() else beside.name
     exports = {**secrets, "BASE": base, **ids}
     return (
         "The same client, as two keys see it:",
@@ -166,7 +166,7 @@ async def _lines(gateway: Gateway, data: Mapping[str, Any], configuration: Path)
 
 
 async def _fresh_secrets(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:
-    """A new secret for each demo key: none is kept anywhere, so a later start needs others."""
+    """Gives each demo key a new secret, as no secret is stored; returns them by access level."""
     listing = await gateway.keys.list()
     known = {key.name: key for key, _ in listing.keys if key.revoked_at is None}
     secrets = {}
@@ -184,7 +184,7 @@ async def _fresh_secrets(gateway: Gateway, deed: RecordDeed) -> dict[str, str]:
 
 
 async def _ids(gateway: Gateway) -> dict[str, str]:
-    """A client with an animal, and a free time of a veterinarian in the coming weeks."""
+    """Returns the ids of a client with an animal and of a free time in the coming weeks."""
     at, adapter = now(), gateway.adapter
     patients = await adapter.read_many(Query(resource="patients", now=at, limit=50))
     for patient in patients.records:
@@ -200,7 +200,7 @@ async def _ids(gateway: Gateway) -> dict[str, str]:
 
 
 async def _free_time(adapter: Adapter, at: datetime) -> dict[str, str]:
-    """The first free time of the first veterinarian who has one, on the first such day."""
+    """Returns a free time on the first day that has one, the day and the veterinarian."""
     vets = await adapter.read_many(Query(resource="vets", now=at, limit=50))
     for ahead in range(1, DAYS_AHEAD):
         day = at.date() + timedelta(days=ahead)
@@ -214,7 +214,7 @@ async def _free_time(adapter: Adapter, at: datetime) -> dict[str, str]:
 
 
 def _get(port: int, path: str, secret: str) -> str:
-    """An answer of the gateway itself, as a partner gets it."""
+    """Returns the body of an answer of the gateway."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
         connection.request("GET", path, headers={"X-API-Key": secret})
         return connection.getresponse().read().decode()

@@ -1,4 +1,4 @@
-"""`clinic-gateway openapi`, `settings` and `proxy`: what follows from the configuration."""
+"""`clinic-gateway openapi`, `settings` and `proxy`: print what follows from the configuration."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from gateway.state import store_place
 
 MASKED = "********"
 _FILES = "/etc/clinic-gateway/gateway"
-# Proxy -> the files of TLS that it reads, and where they are by default.
+# Proxy -> the TLS files that it reads, and where they are by default.
 _TLS_FILES = {
     "haproxy": {"certificate": f"{_FILES}.pem"},
     "nginx": {"certificate": f"{_FILES}.crt", "key": f"{_FILES}.key"},
@@ -77,12 +77,12 @@ def print_settings(run: Run) -> None:
 
 
 def store_shown(settings: Settings) -> Any:
-    """Where the gateway's own database is, without a password."""
+    """Returns where the gateway's own database is, without a password."""
     return _shown(settings.store or store_place(settings))
 
 
 def _shown(value: Any) -> Any:
-    """A database address without its password; of any other secret, nothing."""
+    """Returns a value as it may be shown: an address without password, other secrets masked."""
     if not isinstance(value, SecretStr):
         return str(value) if isinstance(value, Path) else value
     scheme, separator, rest = value.get_secret_value().partition("://")
@@ -100,10 +100,10 @@ def _path(text: str) -> str:
 
 
 def _address(text: str) -> tuple[str, int]:
-    found = _plain_address(text)
-    if found is None or int(found[2]) > 65535:
+    match = _plain_address(text)
+    if match is None or int(match[2]) > 65535:
         raise ValueError("must be an address such as :443 or 10.0.0.5:443")
-    return (found[1] or "").strip("[]"), int(found[2])
+    return (match[1] or "").strip("[]"), int(match[2])
 
 
 @click.command(cls=Command)
@@ -145,12 +145,12 @@ def proxy(run: Run, program: str, named: Sequence[str], listen: Any, **files: st
         nodes = [edge.named_node(text, settings) for text in named] or [edge.node_here(settings)]
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--node") from error
-    if found := list(edge.obstacles(settings, nodes)):
-        fail("\n".join(found))
+    if obstacles := list(edge.obstacles(settings, nodes)):
+        fail("\n".join(obstacles))
     tls = {name: files[name] or default for name, default in defaults.items()}
     site = edge.site_of(settings, nodes, listen, tls)
-    if found := list(edge.site_obstacles(site)):
-        fail("\n".join(found))
+    if obstacles := list(edge.site_obstacles(site)):
+        fail("\n".join(obstacles))
     if given and not site.certificate:
         raise click.UsageError(f"--{given[0]} needs a public_url that begins with https://")
     notes = list(edge.warnings(settings, site))

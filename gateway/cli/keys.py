@@ -21,21 +21,21 @@ from gateway.contract.fields import read_instant
 from gateway.inquiries.keys import changes_told, settings_told
 from gateway.keys.key import DEFAULT_LIMIT, MOST_NETWORKS, Key, read_network
 
-if TYPE_CHECKING:  # to import them takes long: a command does, where it opens a store
+if TYPE_CHECKING:  # slow to import: only commands that open a store do so
     from gateway.keys.store import KeyAndSecrets, KeyStore
     from gateway.store import Store
 
 SHOWN_ONCE = "This is the only time that the secret is shown. Hand it over in a safe way."
-# In a terminal.
+# Widths of columns in a terminal.
 ID_WIDTH, STATE_WIDTH, DAY_WIDTH = 36, len("until 2027-01-31"), len("2027-01-31")
 NO_KEYS = "no keys are known here: name the gateway's configuration with --config"
-key_argument = click.argument("wanted", metavar="KEY")
-# A text that begins with a day.
+key_argument = click.argument("named", metavar="KEY")
+# Matches a text that begins with a day.
 _day = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})").match
 _overlap = re.compile(r"([0-9]{1,4})([smhd])").fullmatch
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _NUMBER = click.IntRange(1, 1_000_000_000)
-# What is left of a setting that its flag takes away, by its field.
+# Field of a key -> its value after `--no-...` has removed it.
 _NOTHING: dict[str, Any] = {"scopes": {}, "networks": (), "bookings_per_day": None}
 
 
@@ -45,26 +45,26 @@ def keys() -> None:
 
 
 def _read_overlap(text: str) -> tuple[str, timedelta]:
-    """A duration such as 24h, and as it is written; ValueError for any other text."""
-    found = _overlap(text)
-    if found is None:
+    """Returns a duration such as 24h, as it is written and as a value; raises ValueError."""
+    match = _overlap(text)
+    if match is None:
         raise ValueError("write a number and s, m, h or d, such as 24h")
-    overlap = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+    overlap = timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
     if overlap > timedelta(days=90):
         raise ValueError("an overlap is at most 90 days")
     return text, overlap
 
 
 def _read_end(remedy: str, text: str) -> datetime | str:
-    """A date-time with its offset that is still to come; `never` and "" as they are."""
+    """Returns a future date-time with an offset; `never` and "" as they are. Raises ValueError."""
     if text in ("", "never"):
         return text
-    if found := _day(text):
-        year, month, day = map(int, found.groups())
+    if match := _day(text):
+        year, month, day = map(int, match.groups())
         if not 1 <= month <= 12:
-            raise ValueError(f"there is no month {found[2]}")
+            raise ValueError(f"there is no month {match[2]}")
         if not 1 <= day <= monthrange(year or 1, month)[1]:
-            raise ValueError(f"there is no day {found[3]} in {found[1]}-{found[2]}")
+            raise ValueError(f"there is no day {match[3]} in {match[1]}-{match[2]}")
     try:
         moment = read_instant(text)
     except ValueError:
@@ -84,7 +84,7 @@ _NAME = TextValue("TEXT", _read_name)
 
 
 def _settings_of_a_key(command: CommandT, *, new: bool) -> CommandT:
-    """The options that `create` and `update` share, in the words of one of them."""
+    """Adds the options that `create` and `update` share, with the help texts of one of them."""
 
     def words(of_create: str, of_update: str) -> str:
         return of_create if new else of_update
@@ -134,8 +134,8 @@ def _settings_of_a_key(command: CommandT, *, new: bool) -> CommandT:
 
 
 def _settings_named(options: dict[str, Any]) -> dict[str, Any]:
-    """The settings that the options name, by the fields of a key; wrong use of contradictions."""
-    # an option that is repeated and was not given is empty
+    """Returns the given settings by the fields of a key; raises UsageError for contradictions."""
+    # a repeatable option that was not given is empty
     named = {field: value for field, value in options.items() if value not in (None, False, (), {})}
     if "permissions" in named:
         named["permissions"] = frozenset(named["permissions"])
@@ -163,7 +163,7 @@ async def create(run: Run, **options: Any) -> None:
     at = now()
     key = Key(**_settings_named(options), created_at=at)
     async with _opened(run, may_begin=True) as (store, kept):
-        # read before the key is made: where it cannot be read, no new secret is lost
+        # read before the key is made, so that a failure loses no secret
         latest = await kept.key_time(at)
         async with run.deed(store, "key made", key.id, **settings_told(key)):
             secret = await kept.add(key)
@@ -189,13 +189,13 @@ async def list_keys(run: Run) -> None:
 
 @keys.command()
 @key_argument
-async def show(run: Run, wanted: str) -> None:
+async def show(run: Run, named: str) -> None:
     """One key.
 
     KEY is its id, or its name where no other key has that.
     """
     async with _opened(run) as (_, kept):
-        (key, hints), at = await key_named(kept, wanted), await kept.key_time(now())
+        (key, hints), at = await key_named(kept, named), await kept.key_time(now())
     _print_key(run, key, at, hints=hints)
 
 
@@ -205,7 +205,7 @@ async def show(run: Run, wanted: str) -> None:
 @option("--no-scopes", FLAG, "Take all scopes away.")
 @option("--no-bookings-per-day", FLAG, "Let it book any number a day.")
 @option("--no-networks", FLAG, "Let it be used from anywhere.")
-async def update_key(run: Run, wanted: str, **options: Any) -> None:
+async def update_key(run: Run, named: str, **options: Any) -> None:
     """Change a key; what is not named stays.
 
     KEY is its id, or its name where no other key has that.
@@ -214,10 +214,10 @@ async def update_key(run: Run, wanted: str, **options: Any) -> None:
     if not changes:
         raise click.UsageError("nothing to change: name at least one setting")
     async with _opened(run) as (store, kept):
-        # all that is told afterwards: where it cannot be read, nothing is changed
-        (before, _), at = await key_named(kept, wanted), await kept.key_time(now())
-        news = changes_told(before, replace(before, **changes))
-        async with run.deed(store, "key changed", before.id, **{"name": before.name, **news}):
+        # read before the change, so that a failure changes nothing
+        (before, _), at = await key_named(kept, named), await kept.key_time(now())
+        details = {"name": before.name, **changes_told(before, replace(before, **changes))}
+        async with run.deed(store, "key changed", before.id, **details):
             await kept.update(before.id, **changes)
         key, hints = await kept.show(before.id)
     _print_key(run, key, at, hints=hints)
@@ -231,17 +231,16 @@ async def update_key(run: Run, wanted: str, **options: Any) -> None:
     "How long the secret before it stays valid: a number and s, m, h or d, at most 90d.",
     default="24h",
 )
-async def rotate(run: Run, wanted: str, overlap: tuple[str, timedelta]) -> None:
+async def rotate(run: Run, named: str, overlap: tuple[str, timedelta]) -> None:
     """Give a key a new secret, and show it this once.
 
     KEY is its id, or its name where no other key has that.
     """
     at = now()
     async with _opened(run) as (store, kept):
-        # both are read before: where one cannot be read, no new secret is lost
-        (key, _), latest = await key_named(kept, wanted), await kept.key_time(at)
-        told = {"name": key.name, "overlap": overlap[0]}
-        async with run.deed(store, "key rotated", key.id, **told):
+        # read before the rotation, so that a failure loses no secret
+        (key, _), latest = await key_named(kept, named), await kept.key_time(at)
+        async with run.deed(store, "key rotated", key.id, name=key.name, overlap=overlap[0]):
             secret, (key, hints) = await kept.rotate(key.id, overlap[1], at)
     _print_key(run, key, latest, secret=secret, hints=hints)
 
@@ -249,7 +248,7 @@ async def rotate(run: Run, wanted: str, overlap: tuple[str, timedelta]) -> None:
 @keys.command()
 @key_argument
 @option("--yes", FLAG, "Do not ask. Without a terminal it is required.")
-def revoke(run: Run, wanted: str, yes: bool) -> None:
+def revoke(run: Run, named: str, yes: bool) -> None:
     """Take a key away, for good.
 
     KEY is its id, or its name where no other key has that. On a terminal the command asks first.
@@ -259,14 +258,14 @@ def revoke(run: Run, wanted: str, yes: bool) -> None:
             "without a terminal this needs --yes: a revoked key never works again"
         )
 
-    async def found(revoked: Key | None = None) -> "KeyAndSecrets":
+    async def read(revoked: Key | None = None) -> "KeyAndSecrets":
         async with _opened(run) as (store, kept):
             if revoked is not None:
                 async with run.deed(store, "key revoked", revoked.id, name=revoked.name):
                     await kept.revoke(revoked.id, now())
-            return await key_named(kept, revoked.id if revoked else wanted)
+            return await key_named(kept, revoked.id if revoked else named)
 
-    key, hints = asyncio.run(found())
+    key, hints = asyncio.run(read())
     if key.revoked_at is not None:
         _print_key(run, key, now(), hints=hints)
         say(f"this key was revoked already, at {plain(key.revoked_at)}", err=True)
@@ -275,11 +274,11 @@ def revoke(run: Run, wanted: str, yes: bool) -> None:
         contact = f" ({key.contact})" if key.contact else ""
         used = f"last used {plain(key.last_used_at)}" if key.last_used_at else "never used"
         question = f"Revoke {key.name}{contact}, {key.id}, {used}? It never works again."
-        # outside of any event loop, which would hold an interrupt back
+        # outside of an event loop, which would delay an interrupt
         if not click.confirm(legible(question), err=True):
             fail("nothing was revoked")
-    # what is printed is this machine's time: a latest time that is unreadable is no matter
-    key, hints = asyncio.run(found(revoked=key))
+    # this machine's time is enough here: the state of a revoked key does not depend on it
+    key, hints = asyncio.run(read(revoked=key))
     _print_key(run, key, now(), hints=hints)
     if not run.as_json:
         say("", f"{key.name} is revoked: within a second every call with it is refused, for good")
@@ -304,7 +303,7 @@ def verify(run: Run) -> None:
 async def _opened(
     run: Run, *, may_begin: bool = False
 ) -> AsyncIterator[tuple["Store", "KeyStore"]]:
-    """The configured store and its keys; what they refuse ends the command with a sentence."""
+    """Yields the configured store and its keys; their refusals end the command."""
     from gateway.keys.store import KeyStore, OddKey, RevokedKey, UnknownKey
 
     try:
@@ -326,22 +325,22 @@ def _odd(key_id: str) -> str:
 
 
 async def key_named(kept: "KeyStore", name: str) -> "KeyAndSecrets":
-    """The key with that id, or the only one with that name; else the end of the command."""
+    """Returns the key with that id, or the only one with that name; else ends the command."""
     listing = await kept.list()
     if name in listing.odd:
         fail(_odd(name))
-    found = [known for known in listing.keys if known[0].id == name]
-    found = found or [known for known in listing.keys if known[0].name == name]
-    if not found:
+    matches = [held for held in listing.keys if held[0].id == name]
+    matches = matches or [held for held in listing.keys if held[0].name == name]
+    if not matches:
         fail(f"no key has the id or the name {name}; `clinic-gateway keys list` shows them")
-    if len(found) > 1:
-        ids = ", ".join(key.id for key, _ in found)
-        fail(f"{len(found)} keys have the name {name}; name one by its id: {ids}")
-    return found[0]
+    if len(matches) > 1:
+        ids = ", ".join(key.id for key, _ in matches)
+        fail(f"{len(matches)} keys have the name {name}; name one by its id: {ids}")
+    return matches[0]
 
 
 def _key_data(key: Key, hints: Sequence[Any]) -> dict[str, Any]:
-    """A key as JSON members: everything but its secret."""
+    """Returns a key as JSON members: everything but its secret."""
     secrets = [{"hint": hint.hint, "expiresAt": hint.expires_at} for hint in hints]
     data = {"id": key.id, "name": key.name, "contact": key.contact, **settings_told(key)}
     data |= {"createdAt": key.created_at, "lastUsedAt": key.last_used_at}
@@ -351,7 +350,7 @@ def _key_data(key: Key, hints: Sequence[Any]) -> dict[str, Any]:
 def _print_key(
     run: Run, key: Key, at: datetime, *, secret: str = "", hints: Sequence[Any] = ()
 ) -> None:
-    """Prints a key as it is at that time, and its new secret where there is one."""
+    """Prints a key with its state at that time, and its new secret where there is one."""
     data = _key_data(key, hints)
     texts = {
         name: plain(value, ", ") for name, value in data.items() if value not in (None, {}, [])
@@ -393,7 +392,7 @@ def _row(key: Key, hints: Sequence[Any], at: datetime) -> dict[str, str]:
 
 
 def _print_keys(rows: Sequence[dict[str, str]]) -> None:
-    """One line a key for other programs; for people two, and one more for its bounds."""
+    """Prints one line for each key, on a terminal two, and a third one for its bounds."""
     if not sys.stdout.isatty():
         for cells in (rows[0], *(row.values() for row in rows)):
             click.echo("\t".join(cells))
@@ -414,7 +413,7 @@ def _print_keys(rows: Sequence[dict[str, str]]) -> None:
     table.add_column("last used\n", width=DAY_WIDTH, no_wrap=True)
     for row in rows:
         level, *scopes = row["level"].split()
-        # scopes are counted where they have no room
+        # where scopes have no room, only their number is shown
         shown = row["level"] if len(row["level"]) <= room else f"{level} +{len(scopes)}"
         bookings, networks = row["bookings per day"], row["networks"].split()
         bounds = [f"{bookings} bookings/day"] if bookings else []

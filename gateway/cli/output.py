@@ -1,4 +1,4 @@
-"""What commands print: texts and JSON that no terminal obeys, tables, refusals."""
+"""Prints the texts, tables and JSON of commands, without characters that a terminal obeys."""
 
 import json
 import re
@@ -14,15 +14,15 @@ from gateway.contract.fields import write_instant
 if TYPE_CHECKING:
     from rich.text import Text
 
-# Controls, halves of a character, ends of a line, and what turns the direction of writing.
+# Controls, halves of a character, ends of a line, and controls of the writing direction.
 _CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 _DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-# JSON may hold these as they are; a terminal may obey them, and no half of a letter can be sent.
+# Valid in JSON, but a terminal may obey them, and half a character cannot be encoded.
 _left_in_json = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]").sub
 
 
 def legible(text: str) -> str:
-    """The text with a blank for each control character."""
+    """Returns the text with a blank for each control character."""
     return "".join(
         " " if category(letter) in _CATEGORIES or bidirectional(letter) in _DIRECTIONS else letter
         for letter in text
@@ -36,10 +36,7 @@ def say(*lines: str, err: bool = False) -> None:
 
 
 def say_json(data: Any, *, indent: int | None = None) -> None:
-    """Prints JSON with each control character escaped: in one line without an `indent`.
-
-    A time stands in it as in the public interface.
-    """
+    """Prints JSON with control characters escaped, in one line unless there is an `indent`."""
     text = json.dumps(
         data,
         ensure_ascii=False,
@@ -47,11 +44,11 @@ def say_json(data: Any, *, indent: int | None = None) -> None:
         separators=None if indent else (",", ":"),
         default=write_instant,
     )
-    click.echo(_left_in_json(lambda found: f"\\u{ord(found[0]):04x}", text))
+    click.echo(_left_in_json(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def fail(text: str, code: int = 1) -> NoReturn:
-    """Says why not on stderr, in as many lines as the text has, and exits with that code."""
+    """Prints the text, which may have several lines, on stderr and exits with the code."""
     say(*text.split("\n"), err=True)
     raise click.exceptions.Exit(code)
 
@@ -61,11 +58,11 @@ def print_table(
     sections: Iterable[Iterable[Iterable["str | Text"]]],
     width: int | None = None,
 ) -> None:
-    """Prints rows of plain texts, or rich's, below headings, with a rule above each section.
+    """Prints rows of texts below headings, with a rule above each section.
 
-    A column is its heading with what else rich takes; the terminal decides without a `width`.
+    `columns` is heading -> rich's other arguments. The terminal sets the width by default.
     """
-    # imported only now: most commands print no table
+    # imported here, as most commands print no table
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -82,12 +79,12 @@ def print_table(
 
 
 def members(item: Any, *names: str) -> dict[str, Any]:
-    """These attributes, as the members of a JSON object."""
+    """Returns these attributes of an item as members of a JSON object."""
     return {name: getattr(item, name) for name in names}
 
 
 def plain(value: Any, between: str = " ") -> str:
-    """A JSON value in words; "none" of one that is empty, such as a bound that was taken away."""
+    """Returns a JSON value in words: `none` for an empty one, such as a limit that was removed."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):
@@ -97,8 +94,3 @@ def plain(value: Any, between: str = " ") -> str:
     if isinstance(value, list):
         value = between.join(map(str, value))
     return "none" if value in (None, "") else str(value)
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun: 1 file, 2 files."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,4 +1,4 @@
-"""`clinic-gateway serve`: serves until it is told to stop, in one process or in several."""
+"""`clinic-gateway serve`: serves partners until a signal ends it, in one process or several."""
 
 import asyncio
 import gc
@@ -36,7 +36,7 @@ from gateway.web.limiter import reserve_files
 from gateway.web.server import check_runtime
 
 BEAT_EVERY = 1.0
-# What a roll cannot change, since the parent has it.
+# Settings that replacing the workers cannot change, since the parent uses them.
 _FIXED = ("listen", "operations_listen", "admin_listen", "state", "workers")
 Built = TypeVar("Built")
 Child = Operations | Worker
@@ -59,7 +59,7 @@ def serve(run: Run) -> None:
 
 
 async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
-    """What is wrong with the configuration, and with the files that the rest of it names."""
+    """Returns all problems of the configuration, and of the files that the rest of it names."""
     settings, problems = error.settings, list(error.problems)
     try:
         load_policy(settings.policy, lambda trouble: None)
@@ -69,7 +69,7 @@ async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
         try:
             await bare_adapter_of(settings, bytes(32), lambda trouble: None).aclose()
         except DocumentErrors as more:
-            problems += [found for found in more.problems if found.file not in error.left_out]
+            problems += [problem for problem in more.problems if problem.file not in error.left_out]
         except StartRefused as more:
             problems.append(Problem("backend", 0, 0, str(more)))
     return DocumentErrors(problems)
@@ -81,10 +81,10 @@ async def serve_until_stopped(
     *,
     ends: Collection[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
 ) -> None:
-    """Serves; `begun` is called once it answers.
+    """Serves until a signal of `ends`, and calls `begun` once the gateway answers.
 
-    The first signal of `ends` begins the end, others do not; a hangup that is none of these has the
-    policy looked at. That it ends and has ended is said, but not by a demo, which has `begun`.
+    SIGHUP has the policy looked at, unless it is in `ends`. Without `begun`, the log says that the
+    gateway was told to end and has ended.
     """
     forbid_core_dumps()
     stop, events, loop = asyncio.Event(), EventLog(), asyncio.get_running_loop()
@@ -94,7 +94,7 @@ async def serve_until_stopped(
             events.report("told_to_end", signal=number.name)
         stop.set()
 
-    # until there is a gateway, its files are still to be read
+    # a gateway that is being built reads the policy anyway
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
     for number in ends:
         loop.add_signal_handler(number, end, number)
@@ -105,7 +105,7 @@ async def serve_until_stopped(
         if signal.SIGHUP not in ends:
             loop.add_signal_handler(signal.SIGHUP, gateway.follower.ask)
         async with aclosing(gateway):
-            # what was made for the start stays: to look through it again would cost each call
+            # what was made for the start stays: the garbage collector need not look through it
             gc.freeze()
             await gateway.start()
             _warn(settings, gateway.public.socket, gateway.events)
@@ -118,9 +118,9 @@ async def serve_until_stopped(
 
 
 def serve_in_processes(settings: Settings, config: Path | None) -> int:
-    """Serves with several workers until a signal ends it; the exit code.
+    """Serves with several workers until a signal ends it, and returns the exit code.
 
-    StartRefused where the parent itself cannot begin; what refuses a child's start that one says.
+    Raises StartRefused where the parent cannot start. A child reports its own refusal.
     """
     forbid_core_dumps()
     check_runtime()
@@ -132,10 +132,10 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
         stack.enter_context(sole_use(settings.state))
         run = make_run(folder)
         handed, sums = run / "policy.json", run / "sums.json"
-        for file in (handed, sums):  # what a former life has left of it goes
+        for file in (handed, sums):  # left by an earlier run
             file.unlink(missing_ok=True)
         reports = stack.enter_context(socket_in(run))
-        # for a limiter in memory: made here, so that all who are forked count together
+        # made before the workers are forked, so that a limiter in memory counts for all of them
         counters = stack.enter_context(closing(Counters()))
         for file in (handed, sums, reports):
             stack.callback(file.unlink, missing_ok=True)
@@ -150,7 +150,7 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
             _warn(settings, sockets.public, events)
 
         supervisor = Supervisor(processes.plan(settings), events, processes.replan, begun)
-        # what was made for the start stays, and is shared as long as nobody touches it
+        # what was made for the start stays, and is shared with children while nobody changes it
         gc.freeze()
         return supervisor.run()
 
@@ -163,7 +163,7 @@ def _check_settings(settings: Settings) -> None:
 
 @dataclass(slots=True)
 class Processes:
-    """What the processes of one gateway do; `have_begun` as a child finds it that is forked."""
+    """What the processes of one gateway run; a forked child sees `have_begun` as it was then."""
 
     settings: Settings
     config: Path | None
@@ -171,14 +171,14 @@ class Processes:
     have_begun: bool = False
 
     def plan(self, settings: Settings) -> Plan:
-        """What the parent is to run."""
+        """Returns what the parent runs with these settings."""
 
         def worker(number: int, *, is_first: bool = False) -> partial[int]:
             build = partial(build_worker, settings, self.shared, number, is_first=is_first)
             return partial(self._live, build)
 
         def unlisten() -> None:
-            # for every process that has it; where the system knows no such thing, closing it does
+            # for every process that has it; where the system cannot, closing the socket is enough
             with suppress(OSError):
                 self.shared.sockets.public.shutdown(SHUT_RDWR)
 
@@ -193,7 +193,7 @@ class Processes:
         )
 
     def replan(self) -> Plan | None:
-        """A plan by the configuration as it is now; None, and why, where that is no good."""
+        """Returns a plan by the present configuration; None, and reports why, if that is wrong."""
         events = EventLog()
         try:
             settings = load_settings(self.config)
@@ -202,7 +202,7 @@ class Processes:
             first, *more = error.problems if isinstance(error, DocumentErrors) else (error,)
             events.report("configuration_wrong", problem=str(first), problems=1 + len(more))
             return None
-        except Exception as error:  # noqa: BLE001 - whatever it is, the processes that run go on
+        except Exception as error:  # noqa: BLE001 - the processes that run go on, whatever it is
             events.report("configuration_unreadable", error)
             return None
         kept = {name: getattr(self.settings, name) for name in _FIXED}
@@ -212,14 +212,14 @@ class Processes:
         return self.plan(settings.model_copy(update=kept))
 
     def _live(self, build: Callable[[], Coroutine[Any, Any, Child]], inherited: Inherited) -> int:
-        """A child's life: its exit code, which is 0 where it was told to end."""
+        """Runs a child, and returns its exit code, which is 0 where it was told to end."""
         try:
             with nullcontext() if self.have_begun else said_plainly():
                 asyncio.run(_until_told(build(), inherited))
         except click.exceptions.Exit as refused:
             return refused.exit_code
         except (AdapterError, DocumentErrors, StartRefused, StoreError) as error:
-            # once the gateway serves, programs read its log: there a refusal is one line
+            # programs read the log of a gateway that serves: a refusal is one line there
             first, *more = str(error).splitlines()
             EventLog().report("process_cannot_begin", problem=first, problems=1 + len(more))
             return 1
@@ -227,15 +227,16 @@ class Processes:
 
 
 async def _until_told(building: Coroutine[Any, Any, Child], inherited: Inherited) -> None:
-    """SIGTERM ends a worker with all the others, SIGUSR1 alone; a parent that is gone ends all.
+    """Runs a child until a signal, or the end of its parent, ends it.
 
-    At SIGTERM operations goes on to answer until every worker has ended.
+    SIGTERM ends a worker together with the others, SIGUSR1 ends it alone. At SIGTERM the operations
+    process answers until every worker has ended.
     """
     loop = asyncio.get_running_loop()
     stop, replaced = asyncio.Event(), asyncio.Event()
 
     def orphaned() -> None:
-        loop.remove_reader(inherited.life)  # it would be ready for ever
+        loop.remove_reader(inherited.life)  # it would stay readable for ever
         stop.set()
 
     def replace() -> None:
@@ -272,7 +273,7 @@ async def _beat(inherited: Inherited) -> None:
 
 
 async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Built]) -> Built | None:
-    """What is built; None where it is to stop before: a look at a far database takes its time."""
+    """Returns what is built, which may take long; None where `stop` is set before."""
     built, stopped = asyncio.create_task(building), asyncio.create_task(stop.wait())
     await asyncio.wait([built, stopped], return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
@@ -284,7 +285,7 @@ async def _unless(stop: asyncio.Event, building: Coroutine[Any, Any, Built]) -> 
 
 
 def _log_tasks(events: Events) -> None:
-    """Every task of this process, and where it waits: places in the code, no values."""
+    """Reports every task of this process and where in the code it waits, without values."""
     for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
         frames = task.get_stack(limit=12)
         places = [f"{frame.f_code.co_filename}:{frame.f_lineno}" for frame in frames]
@@ -292,7 +293,7 @@ def _log_tasks(events: Events) -> None:
 
 
 def _warn(settings: Settings, listening: socket, events: Events) -> None:
-    """Says what does not keep a gateway from serving, but is better mended."""
+    """Reports what does not keep a gateway from serving, but should be changed."""
     is_local = ipaddress.ip_address(listening.getsockname()[0]).is_loopback
     if settings.public_url is None and not is_local:
         events.report("public_url_missing")

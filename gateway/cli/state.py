@@ -1,4 +1,4 @@
-"""`clinic-gateway state`: the gateway's own state, backed up, checked, put back, and its clock."""
+"""`clinic-gateway state`: backs up, checks and restores the gateway's state, and its clock."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -14,9 +14,10 @@ from gateway.audit.chains import Chains, audit_folder
 from gateway.background import JUMP
 from gateway.cli.audit import unread
 from gateway.cli.command import CommandGroup, Run, now, option, recording
-from gateway.cli.output import counted, fail, members, plain, say
+from gateway.cli.output import fail, members, plain, say
 from gateway.cli.values import FLAG, FOLDER
 from gateway.contract.fields import write_instant
+from gateway.events import counted
 from gateway.identity import reason_of
 from gateway.inquiries.audit import verify_audit
 from gateway.keys.store import KeyStore, OddTime
@@ -79,7 +80,7 @@ def check(run: Run, folder: Path | None) -> None:
 
 
 async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
-    """The parts of the state that is there, and its audit. StartRefused, StoreError."""
+    """Returns the parts of the state and its audit. Raises StartRefused and StoreError."""
     async with aclosing(open_own_store(settings)) as store:
         parts = await checked_parts(settings, store)
         if parts.version is None:
@@ -123,8 +124,8 @@ async def clock(run: Run, accept: bool) -> None:
             if latest is not None:
                 listed = [key for key, _ in (await keys.list()).keys]
                 revived = [key for key in listed if key.active(at) and not key.active(latest)]
-            told = {"seen": seen, "revived": [key.id for key in revived]}
-            async with run.deed(store, "clock accepted", write_instant(at), **told):
+            details = {"seen": seen, "revived": [key.id for key in revived]}
+            async with run.deed(store, "clock accepted", write_instant(at), **details):
                 await keys.accept_time(at)
     behind = int((latest - at).total_seconds()) if latest else 0
     verdict = f"{'accepted' if accept else 'in order'}: keys end by this machine's clock"
@@ -169,7 +170,7 @@ def restore_state(run: Run, folder: Path) -> None:
     except OSError as error:
         at = error.filename or folder
         fail(f"{at} cannot be put back: {reason_of(error)}; mend that and restore again")
-    # files of the configuration that lay elsewhere, and are missing there
+    # files of the configuration that were in other folders, and are missing there
     missing = [
         f"{kept.original} is missing: copy it from {folder / kept.file}"
         for kept, target in (restore.configuration(manifest, place) if place else ())
@@ -187,9 +188,8 @@ def restore_state(run: Run, folder: Path) -> None:
 async def _restored(
     folder: Path, manifest: Manifest, place: Path | None
 ) -> tuple[Sequence[Path], bool, Sequence[str]]:
-    """The files that were put back, whether a store was there and is kept, and notes."""
+    """Returns the files that were put back, whether the store there was kept, and notes."""
     settings, files = await _put_back(folder, manifest, place)
-    # what has been put back is looked at as every command looks at it
     async with opened(settings) as store:
         keeps_store = manifest.has_store and Path(store.place) not in files
         chains, deeds, broken = await restore.read_newer_audit(settings, store)
@@ -218,7 +218,7 @@ async def _restored(
 async def _put_back(
     folder: Path, manifest: Manifest, place: Path | None
 ) -> tuple[Settings, list[Path]]:
-    """The settings, and which files were put back; none where the restore is refused."""
+    """Returns the settings and the files that were put back; undoes a restore that is refused."""
     is_gone = place is not None and not place.exists()
     files = restore.restore_configuration(folder, manifest, place) if place and is_gone else []
     try:
@@ -236,7 +236,7 @@ async def _put_back(
 async def _store_notes(
     settings: Settings, store: Store, manifest: Manifest, *, is_kept: bool
 ) -> Sequence[str]:
-    """What the store that is kept knows, or the one that was put back has forgotten."""
+    """Returns what the kept store knows beyond the backup, or the restored one has forgotten."""
     if is_kept:
         return ["the store that is here is kept, with its keys and bookings since the backup"]
     at = write_instant(manifest.made_at)
@@ -251,7 +251,7 @@ async def _store_notes(
 
 
 def _described(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], list[str]]:
-    """What is in a backup, as JSON members and in lines."""
+    """Returns what is in a backup, as JSON members and in lines."""
     size = sum(file.size for file in manifest.files)
     data = {
         **members(manifest, "identity", "store", "migration"),
@@ -268,29 +268,29 @@ def _described(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], list[s
         f"  migration {manifest.migration}, {files}, {counted(size, 'byte')}",
     ]
     if not manifest.has_store:
-        told = f"dump it with pg_dump; {manifest.dump}"
-        lines.append(f"  without the store ({manifest.store}): {told}")
+        dump = f"dump it with pg_dump; {manifest.dump}"
+        lines.append(f"  without the store ({manifest.store}): {dump}")
     return data, lines
 
 
 def _say_verified(
     run: Run, verified: StateCheck, data: dict[str, Any], lines: Iterable[str]
 ) -> None:
-    """Prints these, and what the audit is like; then ends the command where something is wrong."""
-    told, line = None, "not checked"  # what holds it is damaged
+    """Prints these and the result of the audit; ends the command where something is wrong."""
+    audit, line = None, "not checked"  # its files are damaged
     if not verified.problems:
         count = sum(verdict.lines for verdict in verified.audit)
         chains, broken = len(verified.audit), verified.broken
-        told = {"chains": chains, "lines": count, "broken": broken}
+        audit = {"chains": chains, "lines": count, "broken": broken}
         line = (
             f"{counted(chains, 'chain')}, {counted(count, 'line')}, {len(broken) or 'none'} broken"
         )
-    run.say(data | {"audit": told}, [*lines, f"  audit: {line}"])
+    run.say(data | {"audit": audit}, [*lines, f"  audit: {line}"])
     _end_if_wrong(verified)
 
 
 def _end_if_wrong(verified: StateCheck) -> None:
-    """Says on stderr what is wrong, and exits with 1; nothing where all is well."""
+    """Prints what is wrong on stderr and exits with 1, if anything is wrong."""
     say(*verified.problems, *(f"BROKEN: {place}" for place in verified.broken), err=True)
     if verified.problems or verified.broken:
         raise click.exceptions.Exit(1)

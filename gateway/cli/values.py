@@ -1,4 +1,4 @@
-"""The kinds of values that options and arguments take."""
+"""The types of values that options and arguments take."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,8 +16,8 @@ FLAG = click.BOOL
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:
-    """`no level (did you mean BASIC?)`, or all that it can be."""
-    # imported only now: it brings the YAML reader, which no sound command line needs
+    """Returns `no level (did you mean BASIC?)`, or a list of all that it can be."""
+    # imported here, as it brings the YAML reader, which a correct command line does not need
     from adapters.documents.problems import did_you_mean
 
     known = list(known)
@@ -25,7 +25,10 @@ def unknown(kind: str, word: str, known: Iterable[str]) -> str:
 
 
 class TextValue(click.ParamType[Any]):
-    """What `read` makes of a text; its ValueError is wrong use. `known` are all that it takes."""
+    """A type whose values `read` makes of texts. `known` are all texts that it takes, if few.
+
+    A ValueError of `read` is reported as wrong use.
+    """
 
     def __init__(self, name: str, read: Callable[[str], Any], known: Iterable[str] = ()) -> None:
         self.name = name
@@ -33,7 +36,7 @@ class TextValue(click.ParamType[Any]):
         self.read = read
 
     def get_missing_message(self, param: Any, ctx: Any) -> str | None:
-        """What stands behind `Missing option ...`."""
+        """Returns what click prints after `Missing option ...`."""
         return f"It can be {', '.join(self.known)}" if self.known else None
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
@@ -48,7 +51,7 @@ class TextValue(click.ParamType[Any]):
 
 
 def one_of(name: str, known: Iterable[str], make: Callable[[str], Any] = str) -> TextValue:
-    """One of a few words; `make` turns it into what the command takes."""
+    """Returns a type that takes one of a few words, which `make` converts."""
     words = list(map(str, known))
 
     def read(text: str) -> Any:

@@ -156,7 +156,7 @@ async def _migrated(settings: Settings, store: Store, *, make: bool) -> StatePar
 
 
 async def open_state(settings: Settings, store: Store) -> None:
-    """Checks an existing state as `begin_state` does; raises StartRefused too where there is none."""
+    """Checks an existing state as `begin_state` does; raises StartRefused where there is none."""
     if (await _migrated(settings, store, make=False)).version is None:
         raise StartRefused(
             f"there is no store at {store.place} yet: `clinic-gateway serve` makes it, and so does"

@@ -8,7 +8,7 @@ from pathlib import Path
 from gateway.audit import chains
 from gateway.audit.chains import PLACE, DayFile, Known, audit_folder, place_of
 from gateway.audit.entries import key_file
-from gateway.audit.verification import counted
+from gateway.events import counted
 from gateway.identity import META, content_of, identity_of
 from gateway.observe.access_log import ACCESS
 from gateway.sealing import META as FINGERPRINT
@@ -89,7 +89,7 @@ async def checked_parts(settings: Settings, store: Store) -> StateParts:
 
 
 async def find_parts(settings: Settings, store: Store) -> StateParts:
-    """Returns the parts as they are. Raises StoreError, and StartRefused where one is unreadable."""
+    """Returns the parts as they are. Raises StoreError, and StartRefused for an unreadable one."""
     version = await store.version()
     folder, heads = audit_folder(settings), chains.Chains(store)
     # tables of an older version are read once they are migrated

@@ -1,4 +1,4 @@
-"""`clinic-gateway policy`: everything about the file that says who sees what."""
+"""`clinic-gateway policy`: checks, shows and compares policies, and tells which ones run."""
 
 import click
 

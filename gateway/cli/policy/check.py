@@ -1,4 +1,4 @@
-"""`clinic-gateway policy check`, `test`, `diff` and `schema`: what a file is and would change."""
+"""`clinic-gateway policy check`, `test`, `diff` and `schema`: examine and compare policy files."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,10 @@ import click
 
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.cli.command import Command, Run, now, option
-from gateway.cli.output import counted, fail, members, say, say_json
+from gateway.cli.output import fail, members, say, say_json
 from gateway.cli.policy import reports
 from gateway.cli.values import FILE, FLAG
+from gateway.events import counted
 from gateway.inquiries import policies
 from gateway.policy.cases import FAILED, cases_beside, coverage, read_cases, summary, verify
 from gateway.policy.cases import run as tried
@@ -29,16 +30,15 @@ from gateway.state import opened_if_begun
 from gateway.store import StoreError
 
 WIDTH = 80
-# What keeps a configuration from telling which policy runs: a file can be looked at without one.
+# Errors that hide which policy runs. A file can be checked without knowing it.
 _UNTOLD = (DocumentErrors, StartRefused, StoreError)
 _ANYWHERE = (
     "What it shows less than the policy that runs takes effect at once; what it shows more waits"
     " until its cases pass.",
     "A gateway on which no policy has run so far does not start with it.",
 )
-
-
-NAMED = 3  # keys that a sentence names
+# The number of keys that a sentence names.
+NAMED = 3
 # What keys do with a change, and what the change does.
 _VERBS = {Effect.GAIN: "gain", Effect.LOSS: "lose", Effect.OTHER: "see"}
 _SHOWS = {Effect.GAIN: "shows more", Effect.LOSS: "shows less", Effect.OTHER: "shows otherwise"}
@@ -78,7 +78,7 @@ async def check(
         checked = replace(checked, errors=(*checked.errors, *verify(checked.policy, path)))
     if run.as_json:
         say_json(reports.as_data(checked), indent=2)
-        say(*map(str, checked.errors), err=True)  # for who watches a program's log
+        say(*map(str, checked.errors), err=True)  # for people who read the log of a program
     elif form == "sarif":
         say_json(reports.as_sarif(checked), indent=2)
     else:
@@ -90,7 +90,7 @@ async def check(
 
 
 async def _against_backend(run: Run, checked: Checked, policy: Policy) -> Checked:
-    """The same with notes, and with the conditions that the practice system cannot serve."""
+    """Adds notes, and errors for the conditions that the practice system cannot serve."""
     from adapters.doctor import doctor_of
     from gateway.backend import unserved_rows
     from gateway.cli.backend import own_or_passing
@@ -110,7 +110,7 @@ async def _against_backend(run: Run, checked: Checked, policy: Policy) -> Checke
 
 
 async def _say_what_comes(run: Run, checked: Checked, policy: Policy, file: Path | None) -> None:
-    """What a gateway would do with a policy that can be read."""
+    """Prints what a gateway would do with a readable policy."""
     if checked.errors:
         has_failed = any(problem.code == FAILED for problem in checked.errors)
         does = "lists them" if has_failed else "says why"
@@ -118,8 +118,8 @@ async def _say_what_comes(run: Run, checked: Checked, policy: Policy, file: Path
         say(f"{policy.file}: in order, but {failing}", *await _outlook_lines(run, policy))
         return
     fields = sum(len(rules.fields) for rules in policy.rules.values())
-    found = f"{len(policy.rules)} resources, {fields} fields, hash {policy.short_hash}"
-    say(f"{policy.file}: in order; {found}")
+    contents = f"{len(policy.rules)} resources, {fields} fields, hash {policy.short_hash}"
+    say(f"{policy.file}: in order; {contents}")
     with suppress(*_UNTOLD):
         async with opened_if_begun(run.settings) as store:
             if store and policy.hash in policies.waiting(await Versions(store).running(now())):
@@ -127,7 +127,7 @@ async def _say_what_comes(run: Run, checked: Checked, policy: Policy, file: Path
 
 
 async def _outlook_lines(run: Run, policy: Policy) -> Sequence[str]:
-    """What the configured gateway would do with a policy whose cases fail; else what any would."""
+    """Returns what the configured gateway, or else any, would do with a policy whose cases fail."""
     try:
         async with opened_if_begun(run.settings) as store:
             last = await policies.policy_named(policies.RUNNING, store)
@@ -220,7 +220,7 @@ def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float
 
 
 def try_again(file: Path | None) -> str:
-    """The command that tries the cases of a file, or of the configured policy."""
+    """Returns the command that tries the cases of a file, or of the configured policy."""
     command = "clinic-gateway policy test"
     return f"{command} {quote(str(file))}" if file else command
 
@@ -264,12 +264,12 @@ def _diff_lines(found: policies.Comparison, *, per_key: bool) -> Iterator[str]:
         yield "no key sees anything else"
     for key in keys.values() if per_key else ():
         yield f"{key.name} ({key.id})"
-        yield from (f"  {one.change.sentence}" for one in found.touched if key in one.keys)
+        yield from (f"  {it.change.sentence}" for it in found.touched if key in it.keys)
     for touched in () if per_key else found.touched:
         yield f"{touched.change.sentence}{_whom(touched) if found.known else ''}"
     if found.touched:
         effects = [touched.change.effect for touched in found.touched]
-        parts = [f"{effects.count(one)} {_SHOWS[one]}" for one in Effect if one in effects]
+        parts = [f"{effects.count(kind)} {_SHOWS[kind]}" for kind in Effect if kind in effects]
         verdict = "wider" if found.widens else "narrower"
         if not found.known:
             verdict += "; no keys are known here (name the configuration: --config)"
@@ -279,7 +279,7 @@ def _diff_lines(found: policies.Comparison, *, per_key: bool) -> Iterator[str]:
 
 
 def _whom(touched: policies.Touched) -> str:
-    """`: 3 active keys gain it (Insurer X, ...), seen in about 4,812 answers of the last ...`."""
+    """Returns `: 3 active keys gain it (Insurer X, ...), seen in about 4,812 answers of ...`."""
     if not touched.keys:
         return ": no active key is touched"
     count, effect = len(touched.keys), touched.change.effect

@@ -1,7 +1,6 @@
-"""The policy file that a command is about, and what is said of one that is checked.
+"""Loads the policy file of a command, and reports its problems as text, JSON or SARIF 2.1.0.
 
-That is said for people, as JSON, and as SARIF 2.1.0 for code hosts. Columns count letters from 1;
-an end is the column behind the last letter.
+Columns count letters from 1. An end is the column after the last letter.
 """
 
 import re
@@ -21,8 +20,9 @@ from rich.text import Text
 import gateway
 from adapters.documents.problems import Check, DocumentErrors, Problem, Severity
 from gateway.cli.command import Run
-from gateway.cli.output import counted, fail, legible, members, say, say_json
+from gateway.cli.output import fail, legible, members, say, say_json
 from gateway.cli.values import FILE
+from gateway.events import counted
 from gateway.inquiries.policies import lines_of
 from gateway.policy.cases import LARGEST  # more than a policy may have
 from gateway.policy.policy import Policy
@@ -44,7 +44,7 @@ _word = re.compile(r"(?:[^,\[\]{}#:]|:(?=\S)|(?<!\s)#|\[\]\.?|\([^)]*\))+").matc
 
 
 def loaded(run: Run, file: Path | None) -> Policy:
-    """The policy, or its problems and the end of the command."""
+    """Returns the policy; prints its problems and ends the command where it has any."""
     path = chosen(run, file)
     try:
         return load_policy(path, lambda trouble: None)
@@ -53,7 +53,7 @@ def loaded(run: Run, file: Path | None) -> Policy:
 
 
 def chosen(run: Run, file: Path | None) -> Path:
-    """The file that is named, or the policy in force; the end where the configuration is wrong."""
+    """Returns the named file, or the configured one; ends where the configuration is wrong."""
     if file is not None:
         return file
     try:
@@ -68,7 +68,7 @@ def chosen(run: Run, file: Path | None) -> Path:
 
 
 def refuse(run: Run, error: DocumentErrors) -> NoReturn:
-    """Says what is wrong with a file, and ends the command."""
+    """Prints what is wrong with a file, and ends the command."""
     if run.as_json:
         checked = Checked(file=error.problems[0].file, errors=error.problems)
         say_json(as_data(checked), indent=2)
@@ -76,9 +76,9 @@ def refuse(run: Run, error: DocumentErrors) -> NoReturn:
 
 
 def annotations(checked: Checked) -> Iterator[tuple[Problem, Check[Any], str, int]]:
-    """Errors and warnings in the order of the file, then notes.
+    """Yields errors and warnings in the order of the file, then notes.
 
-    Each has its check, its line, and the column where it ends; without a line that is 0.
+    Each has its check, its line as text, and the column where it ends, 0 without a line.
     """
 
     @cache
@@ -98,15 +98,15 @@ def annotations(checked: Checked) -> Iterator[tuple[Problem, Check[Any], str, in
 
 
 def end_of(line: str, column: int) -> int:
-    """Where the word, quoted text or bracket that begins at the column ends."""
+    """Returns the column where the word, quoted text or bracket at a column ends."""
     rest = line[column - 1 :]
     if not rest:
         return column + 1
-    if found := _quoted(rest):
-        return column + found.end()
+    if match := _quoted(rest):
+        return column + match.end()
     if rest[0] not in _ENDS:
-        found = _word(rest)
-        return column + (len(found[0].rstrip()) or 1 if found else 1)
+        match = _word(rest)
+        return column + (len(match[0].rstrip()) or 1 if match else 1)
     depth, opens = 0, rest[0]
     for number, letter in enumerate(rest, 1):
         depth += (letter == opens) - (letter == _ENDS[opens])
@@ -116,7 +116,7 @@ def end_of(line: str, column: int) -> int:
 
 
 def as_data(checked: Checked) -> dict[str, Any]:
-    """What was found, for programs; `ok` says whether a gateway would take the whole file."""
+    """Returns the problems as JSON. `ok` is whether a gateway would take the whole file."""
     data: dict[str, Any] = {"ok": not checked.errors, "file": checked.file}
     if checked.policy is not None:
         data["hash"] = checked.policy.hash
@@ -130,7 +130,7 @@ def as_data(checked: Checked) -> dict[str, Any]:
 
 
 def as_sarif(checked: Checked) -> dict[str, Any]:
-    """One run, with a rule for every check there is."""
+    """Returns the problems as one SARIF run, with a rule for every check."""
     rules = [
         {
             "id": check.code,
@@ -152,7 +152,7 @@ def as_sarif(checked: Checked) -> dict[str, Any]:
 
 def _result(problem: Problem, end: int) -> dict[str, Any]:
     path, here = Path(problem.file), Path.cwd()
-    # relative where it lies in this folder, as hosts want it
+    # relative inside this folder, as code hosts require
     if path.is_absolute() and not path.is_relative_to(here):
         uri = path.as_uri()
     else:
@@ -175,7 +175,7 @@ def _result(problem: Problem, end: int) -> dict[str, Any]:
 
 
 def print_problems(checked: Checked) -> None:
-    """Each on stderr, with help once for each check, then how many; colours on a terminal only."""
+    """Prints the problems on stderr, with help once for each check, and how many there are."""
     console, helped = Console(stderr=True, highlight=False), set[str]()
     counts = Counter[Severity]()
     for problem, check, source, end in annotations(checked):
@@ -192,7 +192,7 @@ def print_problems(checked: Checked) -> None:
 
 
 def _block(problem: Problem, severity: Severity, source: str, end: int) -> Iterator[Text]:
-    """The problem, its line, and carets under the word, where the line is cut to the widest."""
+    """Yields the problem, its line, cut to WIDEST, and carets under the word."""
     place = str(problem).removesuffix(f": {problem.text}")
     kind, colour = f"{severity}[{problem.code}]", f"bold {_COLOURS[severity]}"
     yield Text.assemble((legible(place), "bold"), ": ", (kind, colour), ": ", legible(problem.text))
@@ -200,7 +200,7 @@ def _block(problem: Problem, severity: Severity, source: str, end: int) -> Itera
         start = problem.column - 1
         first = max(0, start - WIDEST // 2) if len(source) > WIDEST else 0
         shown = legible(source[first : first + WIDEST])
-        # in cells, of which a letter may take two
+        # in cells of a terminal: a letter may take two
         before = cell_len(shown[: start - first])
         width = max(1, cell_len(shown[start - first : end - 1 - first]))
         yield Text.assemble((f"{problem.line:5} | ", "blue"), shown)

@@ -1,4 +1,4 @@
-"""`clinic-gateway policy show`, `preview` and `explain`: what a level or a key sees, and why."""
+"""`clinic-gateway policy show`, `preview` and `explain`: tell what a key sees, and why."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -18,13 +18,14 @@ from gateway.audit.search import EntryFilter, newest_entries
 from gateway.cli.audit import reading
 from gateway.cli.command import Command, Run, now, option, scopes_option
 from gateway.cli.keys import NO_KEYS, key_named
-from gateway.cli.output import counted, fail, legible, members, print_table, say, say_json
+from gateway.cli.output import fail, legible, members, print_table, say, say_json
 from gateway.cli.policy.reports import file_argument, loaded
 from gateway.cli.values import LEVEL, ONE_LINE, RESOURCE, TextValue, one_of
 from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.fields import Resource, read_uuid
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import GOVERNED
+from gateway.events import counted
 from gateway.inquiries.keys import imagined, lacking
 from gateway.inquiries.policies import RUNNING, is_kept, policy_named
 from gateway.keys.key import Key
@@ -80,7 +81,7 @@ _WRITERS: Mapping[str | None, Callable[[Policy], str]] = {
 
 
 def _show_data(policy: Policy) -> dict[str, Any]:
-    """For each field of each resource, whether each level sees it whole; masks; conditions."""
+    """Returns for each field which levels see it whole, the masks, and the row conditions."""
     resources: dict[str, dict[str, dict[str, bool]]] = {name: {} for name in policy.rules}
     masks: dict[str, dict[str, dict[str, str]]] = {}
     for name, rules in policy.rules.items():
@@ -100,7 +101,7 @@ def _show_data(policy: Policy) -> dict[str, Any]:
 
 
 def _print_tables(policy: Policy) -> None:
-    """Every field, what the masks show, and which records exist."""
+    """Prints every field, what the masks show, and which records exist."""
     say(f"{policy.file}, hash {policy.short_hash}")
     columns: dict[str, dict[str, Any]] = {"field": {"no_wrap": True}}
     columns |= {level.value: {"justify": "center", "no_wrap": True} for level in LEVELS}
@@ -167,7 +168,7 @@ async def preview_record(
 async def _key_of(
     run: Run, key_name: str | None, level: AccessLevel | None, scopes: Mapping[str, AccessLevel]
 ) -> Key:
-    """The one that is named, or an imagined one, which has no name."""
+    """Returns the named key, or an imagined one without a name."""
     if (key_name is None) == (level is None):
         raise click.UsageError("name a key with --key, or a level with --level")
     if level is not None:
@@ -180,9 +181,9 @@ async def _key_of(
 
 
 async def _record_named(run: Run, resource: Resource, record_id: str, report: Report) -> Record:
-    """The whole record of the practice system; else the end of the command.
+    """Returns the whole record of the practice system, or ends the command without one.
 
-    `report` hears of each of its values that partners cannot be shown.
+    `report` is told of each value that partners cannot be shown.
     """
     from gateway.cli.backend import practice_system
 
@@ -201,7 +202,7 @@ def _in_words(trouble: Trouble) -> str:
 
 
 def _about_key(resource: Resource, key: Key) -> Iterator[str]:
-    """Why the key may see nothing at all, whatever the policy says."""
+    """Yields why the key may see nothing at all, whatever the policy says."""
     if not key.active(now()):
         yield "this key is revoked or expired: it is shown nothing any more"
     if needed := lacking(resource, key):
@@ -238,8 +239,8 @@ def _print_preview(data: Mapping[str, Any], key: Key) -> None:
     head = [f"{name}, {what}, as seen by {who}: {data['decided']}", *data["notes"]]
     if data["condition"]:
         verb = "exists" if data["exists"] else "does not exist"
-        asked = f"{level} sees only records whose {data['condition']}"
-        head.append(f"this record {verb} for that key: {asked}")
+        condition = f"{level} sees only records whose {data['condition']}"
+        head.append(f"this record {verb} for that key: {condition}")
     if not data["exists"]:
         head.append("of one that does exist, the key would see:")
     for line in head:
@@ -309,7 +310,7 @@ async def explain(
 async def _of_key(
     run: Run, key_id: str, operation: Operation, policy: str
 ) -> tuple[dict[str, Any], Policy]:
-    """What is told of a key's answers, but for the fields; and the policy."""
+    """Returns what is printed of a key's answers, without the fields, and the policy."""
     async with run.store(NO_KEYS) as store:
         key, _ = await key_named(KeyStore(store), key_id)
         try:
@@ -332,14 +333,14 @@ async def _of_key(
 
 
 async def _of_answer(run: Run, request: str) -> tuple[dict[str, Any], Policy]:
-    """The same by the newest entry of the request: a partner may use an id again.
+    """Does the same for the newest entry of a request: partners may use an id again.
 
-    That a booking began is no answer, unless nothing else is known of it.
+    A booking that has only begun counts only where there is no other entry.
     """
     folder = audit_folder(run.settings)
     with reading(run.settings):
-        found = newest_entries(folder, EntryFilter(request=request))[::-1]
-    ended = [entry for entry in found if entry["outcome"] != BEGUN] or found
+        entries = newest_entries(folder, EntryFilter(request=request))[::-1]
+    ended = [entry for entry in entries if entry["outcome"] != BEGUN] or entries
     if not ended:
         fail(f"the audit in {folder} knows no answer with the request id {request}")
     *others, entry = ended

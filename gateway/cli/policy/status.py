@@ -1,4 +1,4 @@
-"""`clinic-gateway policy status`, `reload`, `approve` and `decline`: the gateways that run."""
+"""`clinic-gateway policy status`, `reload`, `approve` and `decline`: ask the running gateways."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ NOBODY = "no gateway is running on this store"
 
 
 def _digest(text: str) -> str:
-    """A hash, whole: who writes policies can make two files whose hashes begin alike."""
+    """Returns a whole hash: two policies can be written whose hashes begin alike."""
     if not re.fullmatch("[0-9a-f]{64}", text.lower()):
         raise ValueError(
             "write all 64 digits of the waiting policy's hash: others may begin like it"
@@ -80,8 +80,8 @@ async def reload(run: Run) -> None:
     running.
     """
     async with run.store(NOBODY) as store:
-        asked = await looked(Versions(store), now)
-    _print(run, asked)
+        answers = await looked(Versions(store), now)
+    _print(run, answers)
 
 
 @click.command(cls=Command)
@@ -115,7 +115,7 @@ async def decline(run: Run, digest: str, by: str | None, reason: str) -> None:
 
 
 async def _decided(run: Run, decision: str, digest: str, by: str | None, reason: str) -> Reload:
-    """The running gateways once they have looked; the end where that policy does not wait."""
+    """Enters a decision, and returns the running gateways; ends if the policy does not wait."""
     async with run.store(NOBODY) as store:
         versions = Versions(store)
         running = await versions.running(now())
@@ -129,31 +129,30 @@ async def _decided(run: Run, decision: str, digest: str, by: str | None, reason:
             if decidable:
                 fail(f"the policy {digest} does not wait: {', '.join(decidable)} does")
             fail("no policy waits for an approval: there is nothing to decide")
-        told = {"reason": reason} | ({"by": by} if by else {})
+        details = {"reason": reason} | ({"by": by} if by else {})
         why = f"{reason} (asked by {by})" if by else reason
-        async with run.deed(store, f"policy {decision}", digest, **told):
+        async with run.deed(store, f"policy {decision}", digest, **details):
             event = Event(at=now(), event=decision, hash=digest, who=actor(), reason=why)
             return await looked(versions, now, event)
 
 
-def _print(run: Run, asked: Reload, refusals: Mapping[str, Event] = MappingProxyType({})) -> None:
-    """Print what the gateways say; exit 1 where one does not run its file, or none is there.
+def _print(run: Run, answers: Reload, refusals: Mapping[str, Event] = MappingProxyType({})) -> None:
+    """Prints what the gateways say; exits with 1 where one does not run its file, or none runs.
 
-    One that has not looked is said not to have answered. `refusals` are what somebody declined of
-    the policies that wait, by their hashes.
+    `refusals` is hash -> who declined that waiting policy, and why.
     """
     data = []
-    for process in asked.running:
+    for process in answers.running:
         times = {"startedAt": process.started_at, "seenAt": process.seen_at}
         data.append(members(process, "host", "pid") | times | dict(process.state))
         if refusal := refusals.get(process.state["waiting"]):
             data[-1]["declined"] = members(refusal, "at", "reason") | {"by": refusal.who}
-    run.say({"processes": data}, (line for told in data for line in _lines(told)))
+    run.say({"processes": data}, (line for state in data for line in _lines(state)))
     if not data:
         fail(NOBODY)
-    for process in asked.late:
+    for process in answers.late:
         say(f"process {process.pid} on {process.host} has not looked in time", err=True)
-    if asked.late or any(process.state.get("state") != CURRENT for process in asked.running):
+    if answers.late or any(process.state.get("state") != CURRENT for process in answers.running):
         raise click.exceptions.Exit(1)
 
 
@@ -183,14 +182,15 @@ def _waiting_lines(state: Mapping[str, Any]) -> Iterator[str]:
     if state.get("waitsFor") == CASES:
         yield "            what it shows more waits until its cases pass"
         return
-    if told := state.get("declined"):
-        yield f"  declined  by {told['by']} ({plain(told['at'])}): {told['reason']}"
+    if refusal := state.get("declined"):
+        by, at = refusal["by"], plain(refusal["at"])
+        yield f"  declined  by {by} ({at}): {refusal['reason']}"
     yield "            clinic-gateway policy diff says what it shows more"
     yield f"            clinic-gateway policy approve {state['waiting']} --reason TEXT"
 
 
 def _place(error: Mapping[str, Any], policy: str) -> str:
-    """The line, and the file where it is not the policy's."""
+    """Returns the line, and the file unless it is the policy's."""
     line = f"line {error['line']}" if error["line"] else ""
     file = "" if error["file"] == policy else Path(error["file"]).name
     place = " ".join(part for part in (file, line) if part)
