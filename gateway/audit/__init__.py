@@ -1,1 +1,1 @@
-"""Who was shown what: entries in chained day files, checked, indexed, and kept for a set time."""
+"""The audit: records who was shown what, in chained day files that are verified and indexed."""

@@ -1,4 +1,4 @@
-"""Entries on their way to the disk: kept for a moment, written many at a time, off the loop."""
+"""Keeps the audit's lines in memory for a moment and writes them, many at a time, in a thread."""
 
 import asyncio
 import contextlib
@@ -21,19 +21,19 @@ from gateway.observe.json_lines import Outbox, is_in_place, texts
 
 # Seconds between two writes; a booking does not wait for the next.
 EVERY = 1.0
-# While the disk takes nothing, reads go on until so many entries wait, or about so many bytes of
-# them, or so many seconds long.
+# While the disk takes nothing, reads go on for so many seconds, or until so many entries wait, or
+# about so many bytes of them.
 MOST_WAITING = 10_000
 MOST_BYTES = 16 << 20
 LONGEST_WAIT = 60.0
-# Calls that are under way when no more are let in have their entries too.
+# Room for the entries of calls that are under way when no more are let in.
 SPARE = 1_000
 SPARE_BYTES = 8 << 20
-# Seconds that a write may take before the disk counts as one that does not answer.
+# Seconds after which a disk that is written to counts as one that does not answer.
 PATIENCE = 5.0
-# Bytes that are written at once, and with how many a disk that took nothing is tried.
+# Bytes that are written at once, and by how many a disk that took nothing is tried.
 PIECE, FIRST = 1 << 20, 1 << 15
-# Seconds by which the wall clock must leave the other one to be noted as set.
+# Seconds by which the wall clock must depart from the steady one to be noted as set.
 STEP = 2.0
 # Bytes that must be free on the disk before a booking may begin.
 ROOM = 1 << 20
@@ -41,10 +41,10 @@ ROOM = 1 << 20
 
 @dataclass(eq=False)
 class Writer:
-    """The chain of one process, a file for each day; one thread at a time calls it.
+    """The writer of one process's chain, with a file for each day (UTC); for one thread at a time.
 
-    Lines are appended whole and on disk, or not at all: `head` is the last of them. A lock tells
-    others that the file is still written to.
+    It appends lines whole and synced, or not at all. `head` is the last line. A lock on the file
+    tells other processes that it is still being written.
     """
 
     folder: Path
@@ -57,14 +57,14 @@ class Writer:
         self._sealing: AuditSecret | None = None
         self._ahead = self.began.timestamp() - self.clock()
         self.head = ChainHead()
-        # the day's file, what has been written of it whole, and whether there may be more
+        # the day's file, the bytes of its whole lines, and whether there may be more
         self._day = date.min
         self._file: int | None = None
         self._size = 0
         self._spoilt = False
 
     def write(self, lines: Sequence[bytes], now: datetime) -> None:
-        """Return once all of it is on disk; OSError: none of it counts, try again."""
+        """Appends and syncs the lines; raises OSError where none of them counts."""
         now = now.astimezone(UTC)
         # a clock that is set back begins no file
         file = self._file
@@ -83,14 +83,14 @@ class Writer:
             return
         data, head = seal([*texts(marks), *lines], self.head, secret)
         if not is_in_place(self._path(self._day), file):
-            # somebody moved it away; whoever verifies the chain will say what is missing
+            # somebody moved the file away; verification will report what is missing
             file = self._open(self._day)
             self._spoilt = False
         self._append(file, data)
         self.head, self._sealing, self._ahead = head, secret, ahead
 
     def end(self, now: datetime) -> None:
-        """The last line: the process ended in order."""
+        """Writes the last line, which says that the process ended in order. Raises OSError."""
         self.write(texts([Mark(entries.END, now)]), now)
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Writer:
         return self.folder / f"{day}.{self.chain}.jsonl"
 
     def _open(self, day: date) -> int:
-        """Go on in the file of that day, and let go of the one before."""
+        """Opens and locks the day's file, and closes the one before. Raises OSError."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         file = os.open(self._path(day), flags, 0o600)
         lock(file)
@@ -111,13 +111,13 @@ class Writer:
         return file
 
     def _append(self, file: int, data: bytes) -> None:
-        """What a failed write leaves goes before the next one: nobody knows what of it is there."""
+        """Appends and syncs the data; cuts off what this or an earlier failed write left."""
         self._mend()
         self._spoilt = True
         try:
             written = os.write(file, data)
             while written < len(data):
-                # the rest says why it does not fit
+                # writing the rest raises the reason why it does not fit
                 written += os.write(file, data[written:])
             os.fdatasync(file)
         except OSError:
@@ -134,14 +134,14 @@ class Writer:
 
 
 class Unwritten(Exception):
-    """An entry is not on disk, and why."""
+    """Raised where an entry is not on disk; its text says why."""
 
 
 @dataclass(eq=False)
 class Buffer(Periodic):
-    """The entries of one process, in a folder; every verb is for the event loop's thread.
+    """The lines of one process that wait to be written; for the event loop's thread.
 
-    `broken` says why nothing can be written at present, and is empty otherwise.
+    `broken` is the reason why nothing can be written at present, or empty.
     """
 
     writer: Writer
@@ -152,9 +152,9 @@ class Buffer(Periodic):
     def __post_init__(self) -> None:
         self.broken = ""
         self._outbox = Outbox(self.events)
-        # how many of its texts are on their way to the disk, and how many have come there
+        # how many of its texts are being written, and how many are on disk
         self._moving = self._on_disk = 0
-        # of the next write: why it failed, or nothing
+        # why the next write failed, or nothing
         self._next: asyncio.Future[str] = asyncio.Future()
         self._failing_since: float | None = None
         super().__init__(
@@ -163,14 +163,11 @@ class Buffer(Periodic):
 
     @property
     def waiting(self) -> int:
-        """How many entries are not on disk."""
+        """The number of lines that are not on disk yet."""
         return len(self._outbox)
 
     def note(self, line: Entry | Mark) -> None:
-        """One more line, on disk within a moment; missing where there is no room for it.
-
-        A mark stands for as many lines as it tells of.
-        """
+        """Queues a line for the next write, or counts it as missing where there is no room."""
         if not self.broken:
             self._outbox.add(line)
             return
@@ -182,13 +179,13 @@ class Buffer(Periodic):
             self._outbox.drop(line.lines if isinstance(line, Mark) else 1)
 
     def check(self, *, creates: bool) -> None:
-        """Unavailable where nobody could say later what a call did, or whom it showed what."""
+        """Raises Unavailable where what a call did or showed could not be written."""
         if self.broken and (creates or self.is_full):
             raise Unavailable(EVERY)
 
     @property
     def is_full(self) -> bool:
-        """Whether entries wait for so long, or so many do, that not even a read may add one."""
+        """Whether so many entries wait, or for so long, that even reads must be refused."""
         failing = self._failing_since
         late = failing is not None and self.clock() - failing >= LONGEST_WAIT
         return late or not self._has_room()
@@ -198,8 +195,8 @@ class Buffer(Periodic):
         return self.waiting < MOST_WAITING + spare and is_in_bytes
 
     async def begin(self, line: Entry | DeedLine) -> None:
-        """It is on disk, and there is room for what follows from it; Unwritten where not so."""
-        texts([line])  # what cannot be written is a fault before anything is done
+        """Writes a line at once; raises Unwritten unless it is on disk and others can follow it."""
+        texts([line])  # a line that cannot be encoded raises before anything is done
         if self.broken and not self._has_room():
             raise Unwritten(self.broken)
         self._outbox.add(line)
@@ -208,7 +205,7 @@ class Buffer(Periodic):
             raise Unwritten(self.broken)
 
     async def commit(self) -> None:
-        """All that was noted so far is on disk; Unwritten where it is not, in time."""
+        """Waits until all lines so far are on disk; raises Unwritten where they are not in time."""
         self.soon()
         try:
             async with asyncio.timeout(PATIENCE + EVERY):
@@ -219,7 +216,7 @@ class Buffer(Periodic):
             raise Unwritten(reason)
 
     def amend(self, entry: Entry, outcome: str, reason: str) -> None:
-        """The call ended otherwise than its entry says: changed, or noted again where written."""
+        """Changes how the entry's call ended; adds a second line where the first may be on disk."""
         self._outbox.encode()
         [before] = texts([entry])
         entry.outcome, entry.reason = outcome, reason
@@ -232,7 +229,7 @@ class Buffer(Periodic):
             self._outbox.replace(at, after)
 
     async def aclose(self) -> None:
-        """Write the rest and the last line, where that is possible."""
+        """Writes the rest and the last line where possible; reports the lines that are lost."""
         await self.finish()
         await self._flush()
         if not self.broken:
@@ -245,7 +242,7 @@ class Buffer(Periodic):
         self.writer.close()
 
     async def _flush(self) -> None:
-        """One write of all that waits, for all who wait for it."""
+        """Writes all lines that wait, and tells those who wait for it how that went."""
         written, self._next = self._next, asyncio.Future()
         self._outbox.encode()
         missing, error, has_room = self._outbox.missing, None, False
@@ -259,16 +256,16 @@ class Buffer(Periodic):
             error = unwritten
         except Exception as fault:  # noqa: BLE001 - whatever it is, the audit must be written on
             error = OSError(f"the audit's own fault ({type(fault).__name__})")
-        # they hear of it only once all of this has been done
+        # whoever waits is resumed only once all of this has been done
         written.set_result(reason_of(error) if error else "")
-        # some of it may be on disk where not all is; a mark that is not is made anew
-        told = missing if self._on_disk > self._moving else 0
+        # a part may be on disk where not all is; a mark that is not will be made anew
+        reported = missing if self._on_disk > self._moving else 0
         self._outbox.remove(min(self._on_disk, self._moving))
         self._moving = 0
-        self._outbox.missing -= told
+        self._outbox.missing -= reported
         self._tell(error, has_room=has_room)
-        if told:
-            self.events.report("audit_entries_lost", lines=told)
+        if reported:
+            self.events.report("audit_entries_lost", lines=reported)
 
     def _tell(self, error: OSError | None, *, has_room: bool) -> None:
         if error is not None:
@@ -282,10 +279,8 @@ class Buffer(Periodic):
             self.events.report("audit_writable")
 
     async def _write(self, lines: Sequence[bytes]) -> bool:
-        """In a thread, whether there is room for more; where the disk hangs, that is said at once.
-
-        What failed is tried with little at first: it may fail again.
-        """
+        """Writes the lines in a thread; returns whether the disk has room for more."""
+        # after a failure a little is tried first: it may fail again
         now, first = self.now(), FIRST if self._failing_since is not None else PIECE
 
         def write() -> bool:
@@ -312,9 +307,9 @@ class Buffer(Periodic):
 
 
 def _pieces(lines: Sequence[bytes], first: int) -> Iterator[Sequence[bytes]]:
-    """All in their order: `first` bytes at most, then PIECE each; at least one, if without lines.
+    """Yields the lines in pieces: the first of at most `first` bytes, the others of at most PIECE.
 
-    A line that is longer is a piece of its own. Their numbers and seals do not count.
+    A longer line is a piece of its own. There is at least one piece, even without lines.
     """
     begin, size, most = 0, 0, first
     for at, line in enumerate(lines):

@@ -1,7 +1,7 @@
-"""The chains: their day files in the audit's folder, and their heads in the store.
+"""The chains of the audit: their day files in its folder, and their heads in the store.
 
-The folder has a file for each day and chain, and a name of its own. The store knows where each
-chain was begun and its last line, so that a cut end shows.
+The folder has a file for each day and chain, and an id of its own. The store knows each chain's
+folder and last line, so that a missing end is noticed.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ from gateway.store.tables import audit_chains as chains
 PLACE = "folder.id"
 # What the folder in the state folder is called.
 FOLDER = "audit"
-# How often, and after how many seconds, a lock is tried again that somebody else holds.
+# How often a lock that somebody else holds is tried again, and the seconds in between.
 TRIES, PAUSE = 20, 0.005
 # The head of a chain that has just begun.
 NO_LINE = ChainHead()
@@ -39,7 +39,7 @@ _name = re.compile(r"(\d{4}-\d{2}-\d{2})\.([0-9a-f-]{36})\.jsonl").fullmatch
 
 @dataclass(frozen=True, slots=True, order=True)
 class DayFile:
-    """What one process wrote on one day (UTC)."""
+    """The file that one process wrote on one day (UTC)."""
 
     day: date
     chain: str
@@ -51,18 +51,18 @@ def audit_folder(settings: Settings) -> Path:
 
 
 def day_files(folder: Path) -> list[DayFile]:
-    """All, the oldest first. OSError where the folder cannot be read."""
+    """Returns all day files, the oldest first. Raises OSError where the folder cannot be read."""
     return sorted(file for _, file in _listed(folder) if file)
 
 
 def files_by_chain(folder: Path) -> dict[str, list[DayFile]]:
-    """Chain -> its files, the oldest first. OSError where the folder cannot be read."""
+    """Returns each chain's files, the oldest first. Raises OSError as `day_files`."""
     files = sorted(day_files(folder), key=lambda file: (file.chain, file.day))
     return {chain: list(own) for chain, own in groupby(files, key=lambda file: file.chain)}
 
 
 def strangers(folder: Path) -> list[Path]:
-    """Files that look like the audit's and have no name of the right form."""
+    """Returns the files that look like the audit's but whose names have the wrong form."""
     return sorted(path for path, file in _listed(folder) if ".jsonl" in path.name and not file)
 
 
@@ -76,7 +76,7 @@ def _listed(folder: Path) -> Iterator[tuple[Path, DayFile | None]]:
 
 
 def place_of(folder: Path) -> str | None:
-    """The folder's own name, which stays when it is moved; None where it has none yet."""
+    """Returns the folder's id, which stays when it is moved; None where none can be read."""
     try:
         return content_of((folder / PLACE).read_text("ascii")).strip() or None
     except (OSError, UnicodeDecodeError):
@@ -84,20 +84,20 @@ def place_of(folder: Path) -> str | None:
 
 
 def named_place(folder: Path, state: str | None = None) -> str:
-    """The same; the folder is made, for its owner alone, and named where that is due. OSError."""
+    """Returns the folder's id; makes both, for their owner alone, where due. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if place_of(folder) is None:
-        # two may begin at once: the first one's stays
+        # of two processes that begin at once the first one's id stays
         with suppress(FileExistsError):
             write_new(folder / PLACE, f"{uuid4()}\n{state_line(state)}")
     return place_of(folder) or ""
 
 
 def is_open(path: Path) -> bool:
-    """Whether a process still writes to the file."""
+    """Returns whether a process still writes to the file."""
     with suppress(OSError), path.open("rb") as file:
         try:
-            # shared: two who ask at once do not take each other for one that writes
+            # shared: two callers at once do not take each other for the writer
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return True
@@ -105,10 +105,7 @@ def is_open(path: Path) -> bool:
 
 
 def lock(file: int) -> None:
-    """Who asks whether the file is written to holds it for an instant: it is waited for.
-
-    Where nothing can be locked, a file of this day is taken for one that is written to.
-    """
+    """Locks the file; tries for 0.1 seconds, as `is_open` holds it for an instant."""
     for _ in range(TRIES):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,7 +118,7 @@ def lock(file: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """What was made or removed in it stays so. OSError."""
+    """Syncs the folder, so that files made or removed in it stay so. Raises OSError."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(file)
@@ -133,8 +130,8 @@ def sync_folder(folder: Path) -> None:
 class Known:
     """What the store knows of a chain.
 
-    `dropped` is the last day whose file went since it was old; `base` the head of then, and
-    `base_seal` what the audit's key says of the two.
+    `dropped` is the last day whose file was dropped for its age, `base` the last line up to then,
+    and `base_seal` their seal with the audit's key.
     """
 
     id: str
@@ -148,7 +145,7 @@ class Known:
     base_seal: str = ""
 
     def is_sealed(self, secrets: Iterable[AuditSecret]) -> bool:
-        """Whether the days were dropped by who has the audit's key."""
+        """Returns whether a holder of one of the secrets dropped the days, where any were."""
         if self.dropped is None:
             return self.base == NO_LINE
         seals = [_base_seal(secret, self.id, self.dropped, self.base) for secret in secrets]
@@ -156,13 +153,13 @@ class Known:
 
 
 def _base_seal(secret: AuditSecret, chain: str, day: date, base: ChainHead) -> str:
-    """What the key says of a chain's days up to that one, of which `base` is the last line."""
+    """Returns the seal of a chain's days up to that one, of which `base` is the last line."""
     text = b"dropped %b %b %d " % (chain.encode(), str(day).encode(), base.seq) + base.mac
     return f"{secret.id}:{hmac.digest(secret.value, text, 'sha256').hex()}"
 
 
 class Chains:
-    """Reads and writes the chains of one store. Every verb: StoreError."""
+    """The table of chains in one store. Every method raises StoreError where the store fails."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -178,29 +175,29 @@ class Chains:
             await self.enter(connection, [new], pid)
 
     @staticmethod
-    async def enter(connection: AsyncConnection, found: Sequence[Known], pid: int = 0) -> None:
-        """Chains with the heads that were found in their files; 0 for processes that have ended."""
-        for known in found:
+    async def enter(connection: AsyncConnection, new: Sequence[Known], pid: int = 0) -> None:
+        """Inserts chains with their heads; `pid` is 0 for processes that have ended."""
+        for known in new:
             row = {"id": known.id, "place": known.place, "host": known.host, "pid": pid}
             row |= {"begun_at": known.begun, "ended": int(known.ended)}
             row |= _columns(known.head) | _columns(known.base, "dropped_")
             await connection.execute(insert(chains).values(row))
 
     async def record(self, chain: str, head: ChainHead, at: datetime, *, ended: bool) -> None:
-        """Its last line; never one before what is known."""
+        """Records the chain's last line, unless a later one is known."""
         change = update(chains).where(chains.c.id == chain, chains.c.seq <= head.seq)
         row = _columns(head) | {"written_at": at, "ended": int(ended)}
         await self._store.change(change.values(row))
 
     async def drop(self, chain: str, day: date, base: ChainHead, secret: AuditSecret) -> None:
-        """Its files up to that day go now; `base` is the head of then."""
+        """Records that the files up to that day are dropped; `base` is the last line of them."""
         change = update(chains).where(chains.c.id == chain, chains.c.dropped_seq <= base.seq)
         seal = _base_seal(secret, chain, day, base)
         row = _columns(base, "dropped_") | {"dropped": str(day), "dropped_seal": seal}
         await self._store.change(change.values(row))
 
     async def known(self) -> Sequence[Known]:
-        """All, in the order in which they were begun."""
+        """Returns all chains in the order in which they were begun."""
         rows = await self._store.rows(select(chains).order_by(chains.c.begun_at))
         return [
             Known(
@@ -223,7 +220,7 @@ def _columns(head: ChainHead, prefix: str = "") -> dict[str, Any]:
 
 
 def _head(seq: int, mac: str) -> ChainHead:
-    """A mac that is none is that of no line: the chain does not verify then."""
+    """Returns the head; a malformed mac becomes an empty one, with which no chain verifies."""
     try:
         return ChainHead(seq, bytes.fromhex(mac))
     except ValueError:

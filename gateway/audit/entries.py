@@ -1,9 +1,9 @@
-"""The lines of the audit: entries, marks and deeds, and the HMAC keys that chain them.
+"""The lines of the audit (entries, marks and deeds), and the HMAC keys that chain them.
 
-A line is JSON: `{"seq":N,` and the members, then `,"mac":"` and 64 digits. The mac is
-HMAC-SHA256 over the mac of the line before (32 bytes) and all of this line before its own mac.
-The keys are in a file of their own: the newest seals, the others still verify. It has one key to a
-line, 64 hexadecimal digits, the newest first; beside them the state's identity.
+A line is a JSON object: `{"seq":N,`, its members, then `,"mac":"` and 64 digits. The mac is the
+HMAC-SHA256 of the mac before (32 bytes) and of this line up to its own mac. The keys are in a file
+of their own, one to a line in 64 hexadecimal digits, beside the state's identity. The newest comes
+first and seals; the others still verify.
 """
 
 import hmac
@@ -26,8 +26,8 @@ from gateway.identity import content_of, identity_of, reason_of, replace_text, s
 from gateway.settings import Settings, StartRefused
 from gateway.settings.kinds import read_sealing_secret
 
-# How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may be made. What is
-# begun is a booking that has not been sent to the practice system yet.
+# How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may have been made.
+# A begun booking has not been sent to the practice system yet.
 ANSWERED, REFUSED, FAILED, UNKNOWN = "answered", "refused", "failed", "unknown"
 BEGUN = "begun"
 
@@ -39,12 +39,12 @@ DEED = "deed"
 
 KEY_FILE = "audit.key"
 _MAC, _END = b',"mac":"', b'"}\n'
-# Bytes of a line from the mac on.
+# Bytes of a line from its mac to its end.
 _SEALED = len(_MAC) + 64 + len(_END)
 
 
 class Entry(Struct, rename="camel", gc=False):
-    """Who was shown what: names and ids, never a value, a query or a secret.
+    """The entry of one call: who was shown what, in names and ids, never a value, query or secret.
 
     `policy` is the beginning of the hash of the policy that decided the fields. `reason` names the
     error, where there was one.
@@ -62,11 +62,11 @@ class Entry(Struct, rename="camel", gc=False):
 
 
 class Mark(Struct, rename="camel", omit_defaults=True):
-    """What a chain says of itself.
+    """A line that a chain writes about itself.
 
-    `begin` names the chain, the day of its file and the HMAC key by its id; `clock` by how many
-    seconds the wall clock was set, backwards where they are negative; `lost` how many entries;
-    `spared` how many calls of a key, or of callers without any, that counted against no limit.
+    `begin` names the chain, the day of its file and the HMAC key by its id. `clock` has the seconds
+    by which the wall clock was set, negative where backwards; `lost` the number of entries;
+    `spared` the number of a key's calls, or of callers without any, that counted against no limit.
     """
 
     kind: str
@@ -80,10 +80,7 @@ class Mark(Struct, rename="camel", omit_defaults=True):
 
 
 class DeedLine(Struct, rename="camel", tag_field="kind", tag=DEED):
-    """Who did what, in the panel or by a command, to what; `result` is begun, done or failed.
-
-    It is no entry, as no partner was shown anything by it.
-    """
+    """A deed of an administrator: who did what to what; `result` is begun, done or failed."""
 
     time: datetime
     who: str
@@ -94,7 +91,7 @@ class DeedLine(Struct, rename="camel", tag_field="kind", tag=DEED):
 
 
 class AuditLine(Struct, rename="camel", kw_only=True, gc=False):
-    """Any line as it is read again; a mark has a `kind`, an entry has none."""
+    """A line of any kind as it is read back; a mark and a deed have a `kind`, an entry has none."""
 
     seq: int = 0
     time: str
@@ -113,16 +110,16 @@ class AuditLine(Struct, rename="camel", kw_only=True, gc=False):
     key: str = ""
 
     def members(self) -> dict[str, Any]:
-        """Those of an entry, as they were written."""
-        found = msgspec.to_builtins(self)
-        return {name: found[name] for name in found if name not in {"kind", "chain", "day", "key"}}
+        """Returns the members of an entry as they were written."""
+        line = msgspec.to_builtins(self)
+        return {name: line[name] for name in line if name not in {"kind", "chain", "day", "key"}}
 
 
 _decode = msgspec.json.Decoder(AuditLine).decode
 
 
 def read_line(text: bytes) -> AuditLine | None:
-    """The line, unverified; None for what is none."""
+    """Returns the line, unverified; None where the text is no line of the audit."""
     try:
         return _decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -131,7 +128,7 @@ def read_line(text: bytes) -> AuditLine | None:
 
 @dataclass(frozen=True, slots=True)
 class AuditSecret:
-    """One HMAC key; `id` tells it from others and tells nothing of it."""
+    """One HMAC key; `id` names it without revealing it."""
 
     value: bytes
 
@@ -149,8 +146,8 @@ class ChainHead:
 
 
 def seal(lines: Iterable[bytes], head: ChainHead, secret: AuditSecret) -> tuple[bytes, ChainHead]:
-    """The JSON objects as lines that follow `head`, and the head then."""
-    # what depends on the key alone is summed once, not for each line
+    """Returns the JSON objects as lines that follow `head`, and the new head."""
+    # what depends on the key alone is hashed once, not for each line
     keyed, seq, mac = hmac.new(secret.value, digestmod="sha256"), head.seq, head.mac
     sealed = []
     for line in lines:
@@ -164,7 +161,7 @@ def seal(lines: Iterable[bytes], head: ChainHead, secret: AuditSecret) -> tuple[
 
 
 def unseal(line: bytes, head: ChainHead, secret: AuditSecret) -> ChainHead | None:
-    """The head once this line follows; None where it is not the one that was sealed."""
+    """Returns the head after this line; None where the line is not the one that was sealed."""
     text, sealed = line[:-_SEALED], line[-_SEALED:]
     mac = hmac.digest(secret.value, head.mac + text, "sha256")
     expected = b"%b%b%b" % (_MAC, mac.hex().encode(), _END)
@@ -178,7 +175,7 @@ def key_file(settings: Settings) -> Path:
 
 
 def read_secrets(path: Path) -> tuple[AuditSecret, ...]:
-    """All, the newest first; StartRefused where there are none, or others may read them."""
+    """Returns the secrets, the newest first; raises StartRefused where the file cannot be used."""
     try:
         mode = path.stat().st_mode
         lines = content_of(path.read_text("ascii")).split()
@@ -187,18 +184,18 @@ def read_secrets(path: Path) -> tuple[AuditSecret, ...]:
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise StartRefused(f"the audit's key {path} is open to others: chmod 600 {path}")
     try:
-        found = tuple(AuditSecret(read_sealing_secret(line)) for line in lines)
+        keys = tuple(AuditSecret(read_sealing_secret(line)) for line in lines)
     except ValueError as error:
         raise StartRefused(f"the audit's key {path}: each line {error}") from error
-    if not found:
+    if not keys:
         raise StartRefused(f"the audit's key {path} is empty: put it back from a backup")
-    return found
+    return keys
 
 
 def secrets_at_start(
     path: Path, *, may_make: bool, state: str | None = None
 ) -> tuple[AuditSecret, ...]:
-    """What is there; at the first start of the state with that identity a new one is made."""
+    """Returns the secrets; without a file makes one, if it `may_make`. Raises StartRefused."""
     if not path.exists():
         if not may_make:
             raise StartRefused(
@@ -206,16 +203,16 @@ def secrets_at_start(
                 " `clinic-gateway audit rotate-key` makes another one, with which what was"
                 " written before cannot be verified any more"
             )
-        # two processes may start at once: who comes second reads what the first has made
+        # of two processes that start at once the second reads what the first has made
         with suppress(FileExistsError):
             _add_secret(path, state)
     return read_secrets(path)
 
 
 def rotate(path: Path, state: str | None = None) -> AuditSecret:
-    """Put a new secret before the others; running processes take it within a second.
+    """Writes a new secret before the others and returns it; processes take it within a second.
 
-    A file that is gone is made anew for the state with that identity.
+    A file that is gone is made anew, for the state with that identity. Raises StartRefused.
     """
     if not path.exists():
         return _add_secret(path, state)
@@ -228,9 +225,9 @@ def _add_secret(
     known: Sequence[AuditSecret] = (),
     like: os.stat_result | None = None,
 ) -> AuditSecret:
-    """A new secret before those; a file that must be new has nothing that it is `like`."""
+    """Writes a new secret before the `known` ones and returns it; without `like` to a new file."""
     new = AuditSecret(secrets.token_bytes(32))
-    text = state_line(state) + "".join(f"{each.value.hex()}\n" for each in (new, *known))
+    text = state_line(state) + "".join(f"{key.value.hex()}\n" for key in (new, *known))
     write = write_new if like is None else partial(replace_text, like=like)
     try:
         write(path, text)
@@ -244,15 +241,15 @@ def _add_secret(
 
 
 def newest_secret(path: Path, secret: AuditSecret) -> Callable[[], AuditSecret]:
-    """What tells the secret that seals now; the one before where the file cannot be read."""
+    """Returns a function that reads the newest secret, or keeps the last where it cannot."""
     seen: tuple[int, int, int] | None = None
 
     def newest() -> AuditSecret:
         nonlocal secret, seen
         with suppress(OSError, StartRefused):
-            found = path.stat()
-            now = found.st_ino, found.st_mtime_ns, found.st_size
-            if now != seen:  # the file is read again when it has changed
+            status = path.stat()
+            now = status.st_ino, status.st_mtime_ns, status.st_size
+            if now != seen:
                 secret, seen = read_secrets(path)[0], now
         return secret
 

@@ -1,7 +1,4 @@
-"""The index in the store: filled from the day files, as often as one likes, by whoever comes.
-
-It counts who was shown which record, and what each key did.
-"""
+"""Fills the audit's index in the store: counts who was shown which record, and what keys did."""
 
 import asyncio
 from collections import Counter
@@ -24,13 +21,13 @@ from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store, tables
 from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_views
 
-# Bytes that are read and decoded at once: what fits into the processor's cache costs half.
+# Bytes that are read and decoded at once: it takes half the time in the processor's cache.
 PIECE = 1 << 16
-# Bytes that are counted at most before the sums are added: who reads the same records again and
-# again costs one row for all that.
+# Bytes that are counted at most before the sums are added: a record that is read again and again
+# costs one row for all of them.
 CHUNK = 1 << 25
-# Sums after which they are added: others that write to the store wait as long, some 0.1 s. Each
-# time costs every page of the day, so fewer at once cost more in all.
+# Sums that are added at once, while others that write to the store wait, some 0.1 s. Each time
+# rewrites every page of the day, so that fewer at once cost more in all.
 ROWS = 20_000
 # Seconds.
 DAY = 24 * 3600
@@ -41,7 +38,7 @@ _decode_lines = msgspec.json.Decoder(AuditLine).decode_lines
 
 
 class CallView(NamedTuple):
-    """What calls have in common: which key, which operation, at which level, by which policy."""
+    """What calls have in common: the key, the operation, the level and the policy."""
 
     key_id: str
     operation: str
@@ -50,7 +47,7 @@ class CallView(NamedTuple):
 
 
 class DaySpan(msgspec.Struct, gc=False):
-    """How often on a day, and in which second of the day first and last."""
+    """How often something happened on a day, and in which second of the day first and last."""
 
     times: int
     first: int
@@ -71,11 +68,11 @@ CallKind = tuple[int, CallView, str, str, DaySpan, Shown]
 
 @dataclass(slots=True)
 class Counted:
-    """The sums of some lines; `end` is where in the file the next begins.
+    """The sums of some lines of a file; `end` is the offset of the next line.
 
     `seq` and `time`, to the second, are the last line's. `calls` says how often a kind of call was
-    made, and how often it was shown each record, by its day, key, operation, level, policy, outcome
-    and reason, as they are written.
+    made, and how often it was shown each record. Its keys are day, key, operation, level, policy,
+    outcome and reason, as they are written.
     """
 
     end: int
@@ -86,7 +83,7 @@ class Counted:
     calls: dict[tuple[str | None, ...], tuple[DaySpan, Shown]] = field(default_factory=dict)
 
     def add(self, lines: Sequence[AuditLine]) -> None:
-        """Some more; marks and what has no time of the right form are passed over."""
+        """Adds lines to the sums; leaves out marks and lines without a well-formed time."""
         if lines:
             self.seq, self.time = lines[-1].seq, lines[-1].time[:19]
         for line in lines:
@@ -101,10 +98,10 @@ class Counted:
             return
         call = (time[:10], line.key_id, line.operation, line.level, line.policy, line.outcome,
                 line.reason)  # fmt: skip
-        found = self.calls.get(call)
-        if found is None:
-            found = self.calls[call] = DaySpan(0, DAY, -1), {}
-        made, shown = found
+        sums = self.calls.get(call)
+        if sums is None:
+            sums = self.calls[call] = DaySpan(0, DAY, -1), {}
+        made, shown = sums
         made.count(second)
         for record in line.record_ids if line.outcome == ANSWERED else ():
             span = shown.get(record)
@@ -114,7 +111,7 @@ class Counted:
             span.count(second)
 
     def kinds(self) -> Iterator[CallKind]:
-        """Each kind of call; but for those of no day."""
+        """Yields each kind of call, but for those without a valid day."""
         for call, sums in self.calls.items():
             day, *of_view, outcome, reason = (part or "" for part in call)
             if (number := day_of(day)) >= 0:
@@ -122,7 +119,7 @@ class Counted:
 
 
 def day_of(text: str) -> int:
-    """Days since 1970 of YYYY-MM-DD; -1 where it is no day."""
+    """Returns the days since 1970 of YYYY-MM-DD; -1 where the text is no day."""
     try:
         return date.fromisoformat(text).toordinal() - EPOCH
     except ValueError:
@@ -130,7 +127,7 @@ def day_of(text: str) -> int:
 
 
 def count(path: Path, start: int) -> Counted:
-    """The whole lines from there on, as many as are added at once; of a file that went, none."""
+    """Counts whole lines from `start` on, as many as are added at once; of a missing file none."""
     counted = Counted(start)
     with suppress(FileNotFoundError), path.open("rb") as file:
         file.seek(start)
@@ -147,17 +144,17 @@ def count(path: Path, start: int) -> Counted:
 
 
 def _decoded(lines: Sequence[bytes]) -> Sequence[AuditLine]:
-    """Each; what is no line is passed over, since whoever verifies the chain is told."""
-    # all at once costs a third, but one that is spoilt spoils all
+    """Returns the lines that can be decoded; verification reports the others."""
+    # all at once takes a third of the time, but fails where one line is malformed
     with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-        found = _decode_lines(b"".join(lines))
-        if len(found) == len(lines):
-            return found
+        decoded = _decode_lines(b"".join(lines))
+        if len(decoded) == len(lines):
+            return decoded
     return [read for line in lines if (read := read_line(line))]
 
 
 class IndexProgress(NamedTuple):
-    """How far a chain is known: bytes of that day's file, the last line's number and time."""
+    """How far a chain is indexed: bytes of that day's file, the last line's number and time."""
 
     day: str
     bytes: int
@@ -169,12 +166,12 @@ _NONE = IndexProgress("", 0, 0, "")
 
 
 def record_key(record: str) -> bytes:
-    """The 16 bytes under which a record is known: those of its id, where that is a UUID."""
+    """Returns the 16 bytes that stand for a record: those of its UUID, else a digest of its id."""
     return uuid_key(record) or blake2b(record.encode(), digest_size=16).digest()
 
 
 def uuid_key(record: str) -> bytes | None:
-    """The 16 bytes of a UUID in upper or lower case; None for any other text."""
+    """Returns the 16 bytes of a UUID in upper or lower case; None for any other text."""
     try:
         key = bytes.fromhex(record.replace("-", ""))
     except ValueError:
@@ -183,12 +180,12 @@ def uuid_key(record: str) -> bytes | None:
 
 
 def record_id(text: str) -> str:
-    """A UUID as the audit writes it; any other text as it is."""
+    """Returns a UUID as the audit writes it; any other text as it is."""
     return str(UUID(bytes=key)) if (key := uuid_key(text)) else text
 
 
 class Index:
-    """Follows the files of one folder; StoreError and OSError come through."""
+    """The index of one folder. Every method raises StoreError and OSError."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._store = store
@@ -196,10 +193,7 @@ class Index:
         self._views: dict[CallView, int] = {}
 
     async def catch_up(self) -> int:
-        """Take in all that is there now; the number of lines that this one took in.
-
-        What another process takes in at the same time is not taken in twice.
-        """
+        """Indexes all new lines; returns how many, without those that another process took."""
         lines, known = 0, dict(await self.progress())
         for file in await asyncio.to_thread(day_files, self._folder):
             day = str(file.day)
@@ -212,12 +206,12 @@ class Index:
                 if await self._take(file.chain, at, now, new):
                     known[file.chain] = now
                     lines += new.lines
-                else:  # somebody else was quicker: go on from there
+                else:  # another process was faster: go on from there
                     known |= await self.progress()
         return lines
 
     async def backlog(self) -> int:
-        """The bytes of lines that are still to be taken in."""
+        """Returns the bytes of lines that are still to be indexed."""
         known, left = await self.progress(), 0
         for file in await asyncio.to_thread(day_files, self._folder):
             at, day = known.get(file.chain, _NONE), str(file.day)
@@ -227,12 +221,12 @@ class Index:
         return left
 
     async def progress(self) -> Mapping[str, IndexProgress]:
-        """How far each chain is known, those of other folders too."""
+        """Returns how far each chain is indexed, those of other folders included."""
         rows = await self._store.rows(select(tables.audit_progress))
         return {chain: IndexProgress(*rest) for chain, *rest in rows}
 
     async def _take(self, chain: str, at: IndexProgress, now: IndexProgress, new: Counted) -> bool:
-        """Add it, all or nothing; False where the chain is not known as far as `at` any more."""
+        """Adds the sums, all or none; returns False where the index is not at `at` any more."""
         table, kinds = tables.audit_progress, await asyncio.to_thread(list, new.kinds())
         async with self._store.begin() as connection:
             if at == _NONE:
@@ -252,30 +246,27 @@ class Index:
         return True
 
     async def _ids(self, connection: AsyncConnection, views: set[CallView]) -> dict[CallView, int]:
-        """Their numbers; who is new gets one."""
-        found = {view: self._views[view] for view in views if view in self._views}
-        for view in sorted(views - found.keys()):
+        """Returns the numbers of the views; a new one gets its number."""
+        numbers = {view: self._views[view] for view in views if view in self._views}
+        for view in sorted(views - numbers.keys()):
             row = view._asdict()
             added = tables.adding(connection, audit_views).values(**row)
             await connection.execute(added.on_conflict_do_nothing())
             same = [audit_views.c[name] == value for name, value in row.items()]
             number = await connection.execute(select(audit_views.c.id).where(*same))
-            found[view] = number.scalar_one()
-        return found
+            numbers[view] = number.scalar_one()
+        return numbers
 
 
 def _rows(
     kinds: Sequence[CallKind], views: Mapping[CallView, int], file_day: str
 ) -> Sequence[list[Row]]:
-    """Those of reads, of calls and of days: in a thread, as there may be many.
-
-    The file's own day is there even where it has nothing of it.
-    """
+    """Returns the rows of reads, calls and days; the file's own day is there even without calls."""
     reads, calls = list[Row](), list[Row]()
     all_calls, all_reads = Counter({day_of(file_day): 0}), Counter[int]()
     for day, view, outcome, reason, made, shown in kinds:
         number = views[view]
-        reads += ((day, record_key(each), number, *astuple(span)) for each, span in shown.items())
+        reads += ((day, record_key(name), number, *astuple(span)) for name, span in shown.items())
         calls.append((day, number, outcome, reason, *astuple(made)))
         all_calls[day] += made.times
         all_reads[day] += sum(span.times for span in shown.values())
@@ -284,18 +275,18 @@ def _rows(
 
 
 async def forget(store: Store, before: date) -> None:
-    """Drop what is older, a day at a time: others write in between. StoreError."""
+    """Deletes the days before that one, each in a transaction of its own. Raises StoreError."""
     last = before.toordinal() - EPOCH
     old = select(audit_days.c.day).where(
         audit_days.c.day < last, audit_days.c.calls + audit_days.c.reads > 0
     )
     for (day,) in await store.rows(old):
         async with store.begin() as connection:
-            # its sums first: whoever adds to the day waits, and adds to what is left
+            # the day's sums first: others that add to the day wait for this transaction
             gone = update(audit_days).where(audit_days.c.day == day).values(calls=0, reads=0)
             await connection.execute(gone)
             await connection.execute(delete(audit_calls).where(audit_calls.c.day == day))
-            # the records in parts: a statement may not take long where the store is PostgreSQL
+            # the records in parts: PostgreSQL ends a statement that takes long
             for first in range(240, -1, -16):
                 low = bytes([first]) + bytes(15)
                 some = (audit_reads.c.day == day, audit_reads.c.record >= low)
@@ -303,8 +294,8 @@ async def forget(store: Store, before: date) -> None:
 
 
 async def forget_all(store: Store) -> None:
-    """Begin anew: whoever catches up next takes in every line of its folder. StoreError."""
-    # in the order in which lines are added; views stay, as others may know their numbers
+    """Empties the index; the next `catch_up` takes every line of its folder. Raises StoreError."""
+    # in the order in which sums are added; views stay, as others may know their numbers
     filled = (tables.audit_progress, audit_reads, audit_calls, audit_days)
     async with store.begin() as connection:
         if connection.dialect.name == "postgresql":

@@ -1,4 +1,4 @@
-"""The two lines of each call, for the access log and the audit: the door to both."""
+"""Writes two lines for each call: one in the access log, one in the audit."""
 
 import asyncio
 import contextlib
@@ -22,33 +22,33 @@ from gateway.observe.access_log import Access, AccessLog
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
 
-# Seconds after which it is said how many calls had no lines of their own.
+# Seconds after which the audit says how many calls got no line.
 TELL_AFTER = 10.0
-# So many calls of one key, and of all who have none, have lines at once, and one more each second.
+# Calls of one key, or of all without one, that get lines at once, and how many more each second.
 AT_ONCE, PER_SECOND = 100.0, 1.0
-# Seconds between two heads, unless a booking is in one: not each write of reads is told.
+# Seconds between two records of the head, unless a booking asks for one.
 RECORD_EVERY = 1.0
-# Seconds behind each all the same: while much is booked the store has other things to write.
+# Seconds after each in any case: while much is booked the store has other things to write.
 PAUSE = 0.05
-# Seconds that the last one may take, at the end.
+# Seconds that the last one may take at the end.
 LAST = 2.0
 
 
 class Sparing:
-    """Gives lines, by key id; `None` stands for all who have no usable key.
+    """Bounds the lines of calls that no limit counts, by key id; None is all without a usable key.
 
-    Whoever is turned away before a call counts can call as often as the line carries, and needs no
-    key for it. A line for each would fill the disk; without room there, nobody is served.
+    Such calls need no key and can come as fast as the network carries them. A line for each would
+    fill the disk, and without room there nobody is served.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # when each has as many lines again as at first
+        # the time at which each has all of its lines again
         self._full_at: dict[str | None, float] = {}
         self._spared: Counter[str | None] = Counter()
 
     def spares(self, key_id: str | None) -> bool:
-        """Whether this call goes without, and is only counted."""
+        """Returns whether this call gets no line, and is only counted."""
         now = self._clock()
         full_at = max(now, self._full_at.get(key_id, now)) + 1 / PER_SECOND
         if full_at - now > AT_ONCE / PER_SECOND:
@@ -58,13 +58,13 @@ class Sparing:
         return False
 
     def told(self) -> Mapping[str | None, int]:
-        """How many calls went without since this was asked last."""
+        """Returns how many calls got no line since this was asked last."""
         spared, self._spared = self._spared, Counter()
         return spared
 
 
 class Journal:
-    """What each call leaves; every verb is for the event loop's thread."""
+    """What all calls leave in the access log and the audit; for the event loop's thread."""
 
     def __init__(
         self, access: AccessLog, audit: Buffer, recorder: Periodic, now: Callable[[], datetime]
@@ -77,9 +77,9 @@ class Journal:
         self._telling: asyncio.TimerHandle | None = None
 
     def note(self, access: Access, entry: Entry | None, *, counted: bool = True) -> None:
-        """Both lines of one call; no entry where it has one already.
+        """Queues both lines of one call; `entry` is None where the audit has one already.
 
-        Of calls that no limit has `counted` only some: of the others the audit says how many.
+        Of calls that no limit has `counted` only some get lines. The audit says how many did not.
         """
         if not counted and self._sparing.spares(access.key_id):
             if self._telling is None:
@@ -91,12 +91,12 @@ class Journal:
             self.audit.note(entry)
 
     async def flush(self) -> None:
-        """Write at once what waits in both; Unwritten where the audit cannot be."""
+        """Writes what waits in both at once; raises Unwritten where the audit cannot be written."""
         self._access.flush()
         await self.audit.commit()
 
     async def aclose(self) -> None:
-        """Say of the last calls too that had no lines."""
+        """Notes the last calls that got no line."""
         if self._telling is not None:
             self._telling.cancel()
             self._tell_spared()
@@ -111,10 +111,10 @@ class Journal:
 async def open_audit(
     settings: Settings, store: Store, events: Events, now: Callable[[], datetime]
 ) -> AsyncIterator[tuple[Buffer, Periodic]]:
-    """The audit and what records its head: both of a new chain, which ends with the block.
+    """Yields the buffer of a new chain, which ends with the block, and what records its head.
 
-    The store knows it, and it has its first line. StartRefused, in a sentence, where the audit
-    cannot be written; StoreError.
+    The store knows the chain, and its first line is written. Raises StartRefused where the audit
+    cannot be written, and StoreError.
     """
     chains, chain, folder = Chains(store), str(uuid4()), audit_folder(settings)
     try:
@@ -146,7 +146,7 @@ async def open_audit(
 def _recorder(
     writer: Writer, chains: Chains, events: Events, now: Callable[[], datetime]
 ) -> Periodic:
-    """What tells the store the newest head, beside the writing; what fails, with the next."""
+    """Returns the task that tells the store the newest head, beside the writing."""
     recorded = ChainHead()
 
     async def tell() -> None:

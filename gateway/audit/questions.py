@@ -1,4 +1,4 @@
-"""What the index answers: who was shown a record, what a key did, and what it lacks itself."""
+"""Asks the index who was shown a record, what a key did, and what the index itself lacks."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,13 +19,13 @@ from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_vie
 
 _SUMS = ((audit_days.c.calls, audit_calls), (audit_days.c.reads, audit_reads))
 _START, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=1)
-# Calls that were shown a record and that the index has not counted among its reads.
+# Outcomes of calls that may have been shown a record and that are not among its reads.
 _UNCOUNTED = (UNKNOWN, FAILED)
 
 
 @dataclass(slots=True)
 class Occurrences:
-    """How often, first and last."""
+    """How often something happened, and when first and last (UTC)."""
 
     times: int
     first: datetime
@@ -34,7 +34,7 @@ class Occurrences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
-    """From one day to another, both in UTC and both included; open where there is none."""
+    """A range of days in UTC, both ends included; an end that is None is open."""
 
     since: date | None = None
     until: date | None = None
@@ -43,15 +43,15 @@ class Days:
 async def readers(
     store: Store, record: str, operations: Collection[str], days: Days
 ) -> dict[CallView, Occurrences]:
-    """Who was shown a record by one of the operations. StoreError."""
+    """Returns who was shown a record by one of the operations. Raises StoreError."""
     by = [audit_views.c[name] for name in CallView._fields]
     wanted = (audit_reads.c.record == record_key(record), audit_views.c.operation.in_(operations))
-    found = await _occurrences(store, audit_reads, by, days, *wanted)
-    return {CallView(*view): seen for view, seen in found.items()}
+    views = await _occurrences(store, audit_reads, by, days, *wanted)
+    return {CallView(*view): seen for view, seen in views.items()}
 
 
 async def deeds(store: Store, key_id: str, days: Days) -> dict[tuple[Any, ...], Occurrences]:
-    """(operation, outcome, reason) -> a key's calls. StoreError."""
+    """Returns a key's calls by operation, outcome and reason. Raises StoreError."""
     by = [audit_views.c.operation, audit_calls.c.outcome, audit_calls.c.reason]
     return await _occurrences(store, audit_calls, by, days, audit_views.c.key_id == key_id)
 
@@ -59,8 +59,8 @@ async def deeds(store: Store, key_id: str, days: Days) -> dict[tuple[Any, ...], 
 async def _occurrences(
     store: Store, table: sa.Table, by: Sequence[sa.Column[str]], days: Days, *wanted: Any
 ) -> dict[tuple[Any, ...], Occurrences]:
-    """The sums of all days by some columns, in the order of the first time."""
-    # each day by its number: so the index is sought once a day, and never read along
+    """Returns the sums over all days by some columns, in the order of the first time."""
+    # each day by its number, so that the database seeks once for a day and never scans
     some = sa.select(audit_days.c.day)
     if days.since is not None:
         some = some.where(audit_days.c.day >= days.since.toordinal() - EPOCH)
@@ -82,49 +82,49 @@ async def _occurrences(
 
 
 async def has_called(store: Store, key_id: str) -> bool:
-    """Whether any line of the audit has been of that key. StoreError."""
+    """Returns whether any line of the audit is of that key. Raises StoreError."""
     wanted = sa.select(audit_views.c.id).where(audit_views.c.key_id == key_id).limit(1)
     # calls without a key have an empty one
     return bool(key_id) and bool(await store.rows(wanted))
 
 
 async def known_days(store: Store) -> list[date]:
-    """The days that the index has anything of. StoreError."""
+    """Returns the days that the index has a row of, in order. Raises StoreError."""
     days = sa.select(audit_days.c.day).order_by(audit_days.c.day)
     return [_date(day) for (day,) in await store.rows(days)]
 
 
 async def days_with(store: Store, wanted: EntryFilter, days: Collection[date]) -> set[date]:
-    """Those of the days on which there may be such an entry. StoreError."""
+    """Returns those of the days on which there may be such an entry. Raises StoreError."""
     views, calls, reads = sa.select(audit_views.c.id), audit_calls.c, audit_reads.c
     if wanted.keys is not None:
         views = views.where(audit_views.c.key_id.in_(wanted.keys))
     if wanted.operation:
         views = views.where(audit_views.c.operation == wanted.operation)
-    asked: list[tuple[sa.Table, Any]] = []
+    sources: list[tuple[sa.Table, Any]] = []
     if wanted.record and wanted.outcome in {"", ANSWERED}:
-        asked.append((audit_reads, reads.record == record_key(wanted.record)))
+        sources.append((audit_reads, reads.record == record_key(wanted.record)))
         if not wanted.outcome:
-            asked.append((audit_calls, calls.outcome.in_(_UNCOUNTED)))
+            sources.append((audit_calls, calls.outcome.in_(_UNCOUNTED)))
     else:
-        asked.append(
+        sources.append(
             (audit_calls, calls.outcome == wanted.outcome if wanted.outcome else sa.true())
         )
-    # each day by its number: so the index is sought once a day, and never read along
-    numbers, found = [day.toordinal() - EPOCH for day in days], set[date]()
+    # each day by its number, so that the database seeks once for a day and never scans
+    numbers, matching = [day.toordinal() - EPOCH for day in days], set[date]()
     async with store.begin() as connection:
-        for table, so in asked:
-            query = sa.select(table.c.day).where(table.c.day.in_(numbers), so).distinct()
+        for table, condition in sources:
+            query = sa.select(table.c.day).where(table.c.day.in_(numbers), condition).distinct()
             if wanted.keys is not None or wanted.operation:
                 query = query.where(table.c.view_id.in_(views))
-            found.update(map(_date, (await connection.execute(query)).scalars()))
-    return found
+            matching.update(map(_date, (await connection.execute(query)).scalars()))
+    return matching
 
 
 async def first_loss(
     store: Store, files: Sequence[DayFile], progress: Mapping[str, IndexProgress]
 ) -> date | None:
-    """The first day of which the index had something, and has nothing any more. StoreError."""
+    """Returns the first day of which the index has nothing any more, or None. Raises StoreError."""
     taken = (file for file in files if (at := progress.get(file.chain)) and at.day >= str(file.day))
     once = {day_of(str(file.day)) for file in taken}
     parts = [
@@ -137,15 +137,15 @@ async def first_loss(
 
 
 async def losses(store: Store) -> list[date]:
-    """The days that do not add up to what was taken in. StoreError."""
-    found = []
+    """Returns the days that do not add up to what was indexed. Raises StoreError."""
+    lost = []
     for day in await known_days(store):
         number = day.toordinal() - EPOCH
         # in one statement: lines may be added meanwhile
         query = sa.select(*(sums - _total(table, number) for sums, table in _SUMS))
         if any(map(any, await store.rows(query.where(audit_days.c.day == number)))):
-            found.append(day)
-    return found
+            lost.append(day)
+    return lost
 
 
 def _total(table: sa.Table, day: int) -> Any:
@@ -153,7 +153,7 @@ def _total(table: sa.Table, day: int) -> Any:
 
 
 def _of_day(table: sa.Table, what: Any, day: Any) -> sa.Select[Any]:
-    """Of the rows of a day whose view is known."""
+    """Selects from the rows of a day whose view is known."""
     return sa.select(what).where(table.c.day == day, table.c.view_id == audit_views.c.id)
 
 
@@ -163,10 +163,10 @@ def _date(day: int) -> date:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Lines of one folder that the store knows to be written, and the index does not have.
+    """Lines of one folder that the store knows to be written, and that the index lacks.
 
-    All that was written there until `until` (UTC, to the second) it has. `here` is the folder that
-    was just read: its files do not have them either.
+    The index has all lines up to `until` (UTC, to the second). `here` is whether the folder is the
+    one that was just read, whose files lack the lines too.
     """
 
     host: str
@@ -177,11 +177,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexState:
-    """What the index is worth once it has been brought up to date.
+    """How complete the index is once it has been brought up to date.
 
-    `lines` have just been taken in; `lost` is the first day of which nothing is left; `unknown` is
-    how many chains of the folder count that the store does not know, as after a restored backup.
-    `in_time` is whether there was time for all of this folder.
+    `lines` were added just now. `lost` is the first day of which nothing is left. `unknown` counts
+    the folder's chains that the store does not know, as after a restored backup. `in_time` is
+    whether there was time for all of this folder.
     """
 
     lines: int
@@ -194,9 +194,9 @@ class IndexState:
 async def brought_up(
     store: Store, folder: Path, backlog: Callable[[int], None], within: float | None = None
 ) -> IndexState:
-    """Take in what is new; `backlog` is told how many bytes that is. StoreError, OSError.
+    """Indexes what is new; `backlog` is told of its bytes first. Raises StoreError and OSError.
 
-    What is not taken in `within` so many seconds is taken in another time.
+    What takes more than `within` seconds is left for another time.
     """
     chains, index = Chains(store), Index(store, folder)
     known = await chains.known()
@@ -222,9 +222,9 @@ async def brought_up(
 def _gaps(
     known: Sequence[Known], progress: Mapping[str, IndexProgress], others: Collection[Known]
 ) -> list[Gap]:
-    """Where `known` was read before the files were, and `others` are chains of other folders."""
+    """Returns the gaps; `known` was read before the files, `others` are of other folders."""
     gaps: dict[tuple[str, str], Gap] = {}
-    for chain in sorted(known, key=lambda each: (each.place, each.host)):
+    for chain in sorted(known, key=lambda chain: (chain.place, chain.host)):
         at = progress.get(chain.id)
         lines = chain.head.seq - max(chain.base.seq, at.seq if at else 0)
         if lines > 0:

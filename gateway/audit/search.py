@@ -1,7 +1,7 @@
 """Searches the day files from their ends, the newest entries first, for as long as there is time.
 
-Each file is read by its bytes, once: whatever a clock did, no entry is passed over. Lines are
-passed over by their bytes, then read in earnest.
+Each file is read once, by its bytes, so that no entry is missed whatever a clock did. Lines are
+compared as bytes first, and only likely ones are decoded.
 """
 
 import math
@@ -22,11 +22,11 @@ import msgspec
 from gateway.audit.chains import DayFile, day_files
 from gateway.audit.entries import CLOCK, AuditLine, read_line
 
-# Bytes that are read at once: few at first, as what is looked for may be at the very end.
+# Bytes that are read at once: few at first, as the entries may be at the very end.
 LEAST, MOST = 1 << 16, 1 << 18
-# Bytes that tell when a file ends.
+# Bytes that are enough for the last line of most files.
 GLANCE = 1 << 13
-# A chain has its lines in the order in which calls ended, and each tells when its call came in.
+# Lines are in the order in which calls ended, and each has the time at which its call began.
 SLACK = timedelta(minutes=10)
 # It names as many files as are written at once, and some.
 _cursor = re.compile(r"(\d{8})_(\d{8}T\d{6}\.\d{6})((?:_[0-9a-f]{12}-\d{1,15}){0,500})").fullmatch
@@ -34,9 +34,9 @@ _CLOCK = b'"kind":"%b"' % CLOCK.encode()
 
 
 class Step(NamedTuple):
-    """Where the search of a file stands: at an entry that is looked for, or where it reads on.
+    """The place of a search in a file: at an entry that matches, or where it reads on.
 
-    `at` is when the newest may have come of what is left, `left` in how many bytes that is.
+    `left` is the bytes that are left, `at` when the newest of their entries may have come.
     """
 
     at: datetime
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole lines, of which the file has `offset` bytes before them."""
+    """Whole lines of a file, which begin at `offset`."""
 
     data: bytes
     offset: int
@@ -57,23 +57,23 @@ class Piece:
 
     @property
     def times(self) -> tuple[datetime | None, datetime | None]:
-        """Those of the first and the last line."""
+        """The times of the first and the last line."""
         first = self.data[: self.data.index(b"\n")]
         return _moment(read_line(first)), _moment(read_line(self.last))
 
 
 def _moment(line: AuditLine | None) -> datetime | None:
     try:
-        found = datetime.fromisoformat(line.time if line else "")
+        moment = datetime.fromisoformat(line.time if line else "")
     except ValueError:
         return None
-    return found if found.tzinfo is not None else None
+    return moment if moment.tzinfo is not None else None
 
 
 def last_lines(path: Path, left: int | None = None, at_once: int = GLANCE) -> Piece | None:
-    """The last whole lines of the first `left` bytes; what was torn is left out. OSError.
+    """Returns the last whole lines of the first `left` bytes; None where there are none.
 
-    None where there are none, and of a file that went since it was old.
+    A torn line at the end is left out. A file that was dropped has no lines. Raises OSError.
     """
     try:
         with path.open("rb", buffering=0) as file:
@@ -96,9 +96,9 @@ def last_lines(path: Path, left: int | None = None, at_once: int = GLANCE) -> Pi
 
 @dataclass(frozen=True, kw_only=True)
 class EntryFilter:
-    """All that an entry must be; what is None or "" does not matter.
+    """The conditions that an entry must meet; None or "" is no condition.
 
-    `keys` are ids, of which it has one. `since` and `until` are moments; both may be it.
+    `keys` are the ids of which it must have one. `since` and `until` are included.
     """
 
     keys: frozenset[str] | None = None
@@ -111,12 +111,12 @@ class EntryFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether more than the time matters, so that the index can tell of its days."""
+        """Whether there is a condition that the index knows, so that it can tell the days."""
         return bool(self.operation or self.record or self.outcome) or self.keys is not None
 
     @cached_property
     def needles(self) -> Sequence[Sequence[bytes]]:
-        """Of each of these a line has at least one."""
+        """Groups of texts; a line that matches has at least one of each."""
         encode = msgspec.json.encode
         groups = [
             [b'"keyId":%b,' % encode(key) for key in sorted(self.keys or ())],
@@ -128,7 +128,7 @@ class EntryFilter:
         return [group for group in groups if group] or [[b'"outcome":']]
 
     def among(self, piece: Piece) -> Iterator[Step]:
-        """Those of some lines, the last first."""
+        """Yields the entries of a piece that match, the last first."""
         if self.keys == frozenset() or self._is_past(piece):
             return
         data, before = piece.data, len(piece.data)
@@ -156,10 +156,7 @@ class EntryFilter:
         )
 
     def _is_past(self, piece: Piece) -> bool:
-        """Whether all of them are of another time: so are those between the first and the last.
-
-        Unless the clock was set meanwhile.
-        """
+        """Returns whether all lines are of another time, by the first and the last of them."""
         if self.since is None and self.until is None:
             return False
         first, last = piece.times
@@ -171,10 +168,10 @@ class EntryFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchCursor:
-    """How far a search has come: it has looked at all files of the days after `day`.
+    """How far a search has come: to `until`, through all files of the days after `day`.
 
-    `left` is beginning of a chain -> how many bytes of its file of that day are still to be read;
-    nothing where none of the day was looked at. Everything after `until` was.
+    `left` maps the beginning of a chain's id to the bytes of its file of that day that are still to
+    be searched. It is empty where no file of the day was begun.
     """
 
     day: date
@@ -187,7 +184,7 @@ class SearchCursor:
 
 
 def read_cursor(text: str) -> SearchCursor:
-    """What a cursor was written as; ValueError."""
+    """Returns the cursor that was written as this text; raises ValueError for any other."""
     read = _cursor(text)
     if read is None:
         raise ValueError("no place in the audit")
@@ -200,7 +197,7 @@ def read_cursor(text: str) -> SearchCursor:
 
 
 def _steps(file: DayFile, left: int | None, wanted: EntryFilter) -> Iterator[Step]:
-    """Through the first `left` bytes of a file, from their end."""
+    """Yields the steps of a search through the first `left` bytes of a file, from their end."""
     at_once, piece = LEAST, last_lines(file.path, left)
     left = piece.offset + len(piece.data) if piece else 0
     reached = (piece and piece.times[1]) or end_of(file.day)
@@ -221,13 +218,14 @@ def search(
     deadline: float,
     place: SearchCursor | None = None,
 ) -> SearchCursor | None:
-    """Add to what was found up to `most` in all, the newest first, until then (time.monotonic).
+    """Appends entries to `found`, the newest first, until it has `most` or the deadline has passed.
 
-    Where to go on, after something was read; None where all has been searched. OSError.
+    Returns where to go on, having read something; None once all is searched. `deadline` is of
+    time.monotonic. Raises OSError.
     """
     has_read = False
     for day, own in groupby(sorted(files, reverse=True), key=lambda file: file.day):
-        # files that are not in a cursor in the midst of their day are read, or too new
+        # files that a cursor in the midst of their day does not name are read, or too new
         left = place.left if place is not None and place.day == day else {}
         ways = {
             _name(file): _steps(file, left.get(_name(file), 0) if left else None, wanted)
@@ -235,7 +233,7 @@ def search(
         }
         steps = {name: step for name, way in ways.items() if (step := next(way, None))}
         while steps:
-            name, step = max(steps.items(), key=lambda each: each[1].at)
+            name, step = max(steps.items(), key=lambda item: item[1].at)
             is_late = has_read and time.monotonic() >= deadline
             if len(found) == most if step.entry else is_late:
                 rest = {name: step.left for name, step in steps.items()}
@@ -261,7 +259,7 @@ def end_of(day: date) -> datetime:
 def newest_entries(
     folder: Path, wanted: EntryFilter, most: int = sys.maxsize
 ) -> list[dict[str, Any]]:
-    """As many as JSON members, the newest first, in whatever time that takes. OSError."""
+    """Returns up to `most` entries as JSON objects, the newest first. Raises OSError."""
     found: list[AuditLine] = []
     search(day_files(folder), wanted, found, most, math.inf)
     found.sort(key=lambda entry: entry.time, reverse=True)

@@ -1,7 +1,4 @@
-"""Keeps the audit's index up to date and drops what is old; one process of a folder does it.
-
-It also tells the store of what processes wrote last that died.
-"""
+"""Keeps the audit's index up to date, drops old files and records the ends of dead processes."""
 
 import asyncio
 import time
@@ -28,9 +25,9 @@ EXPIRE_EVERY = 3600.0
 
 @dataclass(eq=False)
 class Upkeep(Periodic):
-    """The index and the retention of one folder; several at once do no harm.
+    """The task that indexes and expires one folder; several at once do no harm.
 
-    `forget_too` drops what others keep of the days before one, once the audit has dropped its own.
+    `forget_too` is called with the first day that is kept, once the audit has dropped its own.
     """
 
     settings: Settings
@@ -44,7 +41,7 @@ class Upkeep(Periodic):
         self._folder = audit_folder(self.settings)
         self._chains = Chains(self.store)
         self._index = Index(self.store, self._folder)
-        # chains whose ends the store knows, and those of which it was said that they keep old days
+        # chains whose ends the store knows, and those that were reported to keep old days
         self._settled, self._told = set[str](), set[str]()
         self._expire_at = self.clock()
         self._wall_clock = WallClock(self.clock, self.now())
@@ -73,12 +70,11 @@ class Upkeep(Periodic):
                 self.events.report("audit_days_dropped", files=files)
 
     async def record_ends(self) -> None:
-        """Tell the store of the last lines of processes that died. StoreError, OSError.
+        """Records the last lines of processes that died. Raises StoreError and OSError.
 
-        A process tells the store of its head beside its writing. What it wrote last before it was
-        killed nobody has told; until somebody does, it could be cut off unnoticed. Each chain of
-        the folder that has ended is looked at once. What is not as it was written stays as it is:
-        `audit verify` says so.
+        A process that was killed has not told the store of its last lines, which could be cut off
+        unnoticed until somebody does. Each ended chain of the folder is read once. A broken one
+        stays as it is, for `audit verify` to report.
         """
         files = files_by_chain(self._folder)
         for known in await self._chains.known():
@@ -101,10 +97,10 @@ class Upkeep(Periodic):
             self._settled.add(known.id)
 
     async def expire(self, before: date) -> int:
-        """Drop the files of the days before that one; how many. StoreError, OSError.
+        """Drops the files of earlier days and returns how many. Raises StoreError and OSError.
 
-        First the store is told up to where, as nobody deleted them. A chain whose old files are not
-        as they were written keeps them: they are what there is to look at.
+        The store is told first, so that the files do not count as missing. A broken chain keeps its
+        old files, which people will want to see.
         """
         dropped, secrets = 0, read_secrets(key_file(self.settings))
         known = {chain.id: chain for chain in await self._chains.known()}
@@ -134,11 +130,10 @@ class Upkeep(Periodic):
 
 
 def _check(walk: Walk | None, files: Sequence[DayFile], *, whole: bool) -> None:
-    """Read what will be dropped, line by line: a name says nothing about what a file holds.
+    """Reads the files that will be dropped; raises BrokenChain where they are not as written.
 
-    BrokenChain where it is not as it was written. Of a chain that the store does not know, which
-    has no `walk`, it is where a file does not begin as that of its day and chain, unverified; an
-    empty one says nothing.
+    A chain that the store does not know has no `walk`: the first line of each file must then name
+    its day and chain, unverified. An empty file passes.
     """
     if walk is not None:
         walk.follow(files, whole=whole)

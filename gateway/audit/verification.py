@@ -1,4 +1,4 @@
-"""Whether the day files are as they were written: every chain, line by line, against the store."""
+"""Verifies that the day files are as they were written: every chain, line by line."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -11,19 +11,19 @@ from gateway.events import counted
 
 RUNS, ENDED, CUT_OFF = "runs", "ended", "cut off"
 _MARK = b'"kind":"'
-# Beside calls that are served a walk rests so many seconds after so many lines.
+# Seconds that a walk rests in a process that serves calls, and after how many lines.
 REST, REST_AFTER = 0.005, 500
 # Called after each so many lines, with how many there were so far.
 Pause = Callable[[int], None]
 
 
 def rest(lines: int) -> None:
-    """For a thread beside the event loop: some time is left to others."""
+    """Sleeps for a moment, so that a thread beside the event loop leaves it some time."""
     time.sleep(REST)
 
 
 class BrokenChain(Exception):
-    """Where a chain is not as it was written, and what is wrong; line 0 is the file itself."""
+    """Raised where a chain is not as it was written; line 0 stands for the file itself."""
 
     def __init__(self, path: Path, line: int, text: str) -> None:
         super().__init__(f"{path}:{line}: {text}" if line else f"{path}: {text}")
@@ -31,10 +31,10 @@ class BrokenChain(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class ChainVerdict:
-    """What is to be said of one chain; `broken` is empty where it is whole.
+    """The result for one chain; `broken` is empty where the chain is whole.
 
-    `state`: it runs; it ended in order; or its process was cut off, and may have lost its last
-    moment. `notes` are no alarm.
+    `state` is RUNS, ENDED, or CUT_OFF where its process may have lost its last moment. `notes` are
+    no alarm.
     """
 
     chain: str
@@ -47,11 +47,11 @@ class ChainVerdict:
 
 @dataclass(slots=True)
 class Walk:
-    """Goes along the files of one chain, line by line, from where the store says that it begins.
+    """A walk along the files of one chain, line by line, from where the store says that it begins.
 
-    `head` is the last line that is as it was written, `ended` whether its process ended with it;
-    `torn` tells of one behind it that was cut off. `verdict` has the sums so far. `pause` is called
-    now and then: what it raises ends the walk.
+    `head` is the last sound line, `ended` whether its process ended with it, and `torn` tells of a
+    cut line behind it. `verdict` has the sums so far. `pause` is called now and then; what it
+    raises ends the walk.
     """
 
     folder: Path
@@ -70,10 +70,7 @@ class Walk:
         self.verdict = ChainVerdict(chain=self.known.id)
 
     def follow(self, files: Sequence[DayFile], *, whole: bool = True) -> None:
-        """Along these files; where they are the `whole` chain, to its end. BrokenChain; OSError.
-
-        An empty file has no line and changes nothing.
-        """
+        """Walks along the files, to the end of a `whole` chain. Raises BrokenChain and OSError."""
         known, place = self.known, files[-1].path if files else self.folder
         if not known.is_sealed(self.secrets):
             text = "the store says that old days were dropped, and the audit's key did not say so"
@@ -88,10 +85,10 @@ class Walk:
             raise BrokenChain(place, 0, "the last line of its process is missing")
 
     def follow_on(self, files: Sequence[DayFile]) -> None:
-        """Along what may go beyond the recorded head, from a file that holds it or follows it.
+        """Walks beyond the recorded head, from the file that holds or follows it.
 
-        A file's first line is believed where the head is behind it: what follows must lead to the
-        very line that the store recorded. BrokenChain; OSError.
+        Where the file holds the head its first line is believed, as it must lead to the very line
+        that the store recorded. Raises BrokenChain and OSError.
         """
         recorded = self.known.head
         for at in range(len(files) - 1, -1, -1):
@@ -145,13 +142,13 @@ class Walk:
         self.ended = mark is not None and mark.kind == entries.END
 
     def _is_torn(self, line: bytes) -> bool:
-        """Whether a kill may have left it: it is begun rightly, and the store knows none of it."""
+        """Returns whether a kill may have cut the line: it begins right and was not recorded."""
         begin = b'{"seq":%d,' % (self.head.seq + 1)
         unknown = self.head.seq >= self.known.head.seq
         return unknown and (begin.startswith(line[: len(begin)]) or not line.strip(b"\0"))
 
     def _begin(self, file: DayFile, number: int, mark: entries.AuditLine) -> None:
-        """From here on that key seals; an older one than before never does."""
+        """Takes the key that seals from here on; raises BrokenChain where that may not be."""
         sealed, ids = f"is sealed with the key {mark.key}", [secret.id for secret in self.secrets]
         if mark.key not in ids:
             raise BrokenChain(file.path, number, f"{sealed}, which is not here")
@@ -170,7 +167,7 @@ class Walk:
 
 
 def head_of(line: bytes) -> entries.ChainHead | None:
-    """The number and the mac of a whole line, unverified; None for what is none."""
+    """Returns the number and the mac of a whole line, unverified; None where it is no line."""
     read = entries.read_line(line) if line.endswith(b"\n") else None
     try:
         return entries.ChainHead(read.seq, bytes.fromhex(read.mac)) if read and read.mac else None
@@ -179,7 +176,7 @@ def head_of(line: bytes) -> entries.ChainHead | None:
 
 
 def is_begin_of(file: DayFile, mark: entries.AuditLine) -> bool:
-    """Whether it is the mark that begins the file of that day and chain."""
+    """Returns whether the mark begins the file of that day and chain."""
     return (mark.kind, mark.chain, mark.day) == (entries.BEGIN, file.chain, str(file.day))
 
 
@@ -190,10 +187,10 @@ def verify(
     secrets: Sequence[entries.AuditSecret],
     pause: Pause | None = None,
 ) -> Iterator[ChainVerdict]:
-    """Each chain that the folder or the store has.
+    """Yields the verdict on each chain that the folder or the store has.
 
     Processes may begin and write meanwhile: `before` are the chains that the folder had before
-    `known` was read, and that was before this call. `pause` is called now and then.
+    `known` was read. `pause` is called now and then.
     """
     files = files_by_chain(folder)
     for chain in known:
@@ -229,10 +226,10 @@ def _verdict(walk: Walk, known: Known, files: Sequence[DayFile]) -> ChainVerdict
 
 
 def is_foreign(known: Sequence[Known], place: str | None, *, shared: bool) -> bool:
-    """Whether the folder's name is none that the store knows: nothing of it could be verified."""
+    """Returns whether the store knows no chain of the folder, so that nothing can be verified."""
     return shared and place is not None and all(chain.place != place for chain in known)
 
 
 def elsewhere(known: Sequence[Known], place: str | None, *, shared: bool) -> list[Known]:
-    """Chains of other machines' folders, where machines share the store: verified there."""
+    """Returns the chains of other machines' folders, which are verified there."""
     return [chain for chain in known if shared and place is not None and chain.place != place]
