@@ -1,1 +1,1 @@
-"""What happened: the access log, the audit, the event log and the metrics. Never a value."""
+"""Tells what happens: the access log, the event log, the metrics and the traces, never a value."""

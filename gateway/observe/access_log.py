@@ -1,4 +1,4 @@
-"""The access log: kept in memory for a moment, appended whole, never in the way of a call."""
+"""Appends the access log to its file; lines wait in memory for a moment and delay no call."""
 
 import asyncio
 import os
@@ -14,16 +14,16 @@ from gateway.observe.json_lines import Outbox, is_in_place
 
 ACCESS = "access.jsonl"
 EVERY = 0.2
-# So many lines wait while the disk is full; then the oldest go.
+# At most so many lines wait while the disk is full; then the oldest are given up.
 MOST_WAITING = 10_000
 
 
 class Access(Struct, rename="camel", gc=False, omit_defaults=True):
-    """Who called what and how long it took; `operation` is empty where the path is none.
+    """A line of the access log; `operation` is empty where the path is of none.
 
     `ms` is the whole call, `backend_ms` the part in which the practice system was asked,
-    `waited_ms` the part in which it waited for room to ask. `trace_id` is there where the call is
-    part of a trace.
+    `waited_ms` the part in which the call waited for room to ask. `trace_id` is there where the
+    call is part of a trace.
     """
 
     time: datetime
@@ -39,7 +39,7 @@ class Access(Struct, rename="camel", gc=False, omit_defaults=True):
 
 
 class AccessLog(Outbox):
-    """Appends to one file; OSError where it cannot be opened. Later faults are reported."""
+    """The log in one file. Raises OSError where that cannot be opened; reports later faults."""
 
     def __init__(self, path: Path, events: Events) -> None:
         super().__init__(events)
@@ -49,12 +49,12 @@ class AccessLog(Outbox):
         self.writes = Attempts(events, "logs_unwritable", kind=OSError)
 
     def add(self, line: Struct) -> None:
-        """One more line, written within 0.2 seconds."""
+        """Queues a line, which is written within 0.2 seconds."""
         super().add(line)
         self._soon()
 
     def flush(self) -> None:
-        """Write what waits; where that fails it waits for the next time."""
+        """Writes what waits; where that fails it waits for the next time."""
         self._is_due = False
         self.encode()
         self.give_up(len(self) - MOST_WAITING)
@@ -69,7 +69,7 @@ class AccessLog(Outbox):
             self._tell()
 
     def close(self) -> None:
-        """Write the rest and let go of the file."""
+        """Writes the rest and closes the file."""
         self.flush()
         self.give_up(len(self))
         self._tell()
@@ -91,7 +91,7 @@ class AccessLog(Outbox):
             os.close(moved)
         written = os.write(self._file, data)
         if written != len(data):
-            # half a line would spoil the next one too; other processes write here as well
+            # half a line would spoil the next one; it stays where another process wrote behind it
             with suppress(OSError):
                 end = os.lseek(self._file, 0, os.SEEK_CUR)
                 if os.fstat(self._file).st_size == end:

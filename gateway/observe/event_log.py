@@ -1,7 +1,7 @@
 """The event log: JSON lines on stderr, or readable ones where a person watches a terminal.
 
-What is logged are names of things and classes of faults. The text of an exception may hold a
-value, so it stays out, and so do the source lines of a traceback.
+A line holds names of things and classes of errors. The text of an exception may hold a value, so it
+stays out, and so do the source lines of a traceback.
 """
 
 import asyncio
@@ -30,23 +30,21 @@ from gateway.events import EventKind, Sayable, event_table
 from gateway.observe.json_lines import printable, sane
 from gateway.observe.metrics import Metrics
 
-# So many lines wait, and are tried again after so many seconds.
+# At most so many lines wait, and are tried again after so many seconds.
 MOST_WAITING, AGAIN = 1_000, 0.2
 # Seconds between two lines of an event that is summed up.
 SILENCE = 60.0
-# So many details are known of all that is said once, and so many values of one that is summed up;
-# and so many kinds of these are told apart, of which there are far fewer.
+# At most so many details are remembered of what is logged once, and so many values of an event that
+# is summed up; and at most so many kinds of failed calls are told apart.
 MOST_REMEMBERED, MOST_KINDS = 10_000, 1_000
 # Characters of what an adapter says.
 LONGEST = 300
-
-
-# Takes as many of these bytes as there is room for, and says how many; BlockingIOError for none.
+# Writes as many of the bytes as there is room for, and returns how many; BlockingIOError for none.
 Write = Callable[[bytes], int]
 
 
 class Outlet:
-    """Lines to one stream, from any thread; `gap` is the line that stands for so many lost ones."""
+    """A stream that takes lines from any thread; `gap` makes the line for so many lost ones."""
 
     def __init__(self, stream: TextIO, gap: Callable[[int], str]) -> None:
         self._write = _unblocked(self, stream)
@@ -57,7 +55,7 @@ class Outlet:
         self._lock = threading.Lock()
 
     def say(self, line: str) -> None:
-        """One more line, after those that wait."""
+        """Writes a line after those that wait; where too many wait the line is lost."""
         with self._lock:
             if len(self._waiting) >= MOST_WAITING:
                 self._flush()
@@ -80,12 +78,12 @@ class Outlet:
                     self._waiting.append(_encoded(self._gap(self._lost)))
                     self._lost = 0
         except BlockingIOError:
-            # in a thread without an event loop it is tried again with the next line
+            # a thread without an event loop tries again with its next line
             if self._timer is None:
                 with suppress(RuntimeError):
                     self._timer = asyncio.get_running_loop().call_later(AGAIN, self._again)
-        except (OSError, ValueError):  # it may be closed
-            # a log that nobody can read any more must not fail the call that it is about
+        except (OSError, ValueError):  # the stream may be closed
+            # a log that nobody can read any more must not fail a call
             self._waiting.clear()
 
     def _again(self) -> None:
@@ -99,9 +97,9 @@ def _encoded(line: str) -> bytes:
 
 
 def _unblocked(owner: Outlet, stream: TextIO) -> Write:
-    """How to write to a stream and not wait; as long as the owner lives.
+    """Returns what writes to the stream without waiting, for as long as the owner lives.
 
-    A file on a disk takes everything, and what has no number is no file.
+    A file on a disk takes everything, and a stream without a descriptor is no file.
     """
     try:
         number = stream.fileno()
@@ -120,9 +118,9 @@ def _unblocked(owner: Outlet, stream: TextIO) -> Write:
 
 
 def _opened_anew(number: int) -> int:
-    """The same pipe or terminal, opened a second time: how others write to it stays as it is.
+    """Opens the same pipe or terminal a second time, so that others write to it as before.
 
-    Where that is not allowed, as in some containers, they write without waiting too.
+    Where that is not allowed, as in some containers, they too no longer wait.
     """
     try:
         return os.open(f"/proc/self/fd/{number}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -143,7 +141,7 @@ def _through(stream: TextIO) -> Write:
 
 
 class EventLog:
-    """Says what happens as the table of events has it, and moves the figures that go with it."""
+    """The log of events: writes lines and moves figures as the table of events says."""
 
     def __init__(
         self,
@@ -157,7 +155,7 @@ class EventLog:
         self._clock = clock
         self._began = clock()
         self._known: set[tuple[object, ...]] = set()
-        # event -> kind -> when a line said so, and how often each value of a detail came since
+        # event -> kind -> when it was last logged, and how often each value of a detail came since
         self._sums: dict[str, dict[tuple[object, ...], tuple[float, Counter[str]]]]
         self._sums = defaultdict(dict)
         self._render = _readable if stream.isatty() else _json
@@ -175,9 +173,10 @@ class EventLog:
             self._outlet.say(self._line(event, details, error))
 
     def _is_due(self, event: str, error: BaseException | None, details: dict[str, Any]) -> bool:
-        """Whether a line is said now; what came without one since the last is added to its details.
+        """Returns whether a line is due; adds to its details what came since the last one.
 
-        Of very many kinds of failed calls all are forgotten; others are as many as there are keys.
+        Kinds of failed calls are forgotten where they are very many. Other kinds are as many as
+        there are keys.
         """
         kind = self._kinds[event]
         value = details.pop(kind.sum or kind.most, "")
@@ -195,10 +194,10 @@ class EventLog:
         now, sums = self._clock(), self._sums[event]
         if kind.unsaid and this not in sums and len(sums) >= MOST_KINDS:
             sums.clear()
-        said, times = sums.setdefault(this, (self._began if kind.later else -math.inf, Counter()))
-        # addresses are many: beyond so many they are counted together
+        last, times = sums.setdefault(this, (self._began if kind.later else -math.inf, Counter()))
+        # beyond so many addresses the others are counted together
         times[value if len(times) < MOST_REMEMBERED else "others"] += 1
-        if now - said < SILENCE:
+        if now - last < SILENCE:
             return False
         sums[this] = now, Counter()
         details |= _told(kind, times)
@@ -207,9 +206,9 @@ class EventLog:
     def _line(self, event: str, details: dict[str, Any], error: BaseException | None = None) -> str:
         kind = self._kinds[event]
         if error is not None:
-            said = said_of(error)
-            details = ({"said": said} if said else {}) | details | {"error": type(error).__name__}
-            # what an adapter says is enough: places in our code mend nothing there
+            text = said_of(error)
+            details = ({"said": text} if text else {}) | details | {"error": type(error).__name__}
+            # an adapter's text is enough: places in our code would not help
             details |= {} if isinstance(error, AdapterError) else {"at": places(error)}
         if kind.remedy:
             details |= {"remedy": kind.remedy.format_map(details)}
@@ -218,25 +217,25 @@ class EventLog:
 
 
 def _told(kind: EventKind, times: Counter[str]) -> Mapping[str, Any]:
-    """What a line says of how often each value came, its own included."""
+    """Returns what a line says of how often each value came, its own included."""
     if kind.sum:
         return times
     if kind.unsaid:
         return {"unsaid": times.total() - 1} if times.total() > 1 else {}
     [(first, of_these)] = times.most_common(1)
-    found = {"times": times.total(), "addresses": len(times)}
-    return found | {"most_from": first, "of_these": of_these}
+    totals = {"times": times.total(), "addresses": len(times)}
+    return totals | {"most_from": first, "of_these": of_these}
 
 
 def _raised(error: BaseException | None) -> tuple[object, ...]:
-    """The class of an error, and the innermost place that it comes from."""
+    """Returns the class of an error, and the innermost place that it comes from."""
     innermost: deque[tuple[FrameType, int]] = deque(maxlen=1)
     innermost.extend(traceback.walk_tb(error.__traceback__ if error else None))
     return type(error), *((frame.f_code, line) for frame, line in innermost)
 
 
 def said_of(error: BaseException) -> str:
-    """Its text, where that is our own, an adapter's or the system's; else it may hold a value."""
+    """Returns the text of an error where it is ours, an adapter's or the system's; else nothing."""
     if isinstance(error, AdapterError | DocumentErrors):
         return str(error)[:LONGEST]
     if isinstance(error, Sayable):
@@ -247,7 +246,7 @@ def said_of(error: BaseException) -> str:
 
 
 def places(error: BaseException) -> list[str]:
-    """The frames of a traceback, innermost last, as `file:line function`."""
+    """Returns the last 12 frames of a traceback, innermost last, as `file:line function`."""
     frames = traceback.extract_tb(error.__traceback__)[-12:]
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
 

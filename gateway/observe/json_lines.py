@@ -1,4 +1,4 @@
-"""JSON lines: how they are made, and how they wait for the file that they go into."""
+"""Makes JSON lines, and keeps them until they are written to their file."""
 
 import os
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ import msgspec
 
 from gateway.events import Events
 
-# So many lines are made text at once: one by one costs thrice as much, and what is kept longer as
-# it came has left the processor's cache when it is looked at again.
+# Lines that are encoded at once: one by one takes three times as long, and lines that wait longer
+# have left the processor's cache by then.
 TOGETHER = 64
 _ENCODER = msgspec.json.Encoder()
 
 
 def printable(value: Any) -> str:
-    """Any text as UTF-8 can carry it: bytes from outside may arrive as lone surrogates."""
+    """Returns the value as text that UTF-8 can encode; input may have lone surrogates."""
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -29,8 +29,7 @@ def sane(value: Any) -> Any:
 
 
 def texts(lines: Sequence[msgspec.Struct]) -> list[bytes]:
-    """Each as a JSON object without an end of line, whatever texts it holds."""
-    # all at once: that costs a third of what encoding each line in its call would
+    """Returns each line as a JSON object without an end of line, whatever texts it holds."""
     try:
         data = _ENCODER.encode_lines(lines)
     except UnicodeEncodeError:
@@ -39,9 +38,9 @@ def texts(lines: Sequence[msgspec.Struct]) -> list[bytes]:
 
 
 class Outbox:
-    """Lines that wait to be written; `texts` are those that are text by now, of `size` bytes.
+    """Lines that wait to be written; `texts` are those encoded so far, of `size` bytes.
 
-    `missing` counts the lines that were given up; the events hear of them at once.
+    `missing` counts the lines that were given up, which are reported at once.
     """
 
     def __init__(self, events: Events) -> None:
@@ -55,13 +54,13 @@ class Outbox:
         return len(self._fresh) + len(self.texts)
 
     def add(self, line: msgspec.Struct) -> None:
-        """One more."""
+        """Queues a line."""
         self._fresh.append(line)
         if len(self._fresh) >= TOGETHER:
             self.encode()
 
     def encode(self) -> None:
-        """What came is text from now on; a line that cannot be is missing, and no other for it."""
+        """Encodes the new lines; one that cannot be encoded is missing, and no other for it."""
         fresh, self._fresh = self._fresh, []
         try:
             self._keep(fresh)
@@ -73,23 +72,23 @@ class Outbox:
                     self.drop(1)
 
     def replace(self, at: int, line: bytes) -> None:
-        """Have another text in the place of one."""
+        """Replaces one of the texts."""
         self.size += len(line) - len(self.texts[at])
         self.texts[at] = line
 
     def remove(self, lines: int) -> None:
-        """The oldest texts wait no more."""
+        """Removes the oldest texts."""
         self.size -= sum(map(len, self.texts[:lines]))
         del self.texts[:lines]
 
     def give_up(self, lines: int) -> None:
-        """The oldest texts are missing from now on."""
+        """Removes the oldest texts, which count as missing."""
         if lines > 0:
             self.remove(lines)
             self.drop(lines)
 
     def drop(self, lines: int) -> None:
-        """So many lines are missing that are not here."""
+        """Counts lines as missing that are not in here."""
         self.missing += lines
         self.events.report("log_lines_dropped", lines=lines)
 
@@ -100,7 +99,7 @@ class Outbox:
 
 
 def is_in_place(path: Path, file: int) -> bool:
-    """Whether the open file still has its name, or was moved away to begin a new one."""
+    """Returns whether the open file still has its name, and was not moved away."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""What is counted: one snapshot of it all, the sum of several, and the text that Prometheus reads.
+"""Counts calls and other figures, adds up those of processes, and writes them for Prometheus.
 
 Prometheus' own counters and histograms lock for each call what only the event loop's thread ever
-touches; these are plain numbers, and are made into series when they are read.
+touches. These are plain numbers, which are made into series when they are read.
 """
 
 import threading
@@ -23,11 +23,11 @@ from prometheus_client.utils import floatToGoString
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
-# So many views are remembered: a policy that changes makes new ones.
+# Views that are remembered: a policy that changes makes new ones.
 MOST_VIEWS = 500
 
 Labels = tuple[str, ...]
-# What is taken of two processes' values that have the same labels, as `metrics.toml` calls it.
+# How the values of two processes with the same labels become one, by the name in `metrics.toml`.
 Merge = Callable[[float, float], float]
 MERGES: Mapping[str, Merge] = {"sum": add, "largest": max, "smallest": min}
 # The resource that an operation answers with, and how many of its fields a level does not see.
@@ -35,7 +35,7 @@ Hidden = Callable[[str, str], tuple[str, int]]
 
 
 class Figure(Struct, frozen=True, forbid_unknown_fields=True):
-    """One metric, as the head of `metrics.toml` says what it has."""
+    """One metric, as the head of `metrics.toml` describes it."""
 
     kind: Literal["counter", "gauge", "histogram", "info"]
     help: str
@@ -51,23 +51,20 @@ CALLS, LAGS = (
 
 
 class Series(Struct, frozen=True):
-    """A value; or of a histogram its buckets (each by itself) and the sum."""
+    """A value and its labels; of a histogram the sum, and the count of each bucket by itself."""
 
     labels: Labels
     value: float = 0.0
     buckets: tuple[int, ...] = ()
 
 
-# Figure name -> its series, as one process can hand it to another in JSON. A name that no figure
-# has is passed over: another version wrote it.
+# Figure name -> its series, as one process can hand it to another in JSON. An unknown name is left
+# out, as another version wrote it.
 Snapshot = Mapping[str, tuple[Series, ...]]
 
 
 class Timings:
-    """How many calls there were by their labels, and how long they took.
-
-    The last label says what became of a call: durations are told without it.
-    """
+    """Numbers and durations of calls by labels, durations without the last: how a call ended."""
 
     def __init__(self, limits: Sequence[float] = CALLS) -> None:
         self._limits = limits
@@ -75,11 +72,11 @@ class Timings:
         self._of: dict[tuple[str | int, ...], tuple[list[float], list[int]]] = {}
 
     def note(self, labels: tuple[str | int, ...], seconds: float | None) -> None:
-        """One call; without seconds it was never begun."""
-        found = self._of.get(labels)
-        if found is None:
-            found = self._of[labels] = [0, 0.0], [0] * (len(self._limits) + 1)
-        sums, buckets = found
+        """Counts one call; without seconds it was never begun."""
+        timing = self._of.get(labels)
+        if timing is None:
+            timing = self._of[labels] = [0, 0.0], [0] * (len(self._limits) + 1)
+        sums, buckets = timing
         sums[0] += 1
         if seconds is not None:
             sums[1] += seconds
@@ -89,17 +86,17 @@ class Timings:
         return {tuple(map(str, labels)): sums[0] for labels, (sums, _) in self._of.items()}
 
     def durations(self) -> Iterable[Series]:
-        found: dict[Labels, Series] = {}
+        series: dict[Labels, Series] = {}
         for (*labels, _), (sums, buckets) in self._of.items():
-            _merge(found, Series(tuple(map(str, labels)), sums[1], tuple(buckets)))
-        return found.values()
+            _merge(series, Series(tuple(map(str, labels)), sums[1], tuple(buckets)))
+        return series.values()
 
 
 class Metrics:
-    """The gateway's figures; `operations` are the names that may stand in a label.
+    """The figures of one process; `operations` are the names that may stand in a label.
 
-    `process` is what this process is called beside others of the same node. `hits` are the calls
-    that the limiter was asked about. A figure's name is one of FIGURES, else KeyError.
+    `process` is its name among the processes of its node. `hits` counts the calls that the limiter
+    was asked about. The name of a figure is one of FIGURES, else KeyError is raised.
     """
 
     def __init__(self, operations: Iterable[str], process: str = "gateway") -> None:
@@ -115,7 +112,7 @@ class Metrics:
         self._asked: dict[str, Callable[[], Iterable[Series]]] = {}
         self._lock = threading.Lock()
         self._calls, self._backend_calls = Timings(), Timings()
-        # how many fields a view hides is asked once for each view, not for each answer
+        # how many fields a view hides is looked up once for each view, not for each answer
         self._view = lru_cache(MOST_VIEWS)(self._look_at)
         self._records: Counter[Labels] = Counter()
         self._fields: Counter[Labels] = Counter()
@@ -128,16 +125,16 @@ class Metrics:
         self.ask_all("gateway_fields_hidden_total", lambda: self._fields)
 
     def count(self, operation: str, status: int, seconds: float) -> None:
-        """One answered call; a name that is no operation is counted as `other`."""
+        """Counts one answered call; a name that is no operation is counted as `other`."""
         name = operation if operation in self._operations else OTHER
         self._calls.note((name, status), seconds)
 
     def backend_call(self, verb: str, resource: str, outcome: str, seconds: float | None) -> None:
-        """What the practice system was asked: `outcome` is `answered`, or what it was instead."""
+        """Counts one question to the practice system; `outcome` is `answered` or what else came."""
         self._backend_calls.note((verb, resource, outcome), seconds)
 
     def shown(self, operation: str, level: str, policy: str | None, records: int) -> None:
-        """Records that one answer showed, by that policy, and what was withheld of them."""
+        """Counts the records that one answer showed by that policy, and the fields that it hid."""
         labels, hidden = self._view(operation, level, policy)
         self._records[labels] += records
         self._fields[labels] += records * hidden
@@ -147,26 +144,26 @@ class Metrics:
         return (resource, str(level)), hidden
 
     def ask(self, name: str, value: Callable[[], float], *labels: str) -> None:
-        """A figure that is looked up when the figures are read."""
+        """Registers a figure that is looked up when the figures are read."""
         self.ask_all(name, lambda: {labels: value()})
 
     def ask_all(self, name: str, values: Callable[[], Mapping[Labels, float]]) -> None:
-        """The same of all series of one figure."""
+        """Registers all series of one figure in the same way, by their labels."""
         self.ask_series(name, lambda: _series(values()))
 
     def ask_series(self, name: str, series: Callable[[], Iterable[Series]]) -> None:
-        """The same as they are, of a histogram too."""
+        """Registers all series of one figure as they are, those of a histogram too."""
         if name not in FIGURES:
             raise KeyError(name)
         self._asked[name] = series
 
     def add(self, name: str, times: float = 1, *labels: str) -> None:
-        """So much more of a counter; from any thread, so it is nothing for every call."""
+        """Adds to a counter, from any thread; it takes a lock, so it is not for every call."""
         with self._lock:
             self._added[name][labels] += times
 
     def snapshot(self) -> Snapshot:
-        """All figures as they are now, as plain data."""
+        """Returns all figures as they are now, as plain data."""
         with self._lock:
             added = {name: tuple(_series(values)) for name, values in self._added.items() if values}
         return added | {name: tuple(series()) for name, series in self._asked.items()}
@@ -177,24 +174,24 @@ def _series(values: Mapping[Labels, float]) -> Iterator[Series]:
 
 
 def merged(snapshots: Iterable[Snapshot]) -> Snapshot:
-    """The figures of a whole node, from those of its processes."""
-    found: dict[str, dict[Labels, Series]] = {}
+    """Returns the figures of a whole node, from those of its processes."""
+    figures: dict[str, dict[Labels, Series]] = {}
     for snapshot in snapshots:
         for name in snapshot.keys() & FIGURES.keys():
-            of_figure, merge = found.setdefault(name, {}), MERGES[FIGURES[name].merge]
+            of_figure, merge = figures.setdefault(name, {}), MERGES[FIGURES[name].merge]
             for series in snapshot[name]:
                 _merge(of_figure, series, merge)
-    return {name: tuple(of_figure.values()) for name, of_figure in found.items()}
+    return {name: tuple(of_figure.values()) for name, of_figure in figures.items()}
 
 
 def lasting(last: Snapshot) -> Snapshot:
-    """What still counts of a process that has ended: merge it, and no counter ever goes down."""
+    """Returns what still counts of a process that has ended, so that no counter goes down."""
     counting = {name for name, figure in FIGURES.items() if figure.kind in {"counter", "histogram"}}
     return {name: series for name, series in last.items() if name in counting}
 
 
 def _merge(into: dict[Labels, Series], other: Series, merge: Merge = add) -> None:
-    """With what has the same labels; a histogram's buckets are added up."""
+    """Merges a series with the one of the same labels; a histogram's buckets are added up."""
     if one := into.get(other.labels):
         buckets = tuple(a + b for a, b in zip(one.buckets, other.buckets, strict=True))
         other = Series(one.labels, merge(one.value, other.value), buckets)
@@ -202,7 +199,7 @@ def _merge(into: dict[Labels, Series], other: Series, merge: Merge = add) -> Non
 
 
 def exposition(snapshot: Snapshot) -> bytes:
-    """The figures in Prometheus' text form."""
+    """Returns the figures in Prometheus' text form."""
     return generate_latest(_Snapshot(snapshot))
 
 

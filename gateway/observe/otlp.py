@@ -1,7 +1,7 @@
-"""Spans of each call and of what it asks, sent to a collector over HTTP by a thread of its own.
+"""Sends spans of calls and their questions to a collector over HTTP, by a thread of its own.
 
-A span holds names alone: the operation, the key's id, the status; the verb, the resource and what
-became of it. What the collector does not take in time is dropped and counted; no call waits.
+A span holds names alone: the operation, the key's id and the status, or the verb, the resource and
+the outcome. What the collector does not take in time is dropped and counted; no call waits.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from adapters.asking import Asking
 from gateway.events import Events
 from gateway.observe.traces import Traces, read
 
-# Spans that wait for the collector at most; then the oldest go.
+# Spans that wait for the collector at most; then the oldest are dropped.
 QUEUE = 2048
 BATCH = 512
 EVERY = 1000  # milliseconds
 PATIENCE = 5.0
 CLOSING = 2.0
-# What the practice system said no to is no fault of its.
+# A question that the practice system refuses is answered: its span is no error.
 _ANSWERS = frozenset({"answered", "NotFound", "SlotTaken", "PatientDeceased", "Rejected"})
 
 
 class Traced(Asking):
-    """A call with a span, and one more for each question to the practice system."""
+    """The span of a call, and one more for each question to the practice system."""
 
     __slots__ = ("_context", "_span", "_tracer")
     traced = True
@@ -50,23 +50,23 @@ class Traced(Asking):
         super().__init__(_written(self._span))
 
     def begin(self, verb: str, resource: str) -> Span:
-        """A span of the question; what is sent over HTTP names it as its parent."""
-        named = {"gateway.verb": verb, "gateway.resource": resource}
+        """Starts the span of a question, which requests over HTTP then name as their parent."""
+        names = {"gateway.verb": verb, "gateway.resource": resource}
         span = self._tracer.start_span(
-            f"{verb} {resource}", context=self._context, kind=SpanKind.CLIENT, attributes=named
+            f"{verb} {resource}", context=self._context, kind=SpanKind.CLIENT, attributes=names
         )
         self.traceparent = _written(span)
         return span
 
     def end(self, begun: Span, outcome: str) -> None:
-        """Its end."""
+        """Ends the span of a question."""
         begun.set_attribute("gateway.outcome", outcome)
         if outcome not in _ANSWERS:
             begun.set_status(StatusCode.ERROR)
         begun.end()
 
     def ended(self, status: int, key_id: str | None) -> None:
-        """The end of the call."""
+        """Ends the span of the call."""
         self._span.set_attribute("http.response.status_code", status)
         if key_id is not None:
             self._span.set_attribute("gateway.key_id", key_id)
@@ -76,10 +76,10 @@ class Traced(Asking):
 
 
 class Otlp(Traces):
-    """Begins spans; a collector at `endpoint` gets them, of that share of the traces."""
+    """Traces that a collector at `endpoint` gets; `share` is the part of them that is kept."""
 
     def __init__(self, endpoint: str, share: float, events: Events) -> None:
-        # what they say quotes addresses and answers: an event says it instead
+        # the library's messages quote addresses and answers: an event is reported instead
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
         self._exporter = _Exporter(endpoint, events)
         self._provider = TracerProvider(
@@ -91,19 +91,19 @@ class Otlp(Traces):
         self._tracer = self._provider.get_tracer("clinic-gateway")
 
     def begin(self, operation: str, given: Sequence[str]) -> Asking:
-        """A new trace, or the partner's own where its header is sound."""
+        """Begins a new trace, or goes on with the partner's where its header is sound."""
         return Traced(self._tracer, operation or "other", read(given) if given else "")
 
     async def aclose(self) -> None:
-        """Send what waits; a collector that hangs is left after two seconds."""
+        """Sends what waits; leaves a collector that hangs after two seconds."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def close() -> None:
             self._provider.shutdown()
-            with suppress(RuntimeError):  # the loop has ended meanwhile, nobody waits
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits
                 loop.call_soon_threadsafe(done.set)
 
-        # a daemon: a thread of asyncio's own would hold up the end of the process
+        # a daemon thread: one of asyncio's own would hold up the end of the process
         threading.Thread(target=close, daemon=True).start()
         try:
             async with asyncio.timeout(CLOSING):
@@ -113,7 +113,7 @@ class Otlp(Traces):
 
 
 class _Share(TraceIdRatioBased):
-    """Keeps a share of the traces: by a digest, since partners choose the numbers of their own."""
+    """The share of traces that is kept, by a keyed digest: partners choose their own trace ids."""
 
     def __init__(self, share: float) -> None:
         super().__init__(share)
@@ -127,7 +127,7 @@ class _Share(TraceIdRatioBased):
 
 
 class _Exporter(OTLPSpanExporter):
-    """The library's exporter, with a word on what does not arrive."""
+    """The library's exporter, which reports what does not arrive."""
 
     def __init__(self, endpoint: str, events: Events) -> None:
         super().__init__(endpoint=endpoint, timeout=PATIENCE)
@@ -149,7 +149,7 @@ class _Exporter(OTLPSpanExporter):
 
 
 class _SpanQueue(BatchSpanProcessor):
-    """The library's queue, which drops the oldest where it is full, with a count of these."""
+    """The library's queue, which drops the oldest spans where it is full, and counts these."""
 
     def __init__(self, exporter: _Exporter, events: Events) -> None:
         super().__init__(exporter, QUEUE, EVERY, BATCH)
@@ -176,6 +176,6 @@ def _remote(given: str) -> Span:
 
 def _written(span: Span) -> str:
     context = span.get_span_context()
-    if not context.is_valid:  # the library was turned off in the environment
+    if not context.is_valid:  # the library is turned off by the environment
         return ""
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"

@@ -1,4 +1,4 @@
-"""What the operating system says of this process, and how late its event loop comes back."""
+"""Measures this process for the metrics: memory, files, time, and the lag of its event loop."""
 
 import math
 import os
@@ -19,17 +19,14 @@ _OF_PROCESS = Path("/proc/self")
 
 
 class Lag(Periodic):
-    """Waits a tenth of a second at a time, and notes by how much it was late.
-
-    What blocks the event loop, blocks every call.
-    """
+    """The task that sleeps a tenth of a second at a time, and notes by how much it woke late."""
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lags = Timings(LAGS)
-        # (when, how late): of the last minute, or of longer where it was late
+        # (when, how late) of the last minute, or longer where the loop was late
         self._latest: deque[tuple[float, float]] = deque(maxlen=round(LOOK_BACK / EVERY))
-        # told of each lag, in seconds, as it is noted
+        # called with each lag, in seconds, as it is noted
         self.on_lag: Callable[[float], None] = lambda late: None
         self._due = 0.0
         super().__init__(EVERY, self._tick, name="watch the event loop", first=self._begin)
@@ -37,13 +34,13 @@ class Lag(Periodic):
         metrics.ask("gateway_loop_lag_max_seconds", lambda: self.most(LOOK_BACK)[0])
 
     def most(self, seconds: float) -> tuple[float, float]:
-        """The largest lag that was noted within so many seconds, and how many it is ago."""
+        """Returns the largest lag of the last so many seconds, and how many seconds ago it was."""
         now = self._clock()
         recent = [(late, now - at) for at, late in reversed(self._latest) if now - at <= seconds]
         return max(recent, key=itemgetter(0), default=(0.0, 0.0))
 
     def note(self, late: float) -> None:
-        """The loop came back that late."""
+        """Notes that the event loop was late by so many seconds."""
         self._lags.note(("late",), late)
         self._latest.append((self._clock(), late))
         self.on_lag(late)
@@ -57,7 +54,7 @@ class Lag(Periodic):
 
 
 def watch_process(metrics: Metrics) -> None:
-    """Tell it among the figures; looked up when they are read. Where /proc is none, not memory."""
+    """Registers the figures of this process; those of memory and files where there is a /proc."""
     began, own = started_at(), metrics.process
     metrics.ask("process_start_time_seconds", lambda: began, own)
     metrics.ask("process_max_fds", lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0], own)
@@ -68,9 +65,9 @@ def watch_process(metrics: Metrics) -> None:
 
 
 def started_at() -> float:
-    """Seconds since 1970 when the process began; where nobody says it, now."""
+    """Returns when the process began, in seconds since 1970; now where nobody knows."""
     with suppress(OSError, AttributeError):
-        # the name of the program, which may hold anything, stands in brackets before
+        # the name of the program comes before, in brackets, and may hold anything
         ticks = int((_OF_PROCESS / "stat").read_text().rpartition(")")[2].split()[19])
         boot = time.clock_gettime(time.CLOCK_BOOTTIME)
         return time.time() - boot + ticks / os.sysconf("SC_CLK_TCK")
@@ -78,7 +75,7 @@ def started_at() -> float:
 
 
 def resident() -> float:
-    """Bytes of memory that the process holds; nan where no file is left to look it up."""
+    """Returns the bytes of memory that the process holds; nan where no file is left to read it."""
     with suppress(OSError):
         return int((_OF_PROCESS / "statm").read_text().split()[1]) * resource.getpagesize()
     return math.nan

@@ -1,11 +1,11 @@
-"""The trace that a call is part of, as partners name it in W3C's `traceparent`."""
+"""Reads the trace that a call is part of from its `traceparent` header (W3C)."""
 
 import re
 from collections.abc import Sequence
 
 from adapters.asking import Asking
 
-# A later version may say more behind these four parts; the version ff is none.
+# A later version may add parts behind these four; version ff is not valid.
 _form = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 ).fullmatch
@@ -13,21 +13,21 @@ _LONGEST = 512
 
 
 def read(given: Sequence[str]) -> str:
-    """The header in our own spelling; "" where it is absent, doubled or malformed."""
+    """Returns the header in our own spelling; "" where it is absent, doubled or malformed."""
     if len(given) != 1 or len(given[0]) > _LONGEST:
         return ""
-    found = _form(given[0])
-    if found is None or (found[4] is not None and given[0].startswith("00")):
+    match = _form(given[0])
+    if match is None or (match[4] is not None and given[0].startswith("00")):
         return ""
-    return f"00-{found[1]}-{found[2]}-{found[3]}"
+    return f"00-{match[1]}-{match[2]}-{match[3]}"
 
 
 class Traces:
-    """No traces of our own: what a partner sends reaches the practice system."""
+    """No spans of our own: a partner's header is passed on to the practice system."""
 
     def begin(self, operation: str, given: Sequence[str]) -> Asking:
-        """What is noted of a call; `given` is its `traceparent`, every occurrence."""
+        """Returns what is noted of a call; `given` are all its `traceparent` headers."""
         return Asking(read(given)) if given else Asking()
 
     async def aclose(self) -> None:
-        """Send what waits, within two seconds."""
+        """Sends what waits, within two seconds."""

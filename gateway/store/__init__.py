@@ -1,4 +1,4 @@
-"""The gateway's own database: keys, bookings, what must not change. The door is `open_store`."""
+"""The gateway's own database, on SQLite or PostgreSQL. The door is `open_store`."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ __all__ = ["Store", "StoreError", "open_store"]
 
 
 def open_store(place: str | Path) -> Store:
-    """The store in a file, at `sqlite:///path`, or at `postgresql://user:password@host/database`.
+    """Returns the store in a file, at `sqlite:///path`, or at `postgresql://user:password@host/db`.
 
-    As URLs are written: `%3F` for a `?`. StoreError, in a sentence, where there can't be one.
+    Addresses are URLs, with `%3F` for a `?`. Raises StoreError where there cannot be a store.
     """
-    # each driver takes long to import: the other one's is not
+    # each driver takes long to import, so the other one's is not
     if isinstance(place, Path) or place.startswith("sqlite:///"):
         from gateway.store.sqlite import SqliteStore, file_of
 

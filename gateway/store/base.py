@@ -1,4 +1,4 @@
-"""What every store has in common: transactions, migrations, things set once, plain errors."""
+"""What all stores have in common: transactions, migrations, values set once, plain errors."""
 
 import asyncio
 import sqlite3
@@ -19,22 +19,21 @@ from gateway.store.tables import version as noted
 # The first migration of all, and the one that this version of the gateway works with.
 FIRST = HEAD = "0015"
 
-# Transactions of a bounded store at once: more wait here, where it is their turn, and not for one
-# of few connections.
+# Transactions of a bounded store at once: others wait here for their turn, and not for one of few
+# connections.
 AT_ONCE = 2
-# Seconds that it has for one transaction, and that one may wait for room.
+# Seconds that one transaction may take there, and that it may wait for its turn.
 PATIENCE = 2.0
-# Seconds between two that are let in, to see, while one of them hangs.
+# Seconds between two that are let in as a trial while one of them hangs.
 REST = 1.0
 
 T = TypeVar("T")
 
 
 class StoreError(Sayable):
-    """Why the store can't be used: one sentence, with its place and the remedy.
+    """Raised where the store cannot be used; a sentence with its place and the remedy.
 
-    `retry_after` are the seconds before which it is not asked again, 0 where nothing keeps it from
-    being asked at once.
+    `retry_after` is the seconds before which it is not asked again; 0 is at once.
     """
 
     def __init__(self, text: str, retry_after: float = 0.0) -> None:
@@ -51,7 +50,7 @@ class Store:
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction; StoreError for what the database can't do, never for a doubled row."""
+        """Opens a transaction; raises StoreError, but IntegrityError for a row that is doubled."""
         async with self._explained(), self.engine.begin() as connection:
             yield connection
 
@@ -65,40 +64,40 @@ class Store:
             raise self.explain(error) from error
 
     async def run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """What the work gives in a transaction of its own; else as `begin`.
+        """Returns the result of the work, from a transaction of its own; raises as `begin`.
 
-        Where it met another transaction nothing of it was done, and it runs again.
+        Where that collides with another transaction nothing of it is done, and the work runs again.
         """
         async with self.begin() as connection:
             return await work(connection)
 
     async def rows(self, statement: Any) -> Sequence[Any]:
-        """What one statement that only reads finds, as cheap as can be; else as `begin`."""
+        """Returns the rows of one statement that only reads, at least cost; raises as `begin`."""
         async with self.glance() as connection:
             return (await connection.execute(statement)).all()
 
     async def change(self, statement: Any) -> int:
-        """How many rows one statement changed or deleted; else as `begin`."""
+        """Runs one statement; returns how many rows it changed or deleted. Raises as `begin`."""
         async with self.begin() as connection:
             return await changed(connection, statement)
 
     def glance(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A connection for statements that only read, each by itself; else as `begin`."""
+        """Opens a connection for statements that only read, each by itself; raises as `begin`."""
         return self.begin()
 
     def alone(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A transaction beside which no other process migrates."""
+        """Opens a transaction beside which no other process migrates."""
         return self.begin()
 
     async def version(self) -> str | None:
-        """The migration at which the tables are; None where there is no store yet."""
+        """Returns the migration at which the tables are; None where there is no store yet."""
         async with self.begin() as connection:
             return await connection.run_sync(_version)
 
     async def migrate(self, *, make: bool = True) -> None:
-        """Bring the tables up to this version, all or none; one of a later version is refused.
+        """Brings the tables up to this version, all or none; makes them where there are none.
 
-        A store is made where there is none, unless `make` says no: StoreError then.
+        Raises StoreError for tables of another release, or for none where `make` is false.
         """
         async with self.begin() as connection:
             if await connection.run_sync(self._is_current):
@@ -125,43 +124,43 @@ class Store:
         return version == HEAD
 
     async def meta(self, name: str) -> str | None:
-        """A thing that was set; None where it was not."""
-        found = await self.rows(select(meta.c.value).where(meta.c.name == name))
-        return found[0].value if found else None
+        """Returns a value that was set; None where it was not."""
+        rows = await self.rows(select(meta.c.value).where(meta.c.name == name))
+        return rows[0].value if rows else None
 
     async def set_meta(self, name: str, value: str, over: Any = None) -> str:
-        """Set it, where it is not set or `over` holds of what it was; what it is then."""
+        """Sets a value, over an old one where `over` allows it; returns what it is then."""
 
         async def put(connection: AsyncConnection) -> str:
             row = adding(connection, meta).values(name=name, value=value)
             changes = {"index_elements": [meta.c.name], "set_": {"value": value}, "where": over}
             await connection.execute(row.on_conflict_do_update(**changes))
-            found = await connection.execute(select(meta.c.value).where(meta.c.name == name))
-            return str(found.scalar_one())
+            stored = await connection.execute(select(meta.c.value).where(meta.c.name == name))
+            return str(stored.scalar_one())
 
         return await self.run(put)
 
     async def set_meta_once(self, name: str, value: str) -> str:
-        """Set it where it is not set; what it is then."""
+        """Sets a value where there is none; returns what it is then."""
         return await self.set_meta(name, value, over=false())
 
     async def copy_to(self, path: Path) -> bool:
-        """A copy of all of it as it is at one moment; False where only its server can make one.
+        """Copies the store as it is at one moment; returns False where only its server can do that.
 
-        OSError, which names the path, where the copy cannot be written there.
+        Raises OSError, which names the path, where the copy cannot be written there.
         """
         return False
 
     def mark(self) -> object:
-        """What differs once somebody has written; None where that cannot be told cheaply."""
+        """Returns what differs once somebody has written; None where that is not cheap to tell."""
         return None
 
     async def ping(self) -> None:
-        """StoreError where the store cannot be read, or takes no writes."""
+        """Raises StoreError where the store cannot be read, or takes no writes."""
         raise NotImplementedError
 
     async def aclose(self) -> None:
-        """Close every connection, also where whoever closes them is cancelled meanwhile."""
+        """Closes every connection, even where the caller is cancelled meanwhile."""
         closing = asyncio.create_task(self.engine.dispose())
         try:
             await asyncio.shield(closing)
@@ -170,20 +169,20 @@ class Store:
             raise
 
     def explain(self, error: Exception) -> StoreError:
-        """What went wrong, in a sentence; a driver's own words may quote what was to be stored."""
-        found = error.orig if isinstance(error, DBAPIError) else error
-        told = (found and self.remedy(found)) or f"can't be used ({type(found).__name__})"
-        return StoreError(f"{self.place} {told}")
+        """Returns the StoreError for an error, without the driver's words: they may hold values."""
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        text = (cause and self.remedy(cause)) or f"can't be used ({type(cause).__name__})"
+        return StoreError(f"{self.place} {text}")
 
     def remedy(self, error: BaseException) -> str:
-        """What is the matter, and what to do; empty where the error does not tell."""
+        """Returns what is wrong and what to do; "" where the error does not tell."""
         return ""
 
 
 class BoundedStore:
-    """A store as seen by work that must not wait for it: few transactions at a time, each bounded.
+    """A store for work that must not wait for it: few transactions at a time, each bounded.
 
-    StoreError for who gets no room in time, or asks while a transaction that was let in hangs.
+    Raises StoreError where there is no room in time, and while a transaction hangs.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
@@ -194,30 +193,30 @@ class BoundedStore:
         self._next_at = 0.0
 
     async def run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """What the work gives in a transaction of its own, in time."""
+        """Returns the result of the work, from a transaction of its own, in time."""
         return await in_time(self.transact(work))
 
     async def transact(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """As `run`, however long it takes once it has room."""
+        """Runs the work as `run` does, however long it takes once it has room."""
         async with self.taken():
             return await self._store.run(work)
 
     async def rows(self, statement: Any) -> Sequence[Any]:
-        """What one statement that only reads finds, in time."""
+        """Returns the rows of one statement that only reads, in time."""
 
-        async def found() -> Sequence[Any]:
+        async def read() -> Sequence[Any]:
             async with self.taken():
                 return await self._store.rows(statement)
 
-        return await in_time(found())
+        return await in_time(read())
 
     async def change(self, statement: Any) -> int:
-        """How many rows one statement changed or deleted, in time."""
+        """Returns how many rows one statement changed or deleted, in time."""
         return await self.run(lambda connection: changed(connection, statement))
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
-        """A place among the few."""
+        """Takes one of the few places; raises StoreError where none is free in time."""
         now = self._clock()
         oldest = min(self._since.values(), default=now)
         if now - oldest >= PATIENCE:
@@ -240,7 +239,7 @@ class BoundedStore:
 
 
 async def in_time(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
-    """Its answer; StoreError after PATIENCE, and then it goes on, unheard, to its own end."""
+    """Returns the result of the work; raises StoreError after PATIENCE, and lets the work go on."""
     task = asyncio.ensure_future(work)
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     done, _ = await asyncio.wait([task], timeout=PATIENCE)
@@ -250,15 +249,15 @@ async def in_time(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
 
 
 async def changed(connection: AsyncConnection, statement: Any) -> int:
-    """How many rows the statement changed or deleted."""
+    """Runs the statement; returns how many rows it changed or deleted."""
     return (await connection.execute(statement)).rowcount
 
 
 def _version(connection: Connection) -> str | None:
     if noted.name not in inspect(connection).get_table_names():
         return None
-    found: str | None = connection.execute(select(noted.c.version_num)).scalar_one_or_none()
-    return found
+    number: str | None = connection.execute(select(noted.c.version_num)).scalar_one_or_none()
+    return number
 
 
 def _upgrade(connection: Connection) -> None:

@@ -1,7 +1,7 @@
-"""The store on PostgreSQL, for several machines: every wait has an end, dead connections are told.
+"""The store on PostgreSQL, for several machines: bounds every wait and finds dead connections.
 
-A row is written by one transaction at a time and whoever waits for it sees what was committed
-before, so that what counts on (`value = value + 1`) is right whoever writes at once.
+One transaction at a time writes a row, and the next sees what that one committed. So a value that
+counts up (`value = value + 1`) is right however many write at once.
 """
 
 import asyncio
@@ -26,26 +26,26 @@ from gateway.store.tables import meta
 
 T = TypeVar("T")
 
-# Seconds: a statement, a new connection, a connection that is free again.
+# Seconds that a statement, a new connection, and a wait for a free connection may take.
 STATEMENT, CONNECT, FREE = 2.0, 1.0, 0.5
-# Every process has two stores, and a server takes 100 connections where nobody says otherwise.
+# Every process has two stores, and a server takes 100 connections by default.
 CONNECTIONS = 4
 # Seconds that migrations may take, and that others wait for them.
 PATIENCE = 600.0
 LOOK_AGAIN = 0.1
-# The lock under which tables are changed; the number is nobody else's.
+# The lock under which tables are changed; its number is used for nothing else.
 MIGRATING = 0x636C696E6963
-# What a transaction met that another one had to win, or a table that was changed meanwhile.
+# Codes of a transaction that collided with another, or met a table that was changed meanwhile.
 AGAIN = frozenset({"40001", "40P01", "0A000"})
 MOST_COLLISIONS = 3
-# Seconds, times the number of collisions: those who collided are not to meet again.
+# Seconds, times the number of collisions, so that transactions do not collide again.
 JITTER = (0.01, 0.05)
 _SETTINGS = {
     "application_name": "clinic-gateway",
     "jit": "off",
     # a gateway that stopped in the middle of a transaction lets go of its locks
     "idle_in_transaction_session_timeout": "5000",
-    # and one whose machine is gone
+    # and so does one whose machine is gone
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
@@ -53,7 +53,7 @@ _SETTINGS = {
 
 
 class PostgresStore(Store):
-    """A database for several gateways; its place is told without user and password."""
+    """A database for several gateways; `place` names it without user and password."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -85,12 +85,12 @@ class PostgresStore(Store):
 
     @asynccontextmanager
     async def glance(self) -> AsyncIterator[AsyncConnection]:
-        """As every store; one message to the server and one back."""
+        """Opens a connection as every store; a statement is one message to the server and back."""
         async with self._explained(), self.engine.connect() as connection:
             yield await connection.execution_options(isolation_level="AUTOCOMMIT")
 
     async def run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """As every store; again where another transaction had to win, three times at most."""
+        """Runs the work as every store; again where transactions collide, three times at most."""
         collisions = 0
         while True:
             try:
@@ -105,9 +105,9 @@ class PostgresStore(Store):
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[AsyncConnection]:
-        """As every store; who comes later waits for the one that migrates."""
+        """Opens a transaction as every store; waits for another gateway that migrates."""
         patient = self._engine(PATIENCE, poolclass=NullPool)
-        # asked for again and again: a wait within the server would look like one that hangs
+        # polled, as a wait within the server would look like one that hangs
         taken = select(func.pg_try_advisory_xact_lock(MIGRATING))
         deadline = asyncio.get_running_loop().time() + PATIENCE
         try:
@@ -123,7 +123,7 @@ class PostgresStore(Store):
             await patient.dispose()
 
     async def ping(self) -> None:
-        """StoreError where the store cannot be read, or takes no writes."""
+        """Raises StoreError where the store cannot be read, or takes no writes."""
         read_only = text("current_setting('transaction_read_only')")
         async with self.glance() as connection:
             await connection.execute(select(meta.c.name).limit(1))
@@ -131,10 +131,10 @@ class PostgresStore(Store):
                 raise StoreError(f"{self.place} {_REMEDIES['25006']}")
 
     def remedy(self, error: BaseException) -> str:
-        """PostgreSQL's own codes of errors tell it."""
+        """Returns the sentence for PostgreSQL's own code, or for the class of the error."""
         if code := _code(error):
             return _REMEDIES.get(code) or _REMEDIES.get(code[:2]) or f"can't be used ({code})"
-        return next((told for kind, told in _UNREACHABLE if isinstance(error, kind)), "")
+        return next((text for kind, text in _UNREACHABLE if isinstance(error, kind)), "")
 
 
 _REMEDIES = {
@@ -152,7 +152,7 @@ _REMEDIES = {
     "40": "is in the way of itself: too many write the same at once",
     "42P01": "has no tables of a gateway: start one, which makes them",
 }
-# the more particular first: of these kinds some are some of the others
+# subclasses come before their bases
 _UNREACHABLE: tuple[tuple[type[BaseException], str], ...] = (
     (PoolTimeout, "is busy: all connections to it are in use"),
     (TimeoutError, "did not answer in time"),
@@ -166,19 +166,19 @@ _UNREACHABLE: tuple[tuple[type[BaseException], str], ...] = (
 
 
 def _code(error: BaseException | None) -> str:
-    """The code that the server gave; empty where it was not asked, or did not answer."""
-    found = error.orig if isinstance(error, DBAPIError) else error
-    return getattr(found, "sqlstate", None) or ""
+    """Returns the code that the server gave; "" where it was not asked, or did not answer."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return getattr(cause, "sqlstate", None) or ""
 
 
 def _alive(connection: Any, *_: object) -> None:
-    """What the server closed meanwhile is not taken out of the pool; to know that costs nothing."""
+    """Keeps a connection that the server has closed from being used; to know that costs nothing."""
     if connection.driver_connection.is_closed():
         raise DisconnectionError
 
 
 def _lost(context: ExceptionContext) -> None:
-    """After silence nothing of the pool is trusted, and nobody waits for a goodbye."""
+    """Drops the whole pool after a timeout, and the connection without a goodbye."""
     if not isinstance(context.original_exception, TimeoutError) or context.connection is None:
         return
     driver: Any = context.connection.connection.driver_connection

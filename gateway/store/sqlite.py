@@ -1,4 +1,4 @@
-"""The store in an SQLite file: write-ahead log, every commit on disk before it counts."""
+"""The store in an SQLite file: a write-ahead log, and every commit on disk before it counts."""
 
 import asyncio
 import errno
@@ -23,11 +23,11 @@ from gateway.store.tables import meta
 
 WAIT_MS = 5_000
 PING_MS = 1_000
-# Bytes that have to be free where the file is: what a busy moment writes before it is tidied up.
+# Bytes that must be free on the file's disk: the log of a busy moment takes as many.
 ROOM = 1024 * 1024
 # Rows that a cursor fetches at once.
 ROWS_AT_ONCE = 64
-# Seconds before what was busy is asked again.
+# Seconds before a file that was busy is tried again.
 PAUSE = 0.02
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {WAIT_MS}",
@@ -40,7 +40,7 @@ _PRAGMAS = (
 
 
 def file_of(url: str) -> Path:
-    """The file that an address names. StoreError."""
+    """Returns the file that an address names; raises StoreError where it names none."""
     address = make_url(url)
     if not address.database or address.query:
         raise StoreError(
@@ -51,7 +51,7 @@ def file_of(url: str) -> Path:
 
 
 def existing(path: Path) -> str:
-    """The file's address for SQLite, which does not make one where there is none."""
+    """Returns the file's address for SQLite, which then makes no file where there is none."""
     return f"{path.absolute().as_uri()}?mode=rw"
 
 
@@ -72,7 +72,7 @@ class _SyncConnection(sqlite3.Connection):
             raise
 
     def _set(self, pragma: str) -> None:
-        """Waiting where others begin a new file too: SQLite does not for its first log."""
+        """Runs a pragma; tries again where others begin a new file too, as SQLite does not."""
         deadline = time.monotonic() + WAIT_MS / 1000
         while True:
             try:
@@ -85,7 +85,7 @@ class _SyncConnection(sqlite3.Connection):
                 return
 
     def close(self) -> None:
-        """Roll back what is not committed, and close; a second close does nothing."""
+        """Rolls back what is not committed, and closes; a second close does nothing."""
         with suppress(sqlite3.Error):
             self.rollback()
         super().close()
@@ -101,37 +101,37 @@ class _AsyncConnection(aiosqlite.Connection):
     _stopped: asyncio.Future[Any] | None = None
 
     def stop(self) -> asyncio.Future[Any] | None:
-        """A future that is done once the connection is closed; None where no loop runs."""
+        """Returns a future that is done once the connection is closed; None where no loop runs."""
         if self._stopped is None:
             self._stopped = super().stop()
         return self._stopped
 
     async def close(self) -> None:
-        """Close the connection after the work it was given; a second close waits for that too."""
+        """Closes the connection after the work it was given; a second close waits for that too."""
         if stopped := self.stop():
             await asyncio.shield(stopped)
 
 
 class SqliteStore(Store):
-    """One file, for one machine."""
+    """The store in one file, for one machine."""
 
     def __init__(self, path: Path) -> None:
-        # an address of parts: nothing in a path is taken for a mark of the address
+        # made of its parts, so that nothing in a path is taken for a part of the address
         address = URL.create("sqlite+aiosqlite", database=str(path))
         super().__init__(create_async_engine(address, async_creator=self._open), str(path))
-        # which file the open connections have: a name may lead to another one later
+        # the file that the open connections have: its name may lead to another one later
         self._file: tuple[int, int] | None = None
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
-        """As every store; StoreError where another file has come in the place of the store's."""
+        """Opens a transaction as every store; raises StoreError where the file was replaced."""
         self._check_place()
         async with super().begin() as connection:
             yield connection
 
     async def ping(self) -> None:
-        """StoreError where the store cannot be read, or cannot be written within a second."""
-        with suppress(OSError):  # what is the matter is said by the statement that needs the file
+        """Raises StoreError where the store cannot be read, or not be written within a second."""
+        with suppress(OSError):  # a statement that needs the file says what is wrong
             if disk_usage(Path(self.place).parent).free < ROOM:
                 raise StoreError(f"{self.place} has no room to grow: free some of its disk")
         async with self.begin() as connection:
@@ -145,7 +145,7 @@ class SqliteStore(Store):
                 await connection.exec_driver_sql(_PRAGMAS[0])
 
     async def copy_to(self, path: Path) -> bool:
-        """As every store; beside whoever writes, into a new file that is its owner's alone."""
+        """Copies the store as every store, while others write, to a file for its owner alone."""
         self._check_place()
         try:
             await asyncio.to_thread(_copy, Path(self.place), path)
@@ -157,19 +157,19 @@ class SqliteStore(Store):
         return True
 
     def mark(self) -> object:
-        """The file's and its log's time and size: a commit changes one of them.
+        """Returns times and sizes of the file and its log, of which a commit changes one.
 
-        But for two within one tick of the clock, so it must not be relied on for long.
+        Two commits within one tick of the clock may look the same.
         """
         try:
-            found = [Path(f"{self.place}{suffix}").stat() for suffix in ("", "-wal")]
+            files = [Path(f"{self.place}{suffix}").stat() for suffix in ("", "-wal")]
         except OSError:
             return None
-        return [(each.st_ino, each.st_mtime_ns, each.st_size) for each in found]
+        return [(file.st_ino, file.st_mtime_ns, file.st_size) for file in files]
 
     def _check_place(self) -> None:
         try:
-            found = Path(self.place).stat()
+            status = Path(self.place).stat()
         except OSError as error:
             if self._file is not None:
                 raise StoreError(
@@ -178,15 +178,15 @@ class SqliteStore(Store):
                 ) from error
             return
         if self._file is None:
-            self._file = (found.st_dev, found.st_ino)
-        elif self._file != (found.st_dev, found.st_ino):
+            self._file = (status.st_dev, status.st_ino)
+        elif self._file != (status.st_dev, status.st_ino):
             raise StoreError(
                 f"{self.place} was replaced by another file: put the former one back; or, where"
                 " this one is its restored backup, restart the gateway"
             )
 
     async def version(self) -> str | None:
-        """As every store; no file is made, and an empty one is not touched."""
+        """Returns the version as every store; makes no file, and does not touch an empty one."""
         try:
             has_bytes = Path(self.place).stat().st_size > 0  # noqa: ASYNC240
         except (FileNotFoundError, NotADirectoryError):
@@ -199,7 +199,7 @@ class SqliteStore(Store):
         return await super().version() if has_bytes else None
 
     async def migrate(self, *, make: bool = True) -> None:
-        """As every store; a new file is its owner's alone, since bookings hold what was booked."""
+        """Migrates as every store; a new file is its owner's alone, as it holds what was booked."""
         if make:  # where it cannot be made, SQLite says so in its own words
             with suppress(OSError):
                 _make(Path(self.place))
@@ -207,7 +207,7 @@ class SqliteStore(Store):
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[AsyncConnection]:
-        """As every store; the write lock is held before anything is read."""
+        """Opens a transaction as every store; holds the write lock before anything is read."""
         async with self.begin() as connection:
             await connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
@@ -218,14 +218,14 @@ class SqliteStore(Store):
         connection = _AsyncConnection(connect, ROWS_AT_ONCE)
         try:
             return await connection
-        except RuntimeError:  # its thread cannot be started: nobody would hear that it is to end
+        except RuntimeError:  # its thread cannot be started, and need not be stopped
             raise
-        except BaseException:  # its thread is not to outlive a file that cannot be opened
+        except BaseException:  # its thread must end where the file cannot be opened
             await connection.close()
             raise
 
     def remedy(self, error: BaseException) -> str:
-        """SQLite's own names of errors tell it."""
+        """Returns the sentence for SQLite's own name of the error."""
         name = getattr(error, "sqlite_errorname", "") or ""
         for prefix, sentence in _REMEDIES.items():
             if name.startswith(prefix):
@@ -245,9 +245,7 @@ _REMEDIES = {
     "SQLITE_FULL": "can't be written: the disk is full",
     "SQLITE_IOERR_SHMSIZE": "can't be opened: the disk is full",
 }
-
-
-# What fails of a copy, as nothing is written to the live store meanwhile.
+# What the copy failed with: nothing is written to the live store meanwhile.
 _OF_A_COPY = {
     "SQLITE_FULL": errno.ENOSPC,
     "SQLITE_IOERR_WRITE": errno.EIO,
@@ -257,7 +255,7 @@ _OF_A_COPY = {
 
 
 def _make(path: Path) -> None:
-    """A new file, its owner's alone. OSError."""
+    """Makes a new file, for its owner alone. Raises OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
 
 

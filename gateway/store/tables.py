@@ -10,17 +10,17 @@ import sqlalchemy as sa
 from sqlalchemy import BigInteger, Index, Integer, LargeBinary, String, Text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-# So many rows go to the driver at once.
+# Rows that go to the driver at once.
 ROWS_AT_ONCE = 2_000
 
 
 def instant(moment: datetime) -> str:
-    """A time as an Instant column holds it."""
+    """Returns a time as an Instant column holds it."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def read_instant(text: str | None) -> datetime | None:
-    """What an Instant column holds, as a time; ValueError where that is none with an offset."""
+    """Returns the time that an Instant column holds; raises ValueError where it has no offset."""
     if text is None:
         return None
     read = datetime.fromisoformat(text)
@@ -43,24 +43,22 @@ class Instant(sa.TypeDecorator[datetime]):
 
 
 def adding(connection: AsyncConnection | sa.Connection, table: sa.Table) -> Any:
-    """An INSERT that can say what happens to a row that is there already (ON CONFLICT).
-
-    The other dialect's module, which is slow to import, stays out.
-    """
+    """Returns an INSERT that can have ON CONFLICT; imports no other dialect, which is slow."""
     return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
 
 
 def members(row: Any) -> dict[str, Any]:
-    """A row's values by plain names, as what converts them wants them."""
+    """Returns a row's values by plain names, as what converts them wants them."""
     return {str(name): value for name, value in row._asdict().items()}
 
 
 async def add_sums(
     connection: AsyncConnection, table: sa.Table, rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Add to what is there; `first` and `last` become the outermost. A row has all columns.
+    """Adds rows of all columns to those that are there; `first` and `last` become the outermost.
 
-    In the order of the key: so two never wait for each other, and pages lie side by side.
+    The rows come in the order of the key, so that two processes never deadlock and pages lie side
+    by side.
     """
     statement = adding(connection, table)
     new, old = statement.excluded, table.c
@@ -73,12 +71,12 @@ async def add_sums(
     )
     words = str(statement.compile(dialect=connection.dialect))
     for at in range(0, len(rows), ROWS_AT_ONCE):
-        # as tuples to the driver: to bind a row costs else ten times what the database needs for it
+        # as tuples to the driver: binding a row takes ten times as long as inserting it
         await connection.exec_driver_sql(words, rows[at : at + ROWS_AT_ONCE])
 
 
 metadata = sa.MetaData()
-# Where alembic notes up to which migration a database has come.
+# Where alembic notes the migration that a database has come to.
 version = sa.Table(
     "alembic_version",
     sa.MetaData(),
@@ -88,7 +86,7 @@ version = sa.Table(
 
 
 def make(connection: sa.Connection) -> None:
-    """Make all tables and their first rows, in the caller's transaction."""
+    """Makes all tables and their first rows, in the caller's transaction."""
     metadata.create_all(connection, checkfirst=False)
     connection.execute(sa.insert(revisions), [{"name": name, "value": 0} for name in FOLLOWED])
 
@@ -110,11 +108,11 @@ def _table(name: str, *parts: Any, **options: Any) -> sa.Table:
 _ID = String(36)
 _DIGEST = LargeBinary(32)
 
-# What there is one of: the fingerprint of the sealing secret, set once and then compared, and what
-# the last look at the practice system found.
+# Single values, such as the fingerprint of the sealing secret, which is set once and then compared,
+# and what the last look at the practice system found.
 meta = _table("meta", *_key(name=String(100)), *_required(value=Text))
 
-# One row per thing that others follow; `keys` is moved on by every change of a key.
+# One row per thing that others follow; every change of a key moves `keys` on.
 FOLLOWED = ("keys", "policy")
 revisions = _table("revisions", *_key(name=String(100)), *_required(value=Integer))
 
@@ -132,7 +130,7 @@ keys = _table(
     Index("keys_by_revision", "revision"),
 )
 
-# A key has one secret, and for the overlap of a rotation the one before it too.
+# A key has one secret, and the one before it too while a rotation overlaps.
 secrets = _table(
     "secrets",
     *_key(digest=_DIGEST),
@@ -143,10 +141,10 @@ secrets = _table(
 )
 
 # state: intended, sent, done, refused, unknown. `outcome` is the name of the refusal, or `found`
-# for a booking that was found when nobody asked; `reference` what the practice system may keep of
-# the attempt; `appointment_id` what came of it. From `starts_at` to `ends_at` a vet is taken by it.
-# `owner` is the process that works on the row, and `claim` names its work: whoever takes the row
-# over writes another. `sender` and `sent_at` tell of the last time that it was sent.
+# for a booking that was found when nobody asked; `reference` is what the practice system may keep
+# of the attempt, `appointment_id` what came of it. It takes its vet from `starts_at` to `ends_at`.
+# `owner` is the process that works on the row, and `claim` names its work: a process that takes the
+# row over writes another. `sender` and `sent_at` are those of the last time that it was sent.
 bookings = _table(
     "bookings",
     sa.Column("id", Integer, primary_key=True),
@@ -166,8 +164,8 @@ bookings = _table(
     Index("bookings_by_state", "state"),
 )
 
-# How bookings ended of which for some time nobody knew: `appointment_id` is what came of one, empty
-# where it was not made; `told` whether that came out by its partner's asking again.
+# How bookings ended whose outcome was not known for some time: `appointment_id` is empty where one
+# was not made; `told` is whether that came out because its partner asked again.
 resolved_bookings = _table(
     "resolved_bookings",
     *_key(reference=_ID),
@@ -179,13 +177,13 @@ resolved_bookings = _table(
     Index("resolved_bookings_by_time", "resolved_at"),
 )
 
-# When appointments are that were booked in an hour that the clinic's clock shows twice.
+# The times of appointments that were booked in an hour that the clinic's clock shows twice.
 booked_times = _table(
     "booked_times", *_key(appointment_id=_ID), *_required(starts_at=Instant, ends_at=Instant)
 )
 
-# What must be looked at and written by one after the other, as bookings for one vet, or of one key
-# that may make so many a day: its number is made of the id.
+# Turns at what must be read and written by one after the other, such as the bookings of one vet, or
+# of one key with a daily allowance; `number` is made of the id.
 turns = _table("turns", *_key(number=Integer), *_required(taken=Integer))
 
 # One row per process that books; `counter` moves on for as long as it lives.
@@ -217,7 +215,7 @@ usage_days = _usage("usage_days", "day")
 public_ids = _table("public_ids", *_key(public_id=_ID), *_required(resource=String(40), key=Text))
 
 # Every policy that ran, or waits, by the hash of its bytes; kept for ever. `made_of` names, with a
-# blank between, the policy that ran before and the file, where what ran is what both let be seen.
+# blank between, the former policy and the file, where what ran shows only what both show.
 policy_versions = _table(
     "policy_versions",
     *_key(hash=String(64)),
@@ -234,8 +232,8 @@ policy_history = _table(
     Index("policy_history_by_event", "event", "hash"),
 )
 
-# One row per process that serves: what it says of its policy (JSON), when it last said so, and up
-# to which revision of `policy` it has looked.
+# One row per process that serves: what it says of its policy (JSON), when it last said so, and the
+# revision of `policy` that it has read.
 policy_processes = _table(
     "policy_processes",
     *_key(id=_ID),
@@ -243,9 +241,9 @@ policy_processes = _table(
     *_required(state=Text),
 )
 
-# One row per chain of the audit, that is per process: in which folder (`place`) and by whom it was
-# begun, and its head (number and mac of the last line); `dropped` is the last day that went for its
-# age, with the head of then, sealed with the audit's key.
+# One row per chain of the audit, that is per process: its folder (`place`), the process that began
+# it, and its head (number and mac of the last line); `dropped` is the last day that was dropped
+# for its age, with the head of that day, sealed with the audit's key.
 audit_chains = _table(
     "audit_chains",
     *_key(id=_ID),
@@ -258,7 +256,7 @@ audit_chains = _table(
     *_optional(dropped_seal=String(81)),
 )
 
-# How far the index knows a chain: bytes of that day's file, the last line's number and time.
+# How far a chain is indexed: bytes of that day's file, the last line's number and time.
 audit_progress = _table(
     "audit_progress",
     *_key(chain=_ID),
@@ -270,8 +268,8 @@ audit_days = _table(
     "audit_days", *_key(day=Integer), *_required(calls=BigInteger, reads=BigInteger)
 )
 
-# What the rows of the next two tables have in common: which key called what, at which level and by
-# which policy. Where a call got no further, level and policy are empty.
+# What rows of the next two tables have in common: the key, the operation, the level and the policy.
+# Level and policy are empty where a call did not get so far.
 audit_views = _table(
     "audit_views",
     sa.Column("id", Integer, primary_key=True),
@@ -279,7 +277,7 @@ audit_views = _table(
     sa.UniqueConstraint("key_id", "operation", "level", "policy", name="audit_views_once"),
 )
 
-# Who was shown a record (16 bytes) how often, in which second of a day first, and in which last.
+# Who was shown a record (16 bytes), how often, and in which second of a day first and last.
 audit_reads = _table(
     "audit_reads",
     *_key(day=Integer, record=LargeBinary(16), view_id=Integer),
@@ -287,7 +285,7 @@ audit_reads = _table(
     sqlite_with_rowid=False,
 )
 
-# What a key did: the same sums by how the calls ended.
+# What a key did: the same sums by how its calls ended.
 audit_calls = _table(
     "audit_calls",
     *_key(day=Integer, view_id=Integer, outcome=String(10), reason=String(40)),
@@ -296,7 +294,7 @@ audit_calls = _table(
 )
 
 # Who may use the panel: `name_key` is the name as it is compared. `password` is an Argon2id hash.
-# A password that is one_time lets its owner choose another, once; of it a SHA-256 digest is kept,
+# A one_time password lets its owner choose another, once; it is kept as a SHA-256 digest,
 # `sha256$...`. An empty one lets nobody in.
 administrators = _table(
     "administrators",
@@ -317,8 +315,8 @@ admin_sessions = _table(
     Index("admin_sessions_by_administrator", "administrator_id"),
 )
 
-# How often somebody has failed with a password since it was last right, by whose attempts count
-# together: a name's strangers, a browser, a session.
+# How often a password was wrong since it was last right, by those whose attempts count together:
+# the strangers at a name, a browser, a session.
 admin_failures = _table(
     "admin_failures", *_key(subject=_DIGEST), *_required(times=Integer, last_at=Instant)
 )

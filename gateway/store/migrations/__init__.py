@@ -1,4 +1,4 @@
-"""Migrations of the gateway's own database, run by the gateway itself at its start."""
+"""Runs the migrations of the gateway's own database, at its start."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 
 def configuration(connection: Connection | None = None) -> Config:
-    """Alembic's configuration, without a file of its own."""
+    """Returns Alembic's configuration, which has no file of its own."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.attributes["connection"] = connection
@@ -16,5 +16,5 @@ def configuration(connection: Connection | None = None) -> Config:
 
 
 def upgrade(connection: Connection) -> None:
-    """Bring the tables up to the newest version, in the caller's transaction."""
+    """Brings the tables up to the newest version, in the caller's transaction."""
     command.upgrade(configuration(connection), "head")

@@ -7,7 +7,7 @@ from gateway.store.tables import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    # SQLite too can undo a change of its tables: a migration is whole or not there
+    # SQLite too can undo a change of its tables, so that a migration is all or nothing
     transactional_ddl=True,
 )
 with context.begin_transaction():

@@ -1,6 +1,6 @@
-"""The tables of the first release.
+"""Makes the tables of the first release.
 
-The first migration that changes one of them writes them out here, as they are before it.
+The first migration that changes one of them must write them out here, as they are before it.
 """
 
 from alembic import op
