@@ -1,1 +1,1 @@
-"""Once and only once: the ledger of creations."""
+"""Books each appointment once and only once, by a ledger."""

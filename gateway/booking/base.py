@@ -1,4 +1,4 @@
-"""What is asked of the ledger, what comes of it, and one row of it with its states."""
+"""The requests to the ledger, their results, and a row of the ledger with its states."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,10 +19,10 @@ BETWEEN = ("intended", "sent", "unknown")
 SETTLED = ("done", "refused")
 STATES = (*BETWEEN, *SETTLED)
 FOUND = "found"  # the outcome of a booking that was found when nobody asked
-# What is written of a row that nobody works on any more, and of one that is settled.
+# What is written to a row that nobody works on any more, and to one that is settled.
 LEFT = {"state": "unknown", "owner": None}
 _CLOSED = {"owner": None, "draft": None, "outcome": None}
-# Why a booking that was made is not told of.
+# Why the caller is not told of a booking that was made.
 ANOTHERS = "another booking was given the same appointment"
 _drafts = msgspec.json.Decoder(Draft)
 # What became of a row: the values to write, or None where it is to go.
@@ -31,26 +31,26 @@ Outcome = Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """How many bookings a key may make from `since` until `until`, by when they were asked for."""
+    """How many bookings a key may make from `since` until `until`, by the times of its requests."""
 
     most: int
     since: datetime
     until: datetime
 
     def check(self, made: int, now: datetime) -> None:
-        """LimitExceeded, with the seconds until it is renewed, where as many were made."""
+        """Raises LimitExceeded, with the seconds until it is renewed, where as many were made."""
         if made >= self.most:
             raise LimitExceeded(max(1, ceil((self.until - now).total_seconds())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookingRequest:
-    """One call's wish to book; `lasts` is how long its vet is taken by it.
+    """One call's request to book; `lasts` is how long the appointment takes its vet.
 
-    `fingerprint` tells two requests apart as data. `check_time` raises what the call is to be
-    refused with when the wanted time has come; it is asked before anything new is sent. `check_key`
-    does when the caller may book no longer; it is asked last of all before that. `allowance` is
-    None where the caller's bookings are not counted.
+    `fingerprint` tells two requests apart as data. `check_time` raises the call's refusal once the
+    requested time has come, and is called before anything new is sent. `check_key` raises it where
+    the caller may book no longer, and is called last before that. `allowance` is None where the
+    caller's bookings are not counted.
     """
 
     key_id: str
@@ -74,7 +74,7 @@ class Booked:
 
 
 class BookingRefused(Exception):
-    """The practice system's no: the name of an adapter's error, and whether it is an old one."""
+    """The practice system's refusal: the name of an adapter's error, and whether it is old."""
 
     def __init__(self, error: str, *, replayed: bool) -> None:
         super().__init__(error)
@@ -83,9 +83,9 @@ class BookingRefused(Exception):
 
 
 class LostClaim(Exception):
-    """The row is another claim's by now, or gone.
+    """Raised where the row has another claim by now, or is gone.
 
-    `outcome` is what its first claim knows to have happened: None where it has sent nothing.
+    `outcome` is what the first claim knows to have happened; None where it has sent nothing.
     """
 
     outcome: Outcome = None
@@ -116,7 +116,7 @@ class LedgerRow:
 
     @classmethod
     def intended(cls, request: BookingRequest, owner: str, claim: str) -> Self:
-        """Returns what is to be written before anything is sent."""
+        """Returns the row that is to be written before anything is sent."""
         draft = request.draft
         return cls(
             key_id=request.key_id,
@@ -139,11 +139,11 @@ class LedgerRow:
 
     @property
     def sending(self) -> str:
-        """Names the last time it was sent, whoever looked for it since; no time is read from it."""
+        """The name of the last time that it was sent; no time can be read from it."""
         return f"{self.reference} {self.sender} {self.sent_at}"
 
     def read_draft(self) -> Draft | None:
-        """Returns what was asked for; None where it cannot be read."""
+        """Returns the draft of the request; None where it cannot be read."""
         try:
             return replace(_drafts.decode(self.draft or b""), reference=self.reference)
         except (msgspec.MsgspecError, ValueError):
@@ -151,15 +151,14 @@ class LedgerRow:
 
     @property
     def is_legible(self) -> bool:
-        """Whether it can be looked up; else only people can."""
+        """Whether it can be looked up without people."""
         return self.read_draft() is not None
 
     def is_like(self, request: BookingRequest) -> bool:
-        """Whether a look-up without a reference could take one of them for the other."""
-        wanted = request.draft
-        at_once = (self.starts_at, self.vet_id) == (wanted.scheduled_at, wanted.vet_id)
-        own = self.read_draft()
-        is_of_patient = own is None or own.patient_id == wanted.patient_id
+        """Returns whether a look-up without a reference could take one for the other."""
+        draft, own = request.draft, self.read_draft()
+        at_once = (self.starts_at, self.vet_id) == (draft.scheduled_at, draft.vet_id)
+        is_of_patient = own is None or own.patient_id == draft.patient_id
         return (at_once and is_of_patient) or self.fingerprint == request.fingerprint
 
     def outcome_again(self) -> Booked:
@@ -170,15 +169,14 @@ class LedgerRow:
 
 
 def digest_of(idempotency_key: str | None) -> bytes | None:
-    """What is kept of an Idempotency-Key: enough to know it again, whatever was put into it."""
+    """Returns what is kept of an Idempotency-Key to recognise it; None without one."""
     return None if idempotency_key is None else sha256(idempotency_key.encode()).digest()
 
 
 def done(record: Record, *, told: bool = True) -> dict[str, Any]:
-    """What is written of a booking that was made, and that a caller is told of or not.
+    """Returns what is written of a booking that was made; `told` is whether a caller hears of it.
 
-    It is over when the record says, or else begins; a value that is none of JSON's is as good as
-    no value.
+    It is over when the record says, or else when it begins. A value that JSON lacks is left empty.
     """
     values = _CLOSED | {"state": "done", "appointment_id": record.get("id"), "ends_at": None}
     values["outcome"] = None if told else FOUND
@@ -193,5 +191,5 @@ def done(record: Record, *, told: bool = True) -> dict[str, Any]:
 
 
 def refused(error: str) -> dict[str, Any]:
-    """What is written of a no."""
+    """Returns what is written of a refusal."""
     return _CLOSED | {"state": "refused", "outcome": error, "ends_at": None}

@@ -1,14 +1,14 @@
-"""The ledger: what was intended, sent, done, refused, or is not known, written before it happens.
+"""The ledger: writes what is intended, sent, done, refused or not known before it happens.
 
-One row per booking. A row with an Idempotency-Key keeps its outcome for a day: 201 and the
-practice system's own 404 and 409; after any other outcome the key is free again. A row whose
-outcome is not known is looked up in the practice system before anything is sent anew; an
+A booking has one row. A row with an Idempotency-Key keeps its outcome for a day: 201, and the
+practice system's own 404 and 409. After any other outcome the key is free again. A row whose
+outcome is not known is looked up in the practice system before anything is sent anew. An
 appointment that another row holds is somebody else's.
 
 Any number of processes write one ledger. Each row that is under way has an owner, a process, and a
-claim, that process's work on it; what a dead owner left is taken over, and every later write of the
-old claim is in vain. A row that its claim has lost, as that of a process that was stopped for long
-and taken for dead, is read again. What could not be written is kept until it can be.
+claim, that process's work on it. What a dead owner left is taken over, and the old claim can write
+no more. A process that lost a row, as it was stopped for long and taken for dead, reads the row
+again. What cannot be written is kept until it can be.
 """
 
 import asyncio
@@ -37,12 +37,12 @@ from gateway.contract.errors import GatewayError, KeyReused, Unavailable
 from gateway.events import Events
 from gateway.store.base import Store, StoreError, in_time
 
-TIDY_EVERY = 2.0  # seconds between two looks at what could not be written
-PURGE_EVERY = 600.0  # and for what is old
-HAND_IN_EVERY = 10.0  # and for rows of its own that it does not work on
+# Seconds between two looks for outcomes that could not be written, for old rows, and for rows of
+# this process on which it does not work.
+TIDY_EVERY, PURGE_EVERY, HAND_IN_EVERY = 2.0, 600.0, 10.0
 # Seconds between two looks at a row that another process works on: the first, and the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.25
-# Rows that may or may not have been written, of which the last are undone later.
+# Rows that may or may not have been written, of which the latest are undone later.
 MOST_DOUBTFUL = 1_000
 # Seconds between looks for a booking whose answer was lost, while its caller waits.
 _PAUSES = (0.05, 0.2, 0.4, 0.7, 1.0)
@@ -54,11 +54,11 @@ _MAYBE = OutcomeUnknown, BackendTimeout
 
 @dataclass(eq=False)
 class Ledger(Periodic):
-    """Books through an adapter, once; `wait` is how long a second call waits for the first.
+    """Books through an adapter, once; a second call waits `wait` seconds for the first.
 
-    `looks` is for how long a call looks for its booking after a lost answer, `lands` how long one
-    takes at the most, all in seconds. `seen` is where the process that reconciles the ledger keeps
-    since when rows are unknown.
+    `looks` is the seconds for which a call looks for its booking after a lost answer, `lands` the
+    seconds that a booking takes at most. `seen` is the file in which the process that reconciles
+    the ledger keeps since when rows are unknown.
     """
 
     store: Store
@@ -81,31 +81,31 @@ class Ledger(Periodic):
         self._left: set[str] = set()
         self._writing = asyncio.Lock()
         self._wall_clock = WallClock(self.clock)
-        # claims that this process is working on: of its own rows any other was left behind
+        # claims that this process works on: its rows with any other claim were left behind
         self._running: dict[str, asyncio.Future[Any]] = {}
         self._purged = -PURGE_EVERY
         self._handed_in = -HAND_IN_EVERY
-        # where it fails the store's own probe says so
+        # where it fails, the store's own probe reports it
         super().__init__(TIDY_EVERY, lambda: self.tidy(self.now()), name="tidy the ledger")
 
     @property
     def waiting(self) -> int:
-        """How many outcomes wait; of rows that may never have been written nobody knows."""
+        """The number of outcomes that wait, but for those of rows that may not exist."""
         return sum(row.id is not None for row, _ in self._unwritten.values())
 
     async def aclose(self) -> None:
-        """Write what is not written, where that is possible; what runs has ended before."""
+        """Writes what waits, where possible; the calls must have ended before."""
         await super().aclose()
         with suppress(StoreError):
             await self._flush()
 
     async def tidy(self, now: datetime) -> None:
-        """Write the outcomes that wait, hand in what was left, forget what is old. StoreError."""
+        """Writes what waits, hands in what was left, forgets what is old. Raises StoreError."""
         trusted = self._wall_clock.is_trusted(now)
         await self._flush()
         at = asyncio.get_running_loop().time()
         if at - self._handed_in >= HAND_IN_EVERY:
-            # rows of its own whose work ended, by whatever fault, are for whoever looks them up
+            # rows of this process whose work ended by a fault are left to the reconciler
             for row in await self._rows.between(self.owners.me):
                 if row.owner is not None and await self._is_left(row):
                     await self._rows.abandon(row)
@@ -115,13 +115,13 @@ class Ledger(Periodic):
             self._purged = at
 
     async def book(self, request: BookingRequest) -> Booked:
-        """The appointment, new or as it was made before.
+        """Returns the appointment, new or as it was made before.
 
-        Raises BookingRefused for the practice system's 404 and 409; KeyReused; Unavailable where
-        the ledger can't be written, the first call is still running, or nobody knows yet what came
-        of another booking of that time, or of one that may use up the allowance; LimitExceeded;
-        OutcomeUnknown; and what `check_time` and `check_key` raise, once it is certain that nothing
-        was made before.
+        Raises BookingRefused for the practice system's 404 and 409, KeyReused, LimitExceeded and
+        OutcomeUnknown. Raises Unavailable where the ledger cannot be written, where the first call
+        still runs, and where nobody knows yet what came of another booking of that time, or of one
+        that may use up the allowance. Raises what `check_time` and `check_key` raise, once it is
+        certain that nothing was made before.
         """
         until = asyncio.get_running_loop().time() + self.wait
         while True:
@@ -131,7 +131,7 @@ class Ledger(Periodic):
                 raise Unavailable(error.retry_after) from error
             if isinstance(row, Booked):
                 return row
-            # shielded: a caller who goes away leaves a booking that is finished, and known
+            # shielded: where the caller goes away, the booking is finished all the same
             task = asyncio.create_task(self._finish(request, row))
             self._running[row.claim] = task
             task.add_done_callback(partial(self._running.pop, row.claim))
@@ -139,7 +139,7 @@ class Ledger(Periodic):
                 return booked
 
     async def check_allowance(self, key_id: str, allowance: base.Allowance, now: datetime) -> None:
-        """LimitExceeded where the key has made its bookings and was told of them; Unavailable.
+        """Raises LimitExceeded where the key has made and heard of its bookings; Unavailable.
 
         It is for a call without an Idempotency-Key, which may still find a booking of its own.
         """
@@ -152,12 +152,12 @@ class Ledger(Periodic):
         allowance.check(made, now)
 
     async def mark_untold(self, key_id: str, appointment_id: str) -> None:
-        """Nobody was told of the booking: the same request finds it, also without a key."""
+        """Notes that nobody was told of a booking, so that the same request finds it."""
         with suppress(StoreError):
             await self._rows.mark_untold(key_id, appointment_id)
 
     async def _claim(self, request: BookingRequest, until: float) -> Booked | LedgerRow:
-        """An earlier outcome, or the row that this call is to work on."""
+        """Returns an earlier outcome, or the row that this call is to work on."""
         pause, claim = 0.0, token_hex(16)
         while True:
             row = await self._present(request)
@@ -178,7 +178,7 @@ class Ledger(Periodic):
             pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 1.5))
 
     async def _anew(self, request: BookingRequest, claim: str) -> LedgerRow | None:
-        """A row of its own; or one to wait for; or None, to look again."""
+        """Returns a row of its own, or one to wait for; None to look again."""
         request.check_time()
         new = LedgerRow.intended(request, self.owners.me, claim)
         work = self._rows.insert(new, request, waits=not request.adapter.excludes)
@@ -187,7 +187,7 @@ class Ledger(Periodic):
             return row
         if not await self._is_left(row):
             if row.state == "unknown" and row.claim not in self._running:
-                # another process looks it up for its own caller: to ask again and again is no help
+                # another process looks it up for its own caller: asking again does not help
                 raise Unavailable(max(1, ceil(self.looks)))
             return row
         if row.state == "unknown" and row.owner is None:
@@ -199,33 +199,33 @@ class Ledger(Periodic):
     async def _again(
         self, request: BookingRequest, row: LedgerRow, claim: str
     ) -> Booked | LedgerRow | None:
-        """What came of an earlier call; or its row, to work on or to wait for; or None."""
+        """Returns an earlier call's outcome, or its row to work on or await; None to look again."""
         if row.fingerprint != request.fingerprint:
             raise KeyReused
         if row.is_settled:
-            # one without a key is told once
+            # the outcome of a row without a key is told once
             is_told_here = row.idempotency_digest is not None or await self._rows.tell(row)
             return row.outcome_again() if is_told_here else None
         if not await self._is_left(row):
             return row
-        if row.state == "intended":  # nothing was sent: it is as if it had never been
+        if row.state == "intended":  # nothing was sent
             await self._rows.abandon(row)
             return None
         work = self._rows.take(row, self.owners.me, claim)
         return await self._gained(work, replace(row, claim=claim), base.LEFT)
 
     async def _present(self, request: BookingRequest) -> LedgerRow | None:
-        """The row that counts for the request; one that is settled is forgotten after a day.
+        """Returns the row that counts for the request; forgets a settled one after a day.
 
-        For a day after the clock was set nothing is: it may have been only the clock that moved.
-        Without a key it is one of the same request whose outcome nobody was told.
+        It forgets nothing for a day after the clock was set. Without a key the row is one of the
+        same request whose outcome nobody was told.
         """
         trusted = self._wall_clock.is_trusted(request.now())
-        found = await self._rows.find(request)
-        if any(row.claim in self._unwritten for row in found):
+        rows = await self._rows.find(request)
+        if any(row.claim in self._unwritten for row in rows):
             await self._flush()
-            found = await self._rows.find(request)
-        for row in found:
+            rows = await self._rows.find(request)
+        for row in rows:
             if request.idempotency_key is None:
                 if row.state in ("unknown", "done") or await self._is_left(row):
                     return row
@@ -236,7 +236,7 @@ class Ledger(Periodic):
         return None
 
     async def _is_left(self, row: LedgerRow) -> bool:
-        """Whether nobody works on the row, or will."""
+        """Returns whether nobody works on the row, or will."""
         if row.owner == self.owners.me:
             return row.claim not in self._running and row.claim not in self._unwritten
         return row.owner is None or await self.owners.is_dead(row.owner)
@@ -244,9 +244,9 @@ class Ledger(Periodic):
     async def _gained(
         self, work: Coroutine[Any, Any, LedgerRow | None], perhaps: LedgerRow, undone: Outcome
     ) -> LedgerRow | None:
-        """What a transaction gives; where it is this claim's row, the claim goes on running.
+        """Returns the row of a transaction; where it is this claim's, the claim goes on running.
 
-        What may have been written all the same, unheard or too late, is `undone` then.
+        What may have been written in spite of an error is `undone` later.
         """
         task, got, claim = asyncio.ensure_future(work), None, perhaps.claim
         self._running[claim] = task
@@ -264,7 +264,7 @@ class Ledger(Periodic):
         return got
 
     def _keep(self, row: LedgerRow, outcome: Outcome) -> None:
-        """Write it when the rest is; of rows that may never have been written only so many."""
+        """Keeps an outcome until it can be written; of rows that may not exist the latest 1,000."""
         if row.id is None:
             doubtful = [claim for claim, (kept, _) in self._unwritten.items() if kept.id is None]
             for claim in doubtful[: len(doubtful) + 1 - MOST_DOUBTFUL]:
@@ -272,8 +272,8 @@ class Ledger(Periodic):
         self._unwritten[row.claim] = (row, outcome)
 
     async def _flush(self) -> None:
-        """Write what waits. StoreError."""
-        # one at a time: a second that came late would undo what a retry has made of a row since
+        """Writes what waits. Raises StoreError."""
+        # one at a time: a late second write would undo what a retry has since made of a row
         async with self._writing:
             for claim, (row, outcome) in list(self._unwritten.items()):
                 with suppress(LostClaim):
@@ -282,15 +282,15 @@ class Ledger(Periodic):
                     del self._unwritten[claim]
 
     async def _finish(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
-        """As `book`; None where another has taken the row before anything was sent.
+        """Books as `book`; returns None where another has taken the row before anything was sent.
 
-        Where it ends without an outcome, the row is left as `undone` then says.
+        A row that ends without an outcome is left as `undone` says.
         """
         request = replace(request, draft=replace(request.draft, reference=row.reference))
         sends, undone = False, None if row.state == "intended" else base.LEFT
         try:
-            if found := await self._left_behind(request, row):
-                return found
+            if booked := await self._left_behind(request, row):
+                return booked
             undone = None
             await self._begin(request, row)
             sends, undone = True, base.LEFT
@@ -299,7 +299,7 @@ class Ledger(Periodic):
             return None if lost.outcome is None else await self._lost(row, lost.outcome)
         except base.BookingRefused:
             raise
-        except BaseException as error:  # what was settled before it stays
+        except BaseException as error:  # what was settled before the error stays
             if row.claim not in self._left and row.claim not in self._unwritten:
                 await self._leave(row, undone)
             if isinstance(error, StoreError):
@@ -312,10 +312,10 @@ class Ledger(Periodic):
             self._left.discard(row.claim)
 
     async def _settle(self, row: LedgerRow, outcome: Outcome, knows: Outcome = None) -> bool:
-        """As LedgerRows.write, but where it can't be written now it is kept and written later.
+        """Writes as LedgerRows.write; keeps what cannot be written now, and returns True.
 
-        What happened has happened. Should this process end before, the row is looked up like any
-        that was left behind. LostClaim, with what the claim `knows`.
+        Should this process end before it is written, the row is looked up like any that was left
+        behind. Raises LostClaim, with what the claim `knows`.
         """
         try:
             return await self._rows.write(row, outcome)
@@ -328,13 +328,13 @@ class Ledger(Periodic):
             return True
 
     async def _leave(self, row: LedgerRow, outcome: Outcome) -> None:
-        """Settle the row where it is still its claim's."""
+        """Settles the row where it is still its claim's."""
         with suppress(LostClaim):
             await self._settle(row, outcome)
         self._left.add(row.claim)
 
     async def _begin(self, request: BookingRequest, row: LedgerRow) -> None:
-        """The row says from now on that it is sent, where it still may be."""
+        """Marks the row as sent, after the last checks of the time and the key."""
         if row.state != "intended":
             request.check_time()
         request.check_key()
@@ -358,28 +358,27 @@ class Ledger(Periodic):
         return Booked(record, replayed=False)
 
     async def _left_behind(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
-        """What an earlier attempt left; OutcomeUnknown where it may still leave something."""
+        """Returns what an earlier attempt made; raises OutcomeUnknown while it may still do so."""
         if row.state == "intended":
             return None
-        # before it is asked: the answer may be older
+        # before the look-up: its answer may be older than that
         is_over = self._unknown.left(request.adapter, row) == 0
-        found = await self._unknown.find(row, request.adapter, request.draft)
-        if found is None and not is_over:
+        record = await self._unknown.find(row, request.adapter, request.draft)
+        if record is None and not is_over:
             raise OutcomeUnknown("an attempt of another process may still be at work")
-        return None if found is None else Booked(found, replayed=True)
+        return None if record is None else Booked(record, replayed=True)
 
     async def _refused(
         self, request: BookingRequest, row: LedgerRow, error: NotFound | SlotTaken
     ) -> Booked:
-        """The practice system's no, unless it is our own earlier attempt that took the time.
+        """Raises BookingRefused, or returns our own earlier attempt where that took the time.
 
-        Unavailable where the time may be taken by a booking of ours that nobody knows of yet; and
-        where the no is to stick and is not written: should this process end before, the next
-        attempt may be told something else.
+        Raises Unavailable where an unknown booking of ours may have taken the time. It does so too
+        where the refusal of a key is not written: the next attempt may be told something else.
         """
         if isinstance(error, SlotTaken):
-            if found := await self._left_behind(request, row):
-                return found
+            if booked := await self._left_behind(request, row):
+                return booked
             try:
                 for other in await self._rows.in_doubt(row):
                     await self._unknown.settle(other, request.adapter)
@@ -394,28 +393,27 @@ class Ledger(Periodic):
         raise base.BookingRefused(name, replayed=False) from error
 
     async def _not_known(self, request: BookingRequest, row: LedgerRow, error: Exception) -> Booked:
-        """What was sent is looked up for a while; OutcomeUnknown where it is not found."""
+        """Looks for what was sent for a while; raises OutcomeUnknown where it is not found."""
         await self._settle(row, {"state": "unknown"}, knows=base.LEFT)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.looks):
                 for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
                     await asyncio.sleep(pause)
                     with suppress(OutcomeUnknown, StoreError):
-                        found = await self._unknown.find(row, request.adapter, request.draft)
-                        if found is not None:
-                            return Booked(found, replayed=False)
+                        record = await self._unknown.find(row, request.adapter, request.draft)
+                        if record is not None:
+                            return Booked(record, replayed=False)
                         if request.adapter.excludes:
                             break
         await self._leave(row, base.LEFT)
-        is_told = isinstance(error, _MAYBE)
-        why = str(error) if is_told else "the adapter failed in the middle of a booking"
-        raise OutcomeUnknown(why) from error
+        text = "the adapter failed in the middle of a booking"
+        raise OutcomeUnknown(str(error) if isinstance(error, _MAYBE) else text) from error
 
     async def _lost(self, row: LedgerRow, outcome: Mapping[str, Any]) -> Booked | None:
-        """What a lost row says now, with what its first claim knows; None: begin anew.
+        """Returns what a lost row says now, with what its first claim knows; None to begin anew.
 
-        A row that is gone is written anew; where its key has another by now, that one answers.
-        BookingRefused; OutcomeUnknown; Unavailable while another is still at work on it.
+        A row that is gone is written anew, unless its key has another by now. Raises
+        BookingRefused, OutcomeUnknown, and Unavailable while another process works on the row.
         """
         until = asyncio.get_running_loop().time() + WAIT
         try:

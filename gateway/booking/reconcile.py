@@ -1,11 +1,11 @@
-"""Reconciles the ledger with the practice system: bookings of unknown outcome are looked up.
+"""Reconciles the ledger with the practice system: looks up bookings whose outcome is not known.
 
-Rows of dead processes are taken from them; what may have been booked is looked up, at once and then
-less and less often, until it is found, or so late that nothing can come of it any more.
+It takes rows from dead processes. What may have been booked is looked up at once, and then less and
+less often, until it is found, or until it can no longer be made.
 
-Since when one is seen that nobody works on is counted by the machine's steady clock, which is the
-same in all of its processes and which nobody sets: a wall clock that jumps would free a time while
-its booking may still come, and so would two machines whose clocks differ.
+How long a row has been seen is measured by the machine's steady clock, which all of its processes
+share and nobody sets. A wall clock that jumps, or that differs from another machine's, would free a
+time while its booking may still come.
 """
 
 import asyncio
@@ -33,15 +33,15 @@ from gateway.identity import replace_text
 from gateway.store.base import Store, StoreError, in_time
 from gateway.store.tables import bookings
 
-# Seconds between two looks at the ledger, and between those at one booking: the first, the longest.
+# Seconds between two looks at the ledger, and at one booking: at first, and at most.
 EVERY = 0.5
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
 AT_ONCE = 4
-# Seconds after which it is worth asking again where the practice system cannot be asked now.
+# Seconds after which a practice system that cannot be asked is asked again.
 AGAIN = 5.0
-# So many attempts are remembered; of those seen longest ago the counting begins anew.
+# Attempts whose times are remembered; for the oldest of more the counting begins anew.
 MOST = 10_000
-# A clock that was set back or forth by an hour hides no booking that was made in between.
+# A clock that was set by an hour hides no booking that was made in between.
 SLACK = timedelta(hours=1, minutes=5)
 # Seconds between two looks at what became of coming bookings, and how many of them are looked at.
 WATCH_EVERY, MOST_WATCHED = 60.0, 5_000
@@ -56,12 +56,12 @@ class _FirstSeen(Struct):
 
 @dataclass(eq=False)
 class UnknownBookings:
-    """Looks rows up in the practice system, and writes and tells what came of them.
+    """Looks rows up in the practice system, and writes and reports what came of them.
 
-    Until when an attempt that nobody works on any more may still be made counts from when it was
-    first seen left behind: when it was sent only another clock says. `lands` is the seconds of the
-    longest attempt. `me` is this process where it asks the adapter through which it books, else "".
-    `file` is where the process that reconciles the ledger keeps since when it has seen them.
+    For how long an attempt that was left behind may still be made counts from when it was first
+    seen: only another clock says when it was sent. `lands` is the seconds of the longest attempt.
+    `me` is this process where it books through the same adapter, else "". `file` is where the
+    process that reconciles the ledger keeps since when it has seen them.
     """
 
     rows: LedgerRows
@@ -76,9 +76,10 @@ class UnknownBookings:
         self._looks: dict[str, asyncio.Task[float]] = {}
 
     def left(self, adapter: Adapter, row: LedgerRow) -> float:
-        """Seconds in which it may still be made, where a look-up finds nothing; 0 for none.
+        """Returns the seconds in which it may still be made, though a look-up finds nothing.
 
-        An adapter knows this of its own calls, and of another process's where it locks.
+        They are 0 for an attempt of this process, and where the practice system makes look-ups
+        wait.
         """
         if adapter.excludes or row.sender == self.me:
             return 0.0
@@ -90,10 +91,7 @@ class UnknownBookings:
         return max(0.0, self._since[row.sending] + self.lands + adapter.settle - now)
 
     async def count_only(self, sendings: AbstractSet[str]) -> None:
-        """Count for just these, from now or from earlier, and write that for other processes.
-
-        Who only looks for one, and finds nothing, does not make it younger. StoreError.
-        """
+        """Keeps just these, and since when each is seen, and writes that. Raises StoreError."""
         if self._since.keys() == sendings:
             return
         now = self.clock()
@@ -104,9 +102,9 @@ class UnknownBookings:
             await in_time(asyncio.to_thread(_replace, self.file, kept))
 
     def _seen_before(self, now: float) -> dict[str, float]:
-        """What was sent -> the second at which an earlier process saw first that it is not known.
+        """Returns since when an earlier process has seen each sending, by the steady clock.
 
-        What is of another boot, cannot be read or was not written counts for nothing.
+        A file of another boot, or one that cannot be read, counts for nothing.
         """
         try:
             kept = json.decode(self.file.read_bytes() if self.file else b"", type=_FirstSeen)
@@ -116,9 +114,9 @@ class UnknownBookings:
         return {sent: since for sent, since in kept.since.items() if is_of_now and since <= now}
 
     async def settle(self, row: LedgerRow, adapter: Adapter) -> None:
-        """As `look`, once for all who meet the row at the same time; return once it is settled.
+        """Looks the row up, once for all who meet it at the same time; returns once it is settled.
 
-        Unavailable, with the seconds until it can be settled, where that is not yet possible.
+        Raises Unavailable, with the seconds until it can be settled, where it cannot be yet.
         """
         looking = self._looks.get(row.sending)
         if looking is None:
@@ -131,35 +129,31 @@ class UnknownBookings:
     async def find(
         self, row: LedgerRow, adapter: Adapter, draft: Draft, *, told: bool = True
     ) -> Record | None:
-        """What the attempt left behind, and the row now holds; None where it left nothing so far.
+        """Returns what the attempt made, which the row then holds; None where that is nothing yet.
 
-        An appointment that another row holds is somebody else's. OutcomeUnknown where the practice
-        system can't be asked; StoreError; LostClaim.
+        Raises OutcomeUnknown where the practice system cannot be asked, StoreError and LostClaim.
         """
         try:
-            found = await adapter.find_appointments(draft, row.created_at - SLACK)
+            records = await adapter.find_appointments(draft, row.created_at - SLACK)
         except AdapterError as error:
             raise OutcomeUnknown("the practice system can't be asked") from error
         except Exception as error:
             raise OutcomeUnknown("the adapter failed while it looked a booking up") from error
-        for record in found:
+        for record in records:
             if await self.rows.write(row, done(record, told=told)):
                 return record
         return None
 
     async def look(self, row: LedgerRow, adapter: Adapter) -> float:
-        """Settle the row where that is possible now; the seconds until it can be settled.
-
-        They are 0 once it is settled, or another process has taken it.
-        """
-        left = self.left(adapter, row)  # before it is asked: the answer may be older
+        """Settles the row where possible; returns the seconds until it can be, 0 once it is."""
+        left = self.left(adapter, row)  # before the look-up: its answer may be older
         draft = row.read_draft()
         if draft is None:  # only people can look it up; the reconciler tells them
             return AGAIN
         try:
-            found = await self.find(row, adapter, draft, told=False)
-            if found is not None:
-                self.events.report("booking_made", appointment=str(found.get("id")))
+            record = await self.find(row, adapter, draft, told=False)
+            if record is not None:
+                self.events.report("booking_made", appointment=str(record.get("id")))
                 return 0.0
             if left == 0:
                 await self.rows.write(row, None)
@@ -173,7 +167,7 @@ class UnknownBookings:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Where it cannot be written nothing is left that is old."""
+    """Replaces the file; where that fails it removes the old one."""
     try:
         replace_text(file, text)
     except OSError:
@@ -183,10 +177,10 @@ def _replace(file: Path, text: str) -> None:
 
 @dataclass(eq=False)
 class Reconciler(Periodic):
-    """One for all processes of a node; several do no harm.
+    """The task that reconciles the ledger, one for all processes of a node; several do no harm.
 
-    `lands` is how many seconds after it was left an attempt can still be at work, and be booked;
-    `file` is where the next process finds since when each is seen, so that it counts on.
+    `lands` is the seconds for which an attempt that was left may still be at work. `file` keeps
+    since when each is seen, so that the next process counts on.
     """
 
     store: Store
@@ -200,16 +194,16 @@ class Reconciler(Periodic):
     def __post_init__(self) -> None:
         self._rows = LedgerRows(self.store)
         self._unknown = UnknownBookings(self._rows, self.events, self.lands, self.clock, self.file)
-        # of each sending, when it is looked up next, and the pause after that
+        # sending -> when it is looked up next, and the pause after that
         self._due: dict[str, tuple[float, float]] = {}
         self._looks: dict[str, asyncio.Task[None]] = {}
         self._illegible: set[str] = set()
         self._room = asyncio.Semaphore(AT_ONCE)
-        # what fails of a round the store's own probe tells
+        # where a round fails, the store's own probe reports it
         super().__init__(EVERY, self.round, name="reconcile the ledger")
 
     async def begin(self, patience: float = 5.0) -> None:
-        """Before anything is served: as far as one look at each booking gets in that time."""
+        """Looks once at each booking before anything is served, as far as it gets in that time."""
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(patience):
                 if await self.round():
@@ -218,15 +212,15 @@ class Reconciler(Periodic):
                     await asyncio.wait(list(self._looks.values()))
 
     async def aclose(self) -> None:
-        """Stop; what is being looked up stays unknown."""
+        """Stops; what is being looked up stays unknown."""
         await super().aclose()
-        with suppress(Exception):  # what they met was told
+        with suppress(Exception):  # their errors were reported
             await ended(*self._looks.values())
 
     async def round(self) -> bool:
-        """Take rows from the dead, and begin the look-ups that are due. StoreError.
+        """Takes rows from the dead, and begins the look-ups that are due. Raises StoreError.
 
-        Whether any were taken: the next round, at once, sees these as they are now.
+        Returns whether it took any: the next round, at once, sees these as they are now.
         """
         rows = await self._rows.between()
         has_taken = await self._bury(rows)
@@ -243,7 +237,7 @@ class Reconciler(Periodic):
         return has_taken
 
     async def _bury(self, rows: Sequence[LedgerRow]) -> bool:
-        """Let go of what the dead worked on; forget who said that it lives, and does not."""
+        """Abandons the rows of dead processes and forgets these; returns whether it met any."""
         others = await in_time(self.owners.others())
         owners = {row.owner for row in rows if row.owner is not None}.union(others)
         dead = {owner for owner in owners if await self.owners.is_dead(owner)}
@@ -255,7 +249,7 @@ class Reconciler(Periodic):
         return bool(left)
 
     async def _look(self, row: LedgerRow, pause: float) -> None:
-        """Settle the row, or look it up again later; say once that its draft cannot be read."""
+        """Settles the row or plans the next look-up; reports once that its draft is illegible."""
         sending = row.sending
         try:
             async with self._room:
@@ -264,7 +258,7 @@ class Reconciler(Periodic):
                     self.events.report("booking_illegible", reference=row.reference)
                 await self._unknown.look(row, self.adapter)
         finally:
-            # not past the moment from which a look-up is certain
+            # no later than the moment from which a look-up is certain
             left = self._unknown.left(self.adapter, row)
             due = self.clock() + (min(left, pause) or pause)
             self._due[sending] = due, min(LONGEST_PAUSE, pause * 1.5)
@@ -273,10 +267,9 @@ class Reconciler(Periodic):
 
 @dataclass(eq=False)
 class Watch(Periodic):
-    """Asks the adapter about the coming bookings, which the practice's desk may write over.
+    """The task that asks the adapter whether the practice's desk has overwritten coming bookings.
 
-    The desk takes no lock of ours, and nothing forbids it. Each appointment is told of once, when
-    it is first seen written over, or there and unreadable.
+    It reports each appointment once, when it is first seen overwritten or unreadable.
     """
 
     store: Store
@@ -297,19 +290,19 @@ class Watch(Periodic):
 
     @property
     def overwritten(self) -> int:
-        """How many coming bookings something else is written over, as of the last look."""
+        """The number of coming bookings that were overwritten as of the last look."""
         return len(self._last.overwritten)
 
     async def look(self) -> None:
-        """Ask about every booking that is not over. StoreError."""
+        """Asks about the bookings that are not over. Raises StoreError."""
         own = bookings.c
-        wanted = (
+        query = (
             select(own.appointment_id)
             .where(own.state == "done", own.ends_at > self.now(), own.appointment_id.is_not(None))
             .order_by(own.ends_at)
             .limit(MOST_WATCHED)
         )
-        coming = [row.appointment_id for row in await self.store.rows(wanted)]
+        coming = [row.appointment_id for row in await self.store.rows(query)]
         before, self._last = self._last, await self._watched(coming)
         for appointment in sorted(self._last.overwritten - before.overwritten):
             self.events.report("booking_overwritten", appointment=appointment)
@@ -317,7 +310,7 @@ class Watch(Periodic):
             self.events.report("booking_unreadable", appointment=appointment)
 
     async def _watched(self, coming: Sequence[str]) -> Watched:
-        """What is known of all; of what cannot be read now, what was seen before stays known."""
+        """Returns what is known of all; what cannot be read now stays as it was seen before."""
         overwritten, unreadable = set[str](), set[str]()
         for start in range(0, len(coming), base.WATCHED_AT_ONCE):
             some = coming[start : start + base.WATCHED_AT_ONCE]
@@ -334,10 +327,7 @@ class Watch(Periodic):
 
 
 class LedgerStatus:
-    """Counts bookings by state when it is asked to, at most every five seconds.
-
-    While the store cannot be read, what was seen last is told.
-    """
+    """The numbers of bookings by state, as last counted: at most every five seconds."""
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._rows = LedgerRows(store)
@@ -347,7 +337,7 @@ class LedgerStatus:
         self._unknown_since: datetime | None = None
 
     async def look(self) -> None:
-        """Within a second."""
+        """Counts the bookings where the last count is old; takes a second at most."""
         if time.monotonic() - self._looked < COUNT_EVERY:
             return
         self._looked = time.monotonic()
@@ -356,11 +346,11 @@ class LedgerStatus:
                 self._counts, self._unknown_since = await self._rows.states()
 
     def states(self) -> Mapping[tuple[str, ...], float]:
-        """How many in each."""
+        """Returns how many bookings are in each state."""
         return {(state,): count for state, count in self._counts.items()}
 
     def oldest_unknown(self) -> float:
-        """Seconds since the oldest unknown one was begun; 0 where there is none."""
+        """Returns the seconds since the oldest unknown booking was begun; 0 where there is none."""
         if self._unknown_since is None:
             return 0.0
         return max(0.0, (self._now() - self._unknown_since).total_seconds())

@@ -1,4 +1,4 @@
-"""The rows of the ledger: what is read and written of them, each in one bounded transaction."""
+"""Reads and writes the rows of the ledger, each time in one bounded transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,8 +18,8 @@ from gateway.store.tables import adding, bookings, resolved_bookings
 
 KEPT = timedelta(hours=24)
 UNKNOWN_KEPT = RESOLVED_KEPT = timedelta(days=7)
-# Vets share so many turns, and keys as many: each is a row, and ids of vets that nobody has must
-# not fill a table.
+# Turns that all vets share, and as many that all keys share. Each is a row, and made-up ids of vets
+# must not fill the table.
 TURNS = 1024
 _TURN = text(
     "INSERT INTO turns (number, taken) VALUES (:number, 1)"
@@ -36,16 +36,13 @@ _UNTOLD = _row.idempotency_digest.is_(None) & or_(
 
 
 class LedgerRows(BoundedStore):
-    """The table of bookings; every method raises StoreError, in time, but for `insert` and `take`.
+    """The table of bookings. Every method raises StoreError, in time but for `insert` and `take`.
 
-    Whoever asks for these two has to know what they wrote too late.
+    The callers of these two must know what was written too late.
     """
 
     async def find(self, request: BookingRequest) -> Sequence[LedgerRow]:
-        """The row of the same Idempotency-Key; without one, those of the same request.
-
-        Of the latter only what is not settled, or was found and never told.
-        """
+        """Returns the row of the Idempotency-Key; without one, untold rows of the same request."""
         is_own, digest = _row.key_id == request.key_id, base.digest_of(request.idempotency_key)
         if digest is None:
             return await self._read(is_own, _UNTOLD, _row.fingerprint == request.fingerprint)
@@ -53,60 +50,60 @@ class LedgerRows(BoundedStore):
         return await self._read(is_own, _row.idempotency_digest == digest)
 
     async def read(self, row: LedgerRow) -> LedgerRow | None:
-        """The same as it is now; None where it is gone."""
+        """Returns the row as it is now; None where it is gone."""
         same = _row.id == row.id, _row.reference == row.reference
         return next(iter(await self._read(*same)), None)
 
     async def between(self, owner: str | None = None) -> Sequence[LedgerRow]:
-        """All that is under way or not known, or what one process is at work on; oldest first."""
+        """Returns the rows that are under way or unknown, of one owner or all, oldest first."""
         return await self._read(_IS_BETWEEN, *([] if owner is None else [_row.owner == owner]))
 
     async def in_doubt(self, row: LedgerRow) -> Sequence[LedgerRow]:
-        """The others that nobody works on and nobody knows of, for its vet at its time."""
+        """Returns the other unknown rows for its vet at its time on which nobody works."""
         is_left = _IS_UNKNOWN & _row.owner.is_(None)
         return await self._read(_overlaps(row), is_left, _row.id != row.id)
 
     async def made(self, key_id: str, allowance: Allowance) -> int:
-        """How many bookings a key has certainly made of its allowance."""
+        """Returns how many bookings a key has certainly made of its allowance."""
         return int((await self.rows(_made(key_id, allowance)))[0][0])
 
     async def has_untold(self, key_id: str) -> bool:
-        """Whether a request without an Idempotency-Key may find a booking nobody was told of."""
+        """Returns whether a request without an Idempotency-Key may find an untold booking."""
         untold = select(_row.id).where(_row.key_id == key_id, _UNTOLD).limit(1)
         return bool(await self.rows(untold))
 
     async def unknown(self) -> Sequence[tuple[str, datetime, datetime]]:
-        """Vet, start and end of all that may or may not have been booked."""
+        """Returns vet, start and end of all that may or may not have been booked."""
         columns = select(_row.vet_id, _row.starts_at, _row.ends_at)
-        return [(*found,) for found in await self.rows(columns.where(_IS_UNKNOWN))]
+        return [(*row,) for row in await self.rows(columns.where(_IS_UNKNOWN))]
 
     async def oldest_unknown(self, most: int) -> Sequence[LedgerRow]:
-        """Those that may or may not have been booked; one with an owner is being looked up."""
+        """Returns the oldest unknown rows; one that has an owner is being looked up."""
         return await self._read(_IS_UNKNOWN, most=most)
 
     async def latest_resolved(self, since: datetime, most: int) -> Sequence[Any]:
-        """How those ended that did since then: rows of the table of these, the latest first."""
+        """Returns the latest of the rows of resolved_bookings that were resolved since then."""
         at = resolved_bookings.c.resolved_at
-        wanted = select(resolved_bookings).where(at >= since)
-        return await self.rows(wanted.order_by(at.desc()).limit(most))
+        resolved = select(resolved_bookings).where(at >= since)
+        return await self.rows(resolved.order_by(at.desc()).limit(most))
 
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
-        """How many rows are in each state, and since when the oldest is unknown."""
+        """Returns how many rows are in each state, and since when the oldest is unknown."""
         columns = select(_row.state, func.count(), func.min(_row.created_at))
         rows = await self.rows(columns.group_by(_row.state))
-        found = {state: told for state, *told in rows}
-        counts = {state: found.get(state, (0,))[0] for state in base.STATES}
-        return counts, found.get("unknown", (0, None))[1]
+        values = {state: rest for state, *rest in rows}
+        counts = {state: values.get(state, (0,))[0] for state in base.STATES}
+        return counts, values.get("unknown", (0, None))[1]
 
     async def insert(
         self, row: LedgerRow, request: BookingRequest, *, waits: bool
     ) -> LedgerRow | None:
-        """A new row of what is intended; or another that is in the way.
+        """Inserts the row and returns it, or returns another that is in the way.
 
-        What is not known for the vet at that time is in the way; with `waits` so is what is under
-        way; always so is what a practice system without references could take for it, and what may
-        use up the caller's allowance. None where another call with the same Idempotency-Key was
-        quicker. LimitExceeded where the allowance is used up.
+        In the way is what is unknown for the vet at that time; with `waits` also what is under way;
+        always what a look-up without a reference could take for it, and what may use up the
+        allowance. Returns None where another call with the same Idempotency-Key was faster. Raises
+        LimitExceeded where the allowance is used up.
         """
 
         async def inserted(connection: AsyncConnection) -> LedgerRow:
@@ -114,7 +111,7 @@ class LedgerRows(BoundedStore):
             undecided = await _check_allowance(connection, request)
             if undecided is not None:
                 return undecided
-            for other in _told(await connection.execute(_wanted(_overlaps(row)))):
+            for other in _ledger_rows(await connection.execute(_wanted(_overlaps(row)))):
                 if waits or other.state == "unknown" or other.is_like(request):
                     return other
             result = await connection.execute(insert(bookings).values(_columns(row)))
@@ -126,17 +123,17 @@ class LedgerRows(BoundedStore):
             return None
 
     async def take(self, row: LedgerRow, owner: str, claim: str) -> LedgerRow | None:
-        """The row, if it is still as it was read: from now on it is the owner's, and not known."""
+        """Takes the row over, as unknown; returns None where it is not as it was read."""
         values = {"owner": owner, "claim": claim, "state": "unknown"}
         change = update(bookings).where(_is_as_read(row)).values(values)
         is_taken = await self.transact(lambda connection: changed(connection, change))
         return replace(row, **values) if is_taken else None  # type: ignore[arg-type]
 
     async def restore(self, row: LedgerRow, outcome: Mapping[str, Any]) -> bool:
-        """Write what came of a row that is gone; False where its appointment is another row's.
+        """Writes the outcome of a row that is gone; returns False where its appointment is taken.
 
-        LostClaim where its key has another row by now. Its claim is a new one, and its sender
-        nobody: since when the old one is not known says nothing about it.
+        Raises LostClaim where its key has another row by now. Claim and sender are new, so that
+        nothing that is known of the old ones counts for it.
         """
         values = _columns(row) | {"claim": token_hex(16), "sender": token_hex(16), **outcome}
         made = outcome.get("appointment_id")
@@ -146,10 +143,10 @@ class LedgerRows(BoundedStore):
             if await _is_held(connection, made):
                 return False
             await connection.execute(insert(bookings).values(values))
-            # whoever let it go may have said that it was not made
+            # the process that deleted it may have noted that it was not made
             if made is None:
-                told = resolved_bookings.c.reference == row.reference
-                await connection.execute(delete(resolved_bookings).where(told))
+                noted = resolved_bookings.c.reference == row.reference
+                await connection.execute(delete(resolved_bookings).where(noted))
             else:
                 await _note(connection, row, outcome)
             return True
@@ -160,9 +157,9 @@ class LedgerRows(BoundedStore):
             raise LostClaim from error
 
     async def write(self, row: LedgerRow, outcome: Outcome) -> bool:
-        """Leave the row as the outcome says; False where its appointment is another row's.
+        """Writes the outcome to the row; returns False where its appointment is another row's.
 
-        LostClaim where the row is its claim's no longer, or settled: what is settled stays.
+        Raises LostClaim where the row has another claim, or is settled: what is settled stays.
         """
         this = _is_claimed(row) & ~_IS_SETTLED
         change: Any = delete(bookings).where(this)
@@ -183,30 +180,27 @@ class LedgerRows(BoundedStore):
         return await self.run(written)
 
     async def tell(self, row: LedgerRow) -> bool:
-        """Whether it is this call that tells of a booking that was found."""
+        """Returns whether it is this call that tells of a booking that was found."""
         this = and_(_row.id == row.id, _row.outcome == base.FOUND)
         return await self.change(update(bookings).where(this).values(outcome=None)) == 1
 
     async def mark_untold(self, key_id: str, appointment_id: str) -> None:
-        """A booking without an Idempotency-Key that was not told after all: as if it was found."""
+        """Marks a booking without an Idempotency-Key that was not told after all as found."""
         made = and_(_row.key_id == key_id, _row.appointment_id == appointment_id)
         this = made & _row.idempotency_digest.is_(None) & (_row.state == "done")
         await self.change(update(bookings).where(this).values(outcome=base.FOUND))
 
     async def abandon(self, row: LedgerRow) -> None:
-        """What becomes of a row that nobody works on: what was intended goes, all else is unknown.
-
-        Nothing where it has changed since it was read.
-        """
+        """Deletes an intended row, and makes any other unknown, unless it is not as it was read."""
         is_intended = row.state == "intended"
         change = delete(bookings) if is_intended else update(bookings).values(base.LEFT)
         await self.change(change.where(_is_as_read(row)))
 
     async def purge(self, now: datetime) -> None:
-        """Forget what is older than a day.
+        """Forgets what is older than a day.
 
-        Whose an appointment is stays known for as long as an unknown outcome may be looked up, and
-        until it is over.
+        A row with an appointment, or with an unknown outcome, stays for a week, and until it is
+        over.
         """
         settled = _IS_SETTLED & (_row.created_at <= now - KEPT)
         gone = settled & _row.appointment_id.is_(None)
@@ -223,24 +217,24 @@ class LedgerRows(BoundedStore):
         await self.run(purged)
 
     async def _read(self, *which: Any, most: int | None = None) -> Sequence[LedgerRow]:
-        return _told(await self.rows(_wanted(*which).limit(most)))
+        return _ledger_rows(await self.rows(_wanted(*which).limit(most)))
 
 
 def _wanted(*which: Any) -> Select[Any]:
     return select(bookings).where(*which).order_by(_row.id)
 
 
-def _told(found: Iterable[Row[Any]]) -> Sequence[LedgerRow]:
-    return [LedgerRow(**row._asdict()) for row in found]
+def _ledger_rows(rows: Iterable[Row[Any]]) -> Sequence[LedgerRow]:
+    return [LedgerRow(**row._asdict()) for row in rows]
 
 
 def _columns(row: LedgerRow) -> dict[str, Any]:
-    """What is written of it; its id is the database's."""
+    """Returns what is written of a row, without the id, which the database gives."""
     return {name: value for name, value in asdict(row).items() if name != "id"}
 
 
 def _is_claimed(row: LedgerRow) -> Any:
-    """An id may be given again; a claim never is."""
+    """Returns a condition by the claim: an id may be given again, a claim never is."""
     is_claimed = _row.claim == row.claim
     if row.id is None:  # it may have been written, or not
         of_request = _row.fingerprint == row.fingerprint
@@ -253,7 +247,7 @@ def _is_as_read(row: LedgerRow) -> Any:
 
 
 def _overlaps(row: LedgerRow) -> Any:
-    """What is under way or not known for the same vet at that time."""
+    """Returns a condition for what is under way or unknown for the same vet at that time."""
     is_at_once = and_(_row.starts_at < row.ends_at, _row.ends_at > row.starts_at)
     return and_(_row.vet_id == row.vet_id, _IS_BETWEEN, is_at_once)
 
@@ -268,7 +262,7 @@ def _made(key_id: str, allowance: Allowance) -> Any:
 
 
 async def _take_turn(connection: AsyncConnection, vet_id: str | None, first: int = 0) -> None:
-    """Let nobody else look or write for this vet until the transaction ends.
+    """Keeps others from reading or writing for this vet until the transaction ends.
 
     It is the first statement of its transaction, so that what is read after it is not older.
     """
@@ -279,21 +273,21 @@ async def _take_turn(connection: AsyncConnection, vet_id: str | None, first: int
 async def _check_allowance(
     connection: AsyncConnection, request: BookingRequest
 ) -> LedgerRow | None:
-    """An undecided booking of the key that has to end first; None where there is room for one more.
+    """Returns an undecided booking of the key that has to end first; None where there is room.
 
-    LimitExceeded where the key has made as many as it may. Where those under way or unknown may
-    use up the rest, the answer is one of them: the oldest under way, else the oldest unknown one.
+    Raises LimitExceeded where the key has made as many as it may. Where those under way or unknown
+    may use up the rest, it returns the oldest under way, else the oldest unknown one.
 
-    Each key takes its turn. The turns of keys are others than those of vets, and each is taken
-    after a vet's, so that no two transactions wait for each other.
+    A key's turn is taken after a vet's, and their numbers differ, so that no two transactions
+    deadlock.
     """
     key_id, allowance = request.key_id, request.allowance
     if allowance is None:
         return None
     await _take_turn(connection, key_id, first=TURNS)
-    # before those made: one that is settled between the two statements counts in both, not in none
+    # read first: a row that is settled between the two statements counts in both, not in none
     of_day = _wanted(_of_day(key_id, allowance), _IS_BETWEEN)
-    undecided = _told(await connection.execute(of_day))
+    undecided = _ledger_rows(await connection.execute(of_day))
     made = int((await connection.execute(_made(key_id, allowance))).scalar_one())
     allowance.check(made, request.now())
     if made + len(undecided) < allowance.most:
@@ -304,13 +298,13 @@ async def _check_allowance(
 async def _is_held(
     connection: AsyncConnection, appointment: str | None, but: int | None = -1
 ) -> bool:
-    """Whether a row, but that one, has the appointment; one without an id is nobody's."""
+    """Returns whether a row, but that one, has the appointment; one without an id is nobody's."""
     taken = exists().where(_row.appointment_id == (appointment or ""), _row.id != but)
     return bool((await connection.execute(select(taken))).scalar_one())
 
 
 async def _note(connection: AsyncConnection, row: LedgerRow, outcome: Outcome) -> None:
-    """How one of unknown outcome ended; where that was said before, this is the last word."""
+    """Notes how an unknown booking ended; where that was noted before, this is the last word."""
     last = {
         "resolved_at": datetime.now(UTC),
         "appointment_id": outcome and outcome.get("appointment_id"),

@@ -1,9 +1,8 @@
-"""Which processes live: whoever books says so, and what a dead one left behind is taken over.
+"""Tells which of the processes that book are alive, so that others take over from the dead.
 
-On its own machine a process is known by a lock on a file of the state folder: the kernel lets go of
-it in the moment in which the process ends, and keeps it while the process is only stopped. Of any
-other machine's there is a counter in the store, which a living process moves on. No clock of one
-machine is compared with another's.
+A process holds a lock on a file of the state folder, which the kernel releases when the process
+ends, and not while it is only stopped. For other machines it moves a counter on in the store. No
+clock of one machine is compared with another's.
 """
 
 import contextlib
@@ -22,13 +21,13 @@ from gateway.background import Periodic
 from gateway.store.base import Store, StoreError
 from gateway.store.tables import presence
 
-# What the processes of a gateway need as long as they run is in there, in the state folder.
+# The folder in the state folder that has what the gateway's processes need while they run.
 RUN = "run"
-# Seconds between two moves of the own counter, and after one that failed.
+# Seconds between two moves of this process's counter, and after one that failed.
 BEAT, BEAT_AGAIN = 3.0, 1.0
-# Who has not moved for so many seconds is dead.
+# Seconds after which a process whose counter has not moved is dead.
 SILENCE = 15.0
-# Seconds between two looks at another's counter: sooner tells nothing, later is no observation.
+# Seconds between two looks at a counter, and at most for the two to count as one observation.
 LOOK, GAP = 1.0, 6.0
 
 
@@ -62,14 +61,14 @@ class Owners:
         )
 
     async def start(self) -> None:
-        """Be known as alive, before anything is booked. StoreError."""
-        with contextlib.suppress(OSError):  # where nothing can be locked the counter must do
+        """Makes this process known as alive, before anything is booked. Raises StoreError."""
+        with contextlib.suppress(OSError):  # where nothing can be locked, the counter must do
             self._lock = _locked(self._run, self.me)
         await self._beat()
-        self._beats.start()  # where it fails the store's own probe says so
+        self._beats.start()  # where it fails, the store's own probe reports it
 
     async def aclose(self) -> None:
-        """Be known as ended."""
+        """Makes this process known as ended."""
         await self._beats.aclose()
         with contextlib.suppress(StoreError):
             await self.forget(self.me)
@@ -78,29 +77,26 @@ class Owners:
             self._lock = None
 
     async def is_dead(self, owner: str) -> bool:
-        """Whether it certainly works on nothing any more. StoreError."""
+        """Returns whether the owner certainly works on nothing any more. Raises StoreError."""
         if owner == self.me:
             return False
         held = _is_held(self._lock_of(owner))
         return await self._is_silent(owner) if held is None else not held
 
     async def others(self) -> list[str]:
-        """Who said that it lives, beside this one. StoreError."""
-        wanted = select(presence.c.id).where(presence.c.id != self.me)
-        return [row.id for row in await self.store.rows(wanted)]
+        """Returns the ids of the other processes that are known. Raises StoreError."""
+        query = select(presence.c.id).where(presence.c.id != self.me)
+        return [row.id for row in await self.store.rows(query)]
 
     async def forget(self, owner: str) -> None:
-        """Leave nothing of one that is dead. StoreError."""
+        """Removes what is left of a dead process. Raises StoreError."""
         await self.store.change(delete(presence).where(presence.c.id == owner))
         with contextlib.suppress(OSError):
             self._lock_of(owner).unlink()
         self._seen.pop(owner, None)
 
     def _lock_of(self, owner: str) -> Path:
-        """Where its lock is; an id comes from the store, and only one of ours is part of a path.
-
-        What is none leads to no file: of such a one the counter tells.
-        """
+        """Returns the path of the owner's lock; an id that is no UUID leads to no file."""
         try:
             return self._run / f"{UUID(owner)}.lock"
         except ValueError:
@@ -109,10 +105,10 @@ class Owners:
     async def _is_silent(self, owner: str) -> bool:
         seen = self._seen.get(owner)
         if seen is None or self.clock() - seen.looked >= LOOK:
-            # until it has been read again nothing is known: the other could not write then, either
+            # while the store is down nothing is known: the other process cannot write, either
             self._seen.pop(owner, None)
-            wanted = select(presence.c.counter).where(presence.c.id == owner)
-            counter = next((row.counter for row in await self.store.rows(wanted)), None)
+            query = select(presence.c.counter).where(presence.c.id == owner)
+            counter = next((row.counter for row in await self.store.rows(query)), None)
             now = since = self.clock()
             if seen is not None and seen.counter == counter and now - seen.looked <= GAP:
                 since = seen.since
@@ -127,7 +123,7 @@ class Owners:
 
 
 def _locked(run: Path, name: str) -> int:
-    """The lock, under a name that shows only once it is held. OSError."""
+    """Makes and locks the file, which has its name only once it is locked. Raises OSError."""
     run.mkdir(mode=0o700, parents=True, exist_ok=True)
     hidden = run / f"{name}.new"
     lock = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -143,13 +139,13 @@ def _locked(run: Path, name: str) -> int:
 
 
 def _is_held(path: Path) -> bool | None:
-    """Whether somebody holds the lock; None where that cannot be told here."""
+    """Returns whether somebody holds the lock; None where that cannot be told here."""
     try:
         lock = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return None
     try:
-        if os.read(lock, 200) != _mark(lock):  # a copy, or of another machine
+        if os.read(lock, 200) != _mark(lock):  # a copy, or the file of another machine
             return None
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -162,12 +158,12 @@ def _is_held(path: Path) -> bool | None:
 
 
 def _mark(lock: int) -> bytes:
-    """What only this file on this machine says, for as long as the machine is up."""
+    """Returns what only this file on this machine says, for as long as the machine is up."""
     return f"{boot()} {os.fstat(lock).st_ino}".encode()
 
 
 def boot() -> str:
-    """What this machine is called from one start of it to the next."""
+    """Returns what this machine is called from one start of it to the next."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Times of appointments: which are offered, how long one lasts, and those kept for the clinic."""
+"""Times of appointments: which are offered, how long one lasts, and those that are stored."""
 
 import asyncio
 import time
@@ -18,13 +18,13 @@ from gateway.contract.window import BookingWindow
 from gateway.store.base import Store, StoreError
 from gateway.store.tables import adding, booked_times
 
-# Seconds for which what is read of the ledger counts, and until it is asked again after it failed.
+# Seconds for which a reading of the ledger counts, and until the next after one that failed.
 FRESH, AGAIN = 0.5, 2.0
-# Where nobody says how long one lasts, or as the longest type: what is blocked for too long is free
-# again later, what is not may be lost.
+# How long an appointment lasts where nobody knows, and at most. A time that is blocked for too long
+# is free again later; one that is not blocked may be lost.
 IN_DOUBT = timedelta(hours=2)
 LONGEST = timedelta(days=2)
-# Seconds for which the types are as they were, and between two looks for one that is not there.
+# Seconds for which the types are kept, and between two looks for one that is not there.
 TYPES_KEPT, TYPES_AGAIN = 300.0, 5.0
 AT_ONCE = 200
 MOST_PAGES = 50
@@ -32,12 +32,11 @@ Span = tuple[datetime, datetime]
 
 
 class FreeTimes(Around):
-    """The inner adapter, but for free times that are not to be offered.
+    """A wrapper that leaves out free times that must not be offered.
 
-    Those are outside the window in which partners may book, or may have been taken by a booking
-    whose outcome is not known. What it says of the ledger is half a second old at most; where the
-    ledger can't be read it is what was read before. That nothing is booked there is not its care
-    but the ledger's.
+    They are outside the window in which partners may book, or may be taken by a booking whose
+    outcome is not known. The ledger's answer is half a second old at most, but for one that cannot
+    be read. That nothing is booked at such times is the ledger's own care.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class FreeTimes(Around):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(inner)
-        # as it is: most calls are such reads, and a step less is felt
+        # unchanged: most calls are such reads, for which a step less matters
         self.read_one = inner.read_one
         self._window = window
         self._rows = LedgerRows(store)
@@ -57,11 +56,11 @@ class FreeTimes(Around):
         self._good_until = clock()
 
     def read_many(self, query: Query) -> Coroutine[Any, Any, Page]:
-        """As it is; of free times those that are certainly free and may be booked."""
+        """Reads as the inner adapter; of slots those that are certainly free and may be booked."""
         return self._slots(query) if query.resource == "slots" else self._inner.read_many(query)
 
     async def _slots(self, query: Query) -> Page:
-        """Of a day beyond the horizon the practice system is not asked."""
+        """Reads slots; does not ask the practice system about days beyond the horizon."""
         day = query.values.get("date")
         if isinstance(day, date) and day > self._window.last_day(query.now):
             return Page(records=[])
@@ -73,10 +72,10 @@ class FreeTimes(Around):
         )
 
     async def _read_taken(self) -> Mapping[str, Sequence[Span]]:
-        """Each vet's times that may have been booked, nobody knows."""
+        """Returns each vet's times that may have been booked."""
         now = self._clock()
         if now >= self._good_until:
-            # set before it is asked: while the ledger hangs one caller waits for it, not all
+            # set before the reading: while the ledger hangs one caller waits for it, not all
             self._good_until = now + AGAIN
             try:
                 unknown = await self._rows.unknown()
@@ -90,7 +89,7 @@ class FreeTimes(Around):
 
 
 def _is_free(slot: Record, bounds: Span, taken: Sequence[Span]) -> bool:
-    """Whether it begins within the bounds, and is over nothing; what cannot be read is not."""
+    """Returns whether a slot begins within the bounds and is over nothing; False if unreadable."""
     try:
         start, end = (datetime.fromisoformat(slot[name]) for name in ("startTime", "endTime"))
     except (KeyError, TypeError, ValueError):
@@ -100,7 +99,7 @@ def _is_free(slot: Record, bounds: Span, taken: Sequence[Span]) -> bool:
 
 
 class Lengths:
-    """Reads the appointment types now and then."""
+    """The lengths of appointments by type, read from the adapter now and then."""
 
     def __init__(self, adapter: Adapter, clock: Callable[[], float] = time.monotonic) -> None:
         self._adapter = adapter
@@ -110,14 +109,11 @@ class Lengths:
         self._turn = asyncio.Lock()
 
     async def of(self, type_id: str | None, now: datetime) -> timedelta:
-        """What an appointment of the type lasts, or one without a type.
-
-        Where that cannot be known, the longest there is; IN_DOUBT at least.
-        """
+        """Returns how long an appointment of the type lasts; the longest where that is unknown."""
         if type_id is None:
             return self._adapter.default_length or IN_DOUBT
         if type_id not in self._known or self._is_due(type_id):
-            async with self._turn:  # who asks meanwhile waits for the same answer
+            async with self._turn:  # callers meanwhile wait for the same answer
                 if self._is_due(type_id):
                     await self._read(now)
         return self._known.get(type_id) or max([IN_DOUBT, *self._known.values()])
@@ -127,39 +123,39 @@ class Lengths:
         return self._clock() - self._read_at >= kept
 
     async def _read(self, now: datetime) -> None:
-        """All types; where they cannot be read, what is known stays."""
+        """Reads all types; where that fails, keeps those that are known."""
         self._read_at = self._clock()
         after: str | None = None
-        found: dict[str, timedelta] = {}
+        lengths: dict[str, timedelta] = {}
         try:
             for _ in range(MOST_PAGES):
                 query = Query(resource="appointmentTypes", now=now, limit=AT_ONCE, after=after)
                 page = await self._adapter.read_many(query)
-                found |= {
-                    each["id"]: min(timedelta(minutes=minutes), LONGEST)
-                    for each in page.records
-                    if isinstance(minutes := each.get("durationMinutes"), int) and minutes > 0
+                lengths |= {
+                    kind["id"]: min(timedelta(minutes=minutes), LONGEST)
+                    for kind in page.records
+                    if isinstance(minutes := kind.get("durationMinutes"), int) and minutes > 0
                 }
                 after = page.after
                 if after is None:
                     break
         except (AdapterError, OverflowError):
             return
-        self._known = found
+        self._known = lengths
 
 
 class StoredTimes:
-    """Times of appointments that the practice system's clock cannot tell: a BookedTimes.
+    """Stores times of appointments that the practice system's clock cannot tell: a BookedTimes.
 
-    What the store cannot do is BackendUnavailable. They are kept for good: a partner may ask for an
-    appointment years later.
+    They are kept for good, as a partner may ask for an appointment years later. Raises
+    BackendUnavailable where the store cannot be used.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def remember(self, appointment: str, begins: datetime, ends: datetime) -> None:
-        """Keep it, where it is not known yet."""
+        """Stores the times of an appointment, where they are not known yet."""
         row = {"appointment_id": appointment, "starts_at": begins, "ends_at": ends}
 
         async def added(connection: AsyncConnection) -> None:
@@ -172,10 +168,10 @@ class StoredTimes:
             raise BackendUnavailable(f"a booked time cannot be kept: {error}") from error
 
     async def find(self, appointments: Sequence[str]) -> Mapping[str, tuple[datetime, datetime]]:
-        """Those that are known."""
-        wanted = select(booked_times).where(booked_times.c.appointment_id.in_(appointments))
+        """Returns the times of those appointments that are known."""
+        query = select(booked_times).where(booked_times.c.appointment_id.in_(appointments))
         try:
-            rows = await self._store.rows(wanted)
+            rows = await self._store.rows(query)
         except StoreError as error:
             raise BackendUnavailable(f"booked times cannot be looked up: {error}") from error
         return {row.appointment_id: (row.starts_at, row.ends_at) for row in rows}
