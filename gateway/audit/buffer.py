@@ -139,10 +139,7 @@ class Unwritten(Exception):
 
 @dataclass(eq=False)
 class Buffer(Periodic):
-    """The lines of one process that wait to be written; for the event loop's thread.
-
-    `broken` is the reason why nothing can be written at present, or empty.
-    """
+    """The lines of one process that wait to be written; for the event loop's thread."""
 
     writer: Writer
     events: Events
@@ -150,7 +147,7 @@ class Buffer(Periodic):
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self.broken = ""
+        self.broken = ""  # why nothing can be written at present
         self._outbox = Outbox(self.events)
         # how many of its texts are being written, and how many are on disk
         self._moving = self._on_disk = 0

@@ -210,10 +210,7 @@ def secrets_at_start(
 
 
 def rotate(path: Path, state: str | None = None) -> AuditSecret:
-    """Writes a new secret before the others and returns it; processes take it within a second.
-
-    A file that is gone is made anew, for the state with that identity. Raises StartRefused.
-    """
+    """Writes and returns a new secret, before any others; processes take it within a second."""
     if not path.exists():
         return _add_secret(path, state)
     return _add_secret(path, identity_of(path), read_secrets(path), path.stat())

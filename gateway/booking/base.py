@@ -83,12 +83,9 @@ class BookingRefused(Exception):
 
 
 class LostClaim(Exception):
-    """Raised where the row has another claim by now, or is gone.
+    """Raised where the row has another claim by now, or is gone."""
 
-    `outcome` is what the first claim knows to have happened; None where it has sent nothing.
-    """
-
-    outcome: Outcome = None
+    outcome: Outcome = None  # what its first claim knows to have happened; None: nothing was sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

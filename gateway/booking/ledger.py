@@ -272,7 +272,6 @@ class Ledger(Periodic):
         self._unwritten[row.claim] = (row, outcome)
 
     async def _flush(self) -> None:
-        """Writes what waits. Raises StoreError."""
         # one at a time: a late second write would undo what a retry has since made of a row
         async with self._writing:
             for claim, (row, outcome) in list(self._unwritten.items()):
@@ -282,10 +281,7 @@ class Ledger(Periodic):
                     del self._unwritten[claim]
 
     async def _finish(self, request: BookingRequest, row: LedgerRow) -> Booked | None:
-        """Books as `book`; returns None where another has taken the row before anything was sent.
-
-        A row that ends without an outcome is left as `undone` says.
-        """
+        """Books as `book`; returns None where another took the row before anything was sent."""
         request = replace(request, draft=replace(request.draft, reference=row.reference))
         sends, undone = False, None if row.state == "intended" else base.LEFT
         try:
@@ -314,8 +310,8 @@ class Ledger(Periodic):
     async def _settle(self, row: LedgerRow, outcome: Outcome, knows: Outcome = None) -> bool:
         """Writes as LedgerRows.write; keeps what cannot be written now, and returns True.
 
-        Should this process end before it is written, the row is looked up like any that was left
-        behind. Raises LostClaim, with what the claim `knows`.
+        Raises LostClaim, with what the claim `knows`. Where this process ends before the writing,
+        the row is looked up like any that was left behind.
         """
         try:
             return await self._rows.write(row, outcome)

@@ -229,7 +229,6 @@ def _ledger_rows(rows: Iterable[Row[Any]]) -> Sequence[LedgerRow]:
 
 
 def _columns(row: LedgerRow) -> dict[str, Any]:
-    """Returns what is written of a row, without the id, which the database gives."""
     return {name: value for name, value in asdict(row).items() if name != "id"}
 
 

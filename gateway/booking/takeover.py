@@ -40,10 +40,7 @@ class _Seen:
 
 @dataclass(eq=False)
 class Owners:
-    """This process among those that book: `me` is its id, for as long as it lives.
-
-    It is made after the last fork: a lock that a child has too outlives the parent.
-    """
+    """This process among those that book; `me` is its id. It must be made after the last fork."""
 
     store: Store
     folder: Path
@@ -52,7 +49,7 @@ class Owners:
     def __post_init__(self) -> None:
         self.me = str(uuid4())
         self._run = self.folder / RUN
-        self._lock: int | None = None
+        self._lock: int | None = None  # one that a child has too would outlive the parent
         self._seen: dict[str, _Seen] = {}
         self._beats = Periodic(
             lambda: BEAT_AGAIN if self._beats.failing else BEAT,

@@ -97,10 +97,7 @@ def _encoded(line: str) -> bytes:
 
 
 def _unblocked(owner: Outlet, stream: TextIO) -> Write:
-    """Returns what writes to the stream without waiting, for as long as the owner lives.
-
-    A file on a disk takes everything, and a stream without a descriptor is no file.
-    """
+    """Returns what writes to the stream without waiting, for as long as the owner lives."""
     try:
         number = stream.fileno()
         kind = os.fstat(number).st_mode
@@ -114,17 +111,14 @@ def _unblocked(owner: Outlet, stream: TextIO) -> Write:
         file = _opened_anew(number)
         weakref.finalize(owner, os.close, file)
         return lambda data: os.write(file, data)
-    return _through(stream)
+    return _through(stream)  # a file on a disk takes everything
 
 
 def _opened_anew(number: int) -> int:
-    """Opens the same pipe or terminal a second time, so that others write to it as before.
-
-    Where that is not allowed, as in some containers, they too no longer wait.
-    """
+    """Opens the same pipe or terminal a second time, so that others write to it as before."""
     try:
         return os.open(f"/proc/self/fd/{number}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    except OSError:
+    except OSError:  # not allowed, as in some containers: others no longer wait, either
         file = os.dup(number)
         fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_NONBLOCK)
         return file
@@ -173,11 +167,7 @@ class EventLog:
             self._outlet.say(self._line(event, details, error))
 
     def _is_due(self, event: str, error: BaseException | None, details: dict[str, Any]) -> bool:
-        """Returns whether a line is due; adds to its details what came since the last one.
-
-        Kinds of failed calls are forgotten where they are very many. Other kinds are as many as
-        there are keys.
-        """
+        """Returns whether a line is due; adds to its details what came since the last one."""
         kind = self._kinds[event]
         value = details.pop(kind.sum or kind.most, "")
         this: tuple[object, ...] = (*details.values(),)
@@ -192,6 +182,7 @@ class EventLog:
         if not (kind.sum or kind.most or kind.unsaid):
             return True
         now, sums = self._clock(), self._sums[event]
+        # there are no more kinds of other events than there are keys
         if kind.unsaid and this not in sums and len(sums) >= MOST_KINDS:
             sums.clear()
         last, times = sums.setdefault(this, (self._began if kind.later else -math.inf, Counter()))

@@ -38,15 +38,12 @@ def texts(lines: Sequence[msgspec.Struct]) -> list[bytes]:
 
 
 class Outbox:
-    """Lines that wait to be written; `texts` are those encoded so far, of `size` bytes.
-
-    `missing` counts the lines that were given up, which are reported at once.
-    """
+    """Lines that wait to be written; `texts` are those encoded so far, of `size` bytes."""
 
     def __init__(self, events: Events) -> None:
         self.texts: list[bytes] = []
         self.size = 0
-        self.missing = 0
+        self.missing = 0  # lines that were given up, which are reported at once
         self._fresh: list[msgspec.Struct] = []
         self.events = events
 

@@ -191,7 +191,6 @@ def lasting(last: Snapshot) -> Snapshot:
 
 
 def _merge(into: dict[Labels, Series], other: Series, merge: Merge = add) -> None:
-    """Merges a series with the one of the same labels; a histogram's buckets are added up."""
     if one := into.get(other.labels):
         buckets = tuple(a + b for a, b in zip(one.buckets, other.buckets, strict=True))
         other = Series(one.labels, merge(one.value, other.value), buckets)

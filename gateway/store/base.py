@@ -31,14 +31,11 @@ T = TypeVar("T")
 
 
 class StoreError(Sayable):
-    """Raised where the store cannot be used; a sentence with its place and the remedy.
-
-    `retry_after` is the seconds before which it is not asked again; 0 is at once.
-    """
+    """Raised where the store cannot be used; a sentence with its place and the remedy."""
 
     def __init__(self, text: str, retry_after: float = 0.0) -> None:
         super().__init__(text)
-        self.retry_after = retry_after
+        self.retry_after = retry_after  # seconds before which it is not asked again; 0 is at once
 
 
 class Store:

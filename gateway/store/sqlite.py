@@ -157,10 +157,7 @@ class SqliteStore(Store):
         return True
 
     def mark(self) -> object:
-        """Returns times and sizes of the file and its log, of which a commit changes one.
-
-        Two commits within one tick of the clock may look the same.
-        """
+        """Returns times and sizes of file and log; two commits within one tick look alike."""
         try:
             files = [Path(f"{self.place}{suffix}").stat() for suffix in ("", "-wal")]
         except OSError:

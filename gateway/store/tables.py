@@ -55,11 +55,7 @@ def members(row: Any) -> dict[str, Any]:
 async def add_sums(
     connection: AsyncConnection, table: sa.Table, rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Adds rows of all columns to those that are there; `first` and `last` become the outermost.
-
-    The rows come in the order of the key, so that two processes never deadlock and pages lie side
-    by side.
-    """
+    """Adds whole rows, in the order of the key, to those there; widens `first` and `last`."""
     statement = adding(connection, table)
     new, old = statement.excluded, table.c
     changes = {column.name: column + new[column.name] for column in old if not column.primary_key}
@@ -70,6 +66,7 @@ async def add_sums(
         index_elements=list(table.primary_key), set_=changes
     )
     words = str(statement.compile(dialect=connection.dialect))
+    # in one order: two processes never deadlock, and pages lie side by side
     for at in range(0, len(rows), ROWS_AT_ONCE):
         # as tuples to the driver: binding a row takes ten times as long as inserting it
         await connection.exec_driver_sql(words, rows[at : at + ROWS_AT_ONCE])
