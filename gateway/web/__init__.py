@@ -1,1 +1,1 @@
-"""The partner's side: HTTP in and out, on aiohttp."""
+"""The partners' side: answers their calls over HTTP, on aiohttp."""

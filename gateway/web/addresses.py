@@ -1,4 +1,4 @@
-"""Who calls and what is called: trusted proxies, hosts, and how often an address may call."""
+"""Tells who calls and which host is called, and how often an address may call without a key."""
 
 import re
 import time
@@ -19,16 +19,16 @@ from gateway.contract.errors import NotARequest
 
 HOST = istr("Host")
 X_FORWARDED_FOR = "X-Forwarded-For"
-# Bits of an IPv6 network -> how many times as many connections it may hold as one address.
+# Bits of an IPv6 network -> how many times the connections of one address it may hold.
 IPV6_NETWORKS = {64: 1, 56: 4}
-# Tokens that come in a second, and how many there may be.
+# Tokens that come in a second, and the most that there may be.
 RATE, BURST = 100.0, 200.0
-# Seconds that a call waits at most for its token.
+# The most seconds that a call waits for its token.
 LONGEST = 1.0
-# So many addresses are remembered; the one that has called least lately is forgotten.
+# Addresses that are remembered. Beyond these, the one that called longest ago is forgotten.
 MOST = 10_000
 
-# A name or an IPv4 address, or an IP literal in brackets; then perhaps a port.
+# A name, an IPv4 address, or an IP literal in brackets, with a port or without.
 _match = re.compile(
     r"(?P<name>(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+|\[(?P<literal>[0-9A-Fa-f:.]+)\])"
     r"(?::[0-9]*)?"
@@ -36,14 +36,14 @@ _match = re.compile(
 
 
 def ip_of(address: str) -> IPv4Address | IPv6Address:
-    """Of a socket's address, without the interface that may stand behind it; ValueError."""
+    """Reads a socket's address without its interface, as of %eth0; raises ValueError."""
     return ip_address(address.partition("%")[0])
 
 
 def networks_of(address: str) -> Mapping[Hashable, int]:
-    """What is counted as one address, and how many times as many connections it may hold.
+    """Returns each network that an address counts in -> how many times the connections it may hold.
 
-    A network of 64 bits counts as one address of IPv6; one of 56 bits is what homes mostly get.
+    With IPv6 a network of 64 bits counts as one address. Homes mostly get one of 56 bits.
     """
     try:
         ip = ip_of(address)
@@ -57,23 +57,20 @@ def networks_of(address: str) -> Mapping[Hashable, int]:
 
 
 class AddressBuckets:
-    """A bucket of tokens for each address that calls without a key that counts.
-
-    `clock` gives seconds.
-    """
+    """A bucket of tokens for each address that calls without a valid key; `clock` gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # when the bucket of each will be full again; one that is full is as good as unknown
+        # when each bucket will be full again; a full one need not be remembered
         self._full_at: OrderedDict[Hashable, float] = OrderedDict()
 
     def take(self, address: str) -> float:
-        """Take a token; the seconds until it is there, LONGEST at most."""
+        """Takes a token; returns the seconds until it is there, LONGEST at most."""
         now, network = self._clock(), next(iter(networks_of(address)))
         full_at = max(now, self._full_at.pop(network, now)) + 1 / RATE
         latest = now + BURST / RATE + LONGEST
         self._full_at[network] = min(full_at, latest)
-        # two that need not be remembered are forgotten, or the oldest where there are too many
+        # forgets up to two full buckets, or the oldest where there are too many
         for _ in range(2):
             oldest = next(iter(self._full_at))
             if self._full_at[oldest] > now and len(self._full_at) <= MOST:
@@ -85,9 +82,8 @@ class AddressBuckets:
 class Proxies:
     """The proxies between callers and the gateway: `hops` in a row, each at one of `trusted`.
 
-    `trusted` are addresses and networks; without any, nobody speaks for others. The rules are those
-    of aiohttp-remotes' XForwardedStrict, whose middleware needs a web.Application and changes the
-    request's host and scheme too.
+    `trusted` are addresses and networks. Without any, nobody speaks for others. The rules are those
+    of aiohttp-remotes' XForwardedStrict, whose middleware would need a web.Application.
     """
 
     def __init__(self, trusted: tuple[str, ...] = (), hops: int = 1) -> None:
@@ -96,7 +92,7 @@ class Proxies:
         self._listed = XForwardedStrict(self._row).get_forwarded_for
 
     def trusts(self, address: str) -> bool:
-        """Whether a connection from there comes through a proxy."""
+        """Returns whether a connection from there comes through a proxy."""
         try:
             check_ip(self._trusted, ip_of(address))
         except (UntrustedIP, ValueError):
@@ -104,17 +100,17 @@ class Proxies:
         return True
 
     def caller(self, peer: str, headers: MultiMapping[str]) -> str:
-        """The address of who calls through the trusted `peer`.
+        """Returns the address of the caller behind the trusted `peer`.
 
-        A proxy that names nobody speaks for itself, as when it looks whether the gateway is well.
-        NotARequest where the header comes twice, names too many or too few, one on the way that is
-        not trusted, or what is no address: then nobody can tell who calls.
+        A proxy that names nobody speaks for itself, as for a health check. Raises NotARequest where
+        the header comes twice, has too many or too few addresses, a proxy that is not trusted, or
+        what is no address.
         """
         if X_FORWARDED_FOR not in headers:
             return peer
         try:
-            named = self._listed(headers)
-            return str(remote_ip(self._row, [ip_of(peer), *reversed(named)]))
+            addresses = self._listed(headers)
+            return str(remote_ip(self._row, [ip_of(peer), *reversed(addresses)]))
         except (RemoteError, HTTPBadRequest) as error:
             many = len(self._row)
             rule = f"must come once, with {many} address{'es' if many > 1 else ''}"
@@ -123,29 +119,29 @@ class Proxies:
 
 @lru_cache(maxsize=1024)
 def host_of(text: str) -> str:
-    """The host without its port, in lower case and without brackets; "" where it is none.
+    """Returns the host without its port, in lower case and without brackets; "" where it is none.
 
     The forms are those of RFC 9112 3.2 and RFC 3986 3.2.2.
     """
-    found = _match(text)
-    if found is None:
+    parts = _match(text)
+    if parts is None:
         return ""
-    if found["literal"] is None:
-        return found["name"].lower()
+    if parts["literal"] is None:
+        return parts["name"].lower()
     try:
-        return str(IPv6Address(found["literal"]))
+        return str(IPv6Address(parts["literal"]))
     except ValueError:
         return ""
 
 
 def check_addressed(request: web.BaseRequest) -> None:
-    """NotARequest where the Host or the target names no host of HTTP."""
+    """Raises NotARequest where the Host or the target names no host of HTTP."""
     host = request.headers.get(HOST)
-    # HTTP/1.0 has none; the parser refuses its absence in HTTP/1.1, and two of them
+    # HTTP/1.0 need not have one; the parser refuses two, and none in HTTP/1.1
     if host is not None and not host_of(host):
         raise NotARequest("Host", "must be a host name or address, with a port or without")
     target = request.raw_path
-    # what does not begin with a slash is `*`, of CONNECT host and port, or a whole address
+    # other targets are `*`, the host and port of CONNECT, or a whole address
     if target.startswith("/") or (request.method, target) == ("OPTIONS", "*"):
         return
     if request.method == "CONNECT":
@@ -158,10 +154,10 @@ def check_addressed(request: web.BaseRequest) -> None:
 
 
 def is_own(request: web.BaseRequest, names: frozenset[str]) -> bool:
-    """Whether the request is addressed to one of the names, to an IP address, or to localhost.
+    """Returns whether the Host is one of the names, an IP address or localhost, or is missing.
 
-    A page in a browser can have a name of its own lead to this machine (DNS rebinding), but neither
-    an address nor localhost. A browser always sends a Host; HTTP/1.0 need not.
+    A page in a browser can make a name of its own lead to this machine (DNS rebinding), but neither
+    an address nor localhost. A browser always sends a Host.
     """
     text = request.headers.get(HOST)
     if text is None:

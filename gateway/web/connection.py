@@ -1,8 +1,7 @@
-"""One connection: how large a head may be, how long anything may take, how much may wait in it.
+"""Reads requests from one connection, and bounds the sizes of heads, times, and unsent answers.
 
-The parser bounds each line of a head and their number, and tells neither of a head as a whole; nor
-does it tell where in what it was given a head ended. So it is given one head, or the body that
-follows it, at a time.
+The parser bounds each line of a head and the number of lines, but not the head as a whole, and it
+does not tell where a head ended. So it is given one head, or the body that follows it, at a time.
 """
 
 import asyncio
@@ -18,31 +17,30 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from gateway.pipeline.call import Call
 
-# Bytes that the head of a request may have, its first line and its last, empty one included.
+# The most bytes of a request's head, with its first line and the empty line behind it.
 LARGEST_HEAD = 16 * 1024
 HEAD_END = b"\r\n\r\n"
-# What stands between method, target and version; the parser takes several in a row for one.
+# Blanks in a request line. The parser would take several in a row for one.
 BLANKS = 2
-# Requests of a connection that are read while another is answered.
+# Requests of a connection that are read while an earlier one is answered.
 READ_AHEAD = 2
-# Bytes that are thrown away behind a request that was refused.
+# The most bytes that are read and thrown away behind a refused request.
 LARGEST_REST = 1024 * 1024
-# A reader who takes longer than this for what is left of an answer is cut off.
+# Seconds after which a reader who has not taken its whole answer is cut off.
 READER_PATIENCE = 8.0
-# Bytes that answers of one process may take which wait for their readers.
+# The most bytes of answers that wait for their readers, in one process.
 MOST_UNSENT = 16 * 1024 * 1024
 
 # Why a connection was closed.
 READER = "reader"
 
-
-# The keep-alive time is also the time that a head may take to arrive.
+# Seconds that a connection may be idle, and that a head may take to arrive.
 KEEP_ALIVE = 10.0
-# Seconds after which somebody who does not take an answer makes room like one who is idle.
+# Seconds after which a reader who does not take its answer makes room as if it were idle.
 SLOW_READER = 1.0
-# Seconds between two looks at what a reader of TLS has taken.
+# Seconds between two looks at what a reader over TLS has taken.
 SIP = 0.1
-# Bytes that are taken of a line at once: the rest waits with the caller, and takes no memory here.
+# Bytes that are read at once. The rest waits at the caller's side and takes no memory here.
 TAKEN_AT_ONCE = 16 * 1024
 LIMITS: dict[str, Any] = {
     "keepalive_timeout": KEEP_ALIVE,
@@ -54,49 +52,49 @@ LIMITS: dict[str, Any] = {
     "auto_decompress": False,
     "access_log": None,
 }
-# Answers what could not be read, and faults, with the status that aiohttp would have given.
+# Answers unreadable requests and faults; called with the error and the status of aiohttp's answer.
 Refuse = Callable[[BaseException | None, int], web.StreamResponse]
 
 
 class MoreBlanks(BadHttpMessage):
-    """More than one blank between the parts of a request line."""
+    """A request line has more than one blank between its parts."""
 
 
 class HeadScanner:
-    """Finds the end of one head after the other; `head` is what has come of the present one."""
+    """Finds the end of one head after another; `head` is what has come of the present one."""
 
     def __init__(self) -> None:
-        # `_start` is where its first line begins
+        # `_start` is where the first line of the head begins
         self.head, self._start = b"", 0
 
     def take(self, data: bytes, at: int) -> tuple[int, bool]:
-        """Where the head ends in data that belongs to it from `at` on, and whether that is its end.
+        """Reads on at `at`; returns where in `data` it stopped, and whether the head ends there.
 
-        LineTooLong where it is too large, MoreBlanks where its first line is malformed. Empty lines
-        before the first line are ignored, as RFC 9112 2.2 asks, but count.
+        Raises LineTooLong for a head that is too large, MoreBlanks for a malformed first line.
+        Empty lines before the first line are ignored, as RFC 9112 2.2 asks, but their bytes count.
         """
         before, more = len(self.head), data[at : at + LARGEST_HEAD + 1]
         head = self.head + more
         if self._start == before:
             self._start += len(more) - len(more.lstrip(b"\r\n"))
-        # the end may come in pieces too
-        found = head.find(HEAD_END, max(self._start, before - len(HEAD_END) + 1))
-        end = len(head) if found < 0 else found + len(HEAD_END)
+        # the four bytes of the end may arrive in pieces
+        position = head.find(HEAD_END, max(self._start, before - len(HEAD_END) + 1))
+        end = len(head) if position < 0 else position + len(HEAD_END)
         if end > LARGEST_HEAD:
             raise LineTooLong(b"head", LARGEST_HEAD)
         line_end = head.find(b"\n", self._start, end)
         if head.count(b" ", self._start, end if line_end < 0 else line_end) > BLANKS:
             raise MoreBlanks("a request line has one blank between its parts")
-        self.head, self._start = (head, self._start) if found < 0 else (b"", 0)
-        return at + end - before, found >= 0
+        self.head, self._start = (head, self._start) if position < 0 else (b"", 0)
+        return at + end - before, position >= 0
 
 
 @dataclass(eq=False)
 class WriteBufferLimit:
-    """The answers of one process that wait for their readers; too many cut off who holds most.
+    """Bounds the answers of one process that wait for their readers, `most` bytes in all.
 
-    That is one with a key that counts only where such readers together hold more than the others.
-    `on_refusal` hears of each that was cut off.
+    Beyond that it cuts off the reader with the most unsent bytes. A reader with a valid key is cut
+    off only where such readers together hold more than half. `on_refusal` is called for each.
     """
 
     most: int = MOST_UNSENT
@@ -108,16 +106,16 @@ class WriteBufferLimit:
         self._waiting: dict[Connection, int] = {}
 
     async def sent(self, reader: "Connection") -> None:
-        """Wait until all has been taken, or the patience ends; ConnectionError where it is cut."""
+        """Waits until the reader has taken all; raises ConnectionError where it is cut off."""
         size = reader.unsent_bytes()
         self._waiting[reader] = size
         self.bytes += size
         if self.bytes > self.most:
-            # some of what waited has been taken meanwhile
+            # the readers have taken some of it meanwhile
             self._waiting = {waiting: waiting.unsent_bytes() for waiting in self._waiting}
             self.bytes = sum(self._waiting.values())
         while self.bytes > self.most:
-            # who holds the most: of those with a key, or of those without, who together hold more
+            # the readers with a key, or those without one: the group that holds more
             known = {waiting for waiting in self._waiting if waiting.is_known}
             is_known = 2 * sum(self._waiting[waiting] for waiting in known) > self.bytes
             among = (waiting for waiting in self._waiting if (waiting in known) == is_known)
@@ -141,13 +139,11 @@ class WriteBufferLimit:
 
 
 class Connection(RequestHandler):
-    """One connection; its parse errors are answered like every other error.
+    """A connection, whose parse errors are answered like every other error.
 
     A head that is larger than LARGEST_HEAD, or whose first line is malformed, is refused after the
-    requests that came before it are answered.
-
-    `address` is the other end's, `is_proxy` whether that end may say whom it speaks for. `on_end`
-    is called when it is gone.
+    requests before it are answered. `address` is that of the other end, and `is_proxy` says
+    whether it may name the callers it speaks for. `on_end` is called when the connection is lost.
     """
 
     def __init__(
@@ -164,14 +160,14 @@ class Connection(RequestHandler):
         super().__init__(server, loop=loop, **LIMITS)
         self._max_msg_queue_size, self._msg_queue_resume_size = READ_AHEAD, READ_AHEAD // 2
         self._head = HeadScanner()
-        # bytes of a body that are still to come; of one that nobody can count, without an end
+        # bytes of the body that are still to come; infinite where its length is unknown
         self._body: float = 0
         self._payload = EMPTY_PAYLOAD
-        # what the parser has not been given yet, from `_at` on; later, how much was thrown away
+        # what the parser has not been given yet, from `_at` on; once refused, `_at` counts the rest
         self._unread, self._at = b"", 0
-        # a request was refused that could not be read: nothing that follows is one
+        # an unreadable request was refused, so that nothing behind it is read as a request
         self.is_refused = False
-        # what comes next is a head
+        # a head comes next
         self._is_between = True
         # nothing has come yet
         self.is_silent = True
@@ -181,50 +177,50 @@ class Connection(RequestHandler):
         self._beneath: asyncio.WriteTransport | None = None
         self._arrived = loop.time()
         self._write_limit = write_limit
-        # since when an answer waits for its reader
+        # the loop's time since which an answer waits for its reader
         self._unsent_since: float | None = None
-        # what is answered at present, and whether the call before had a key that counts
+        # the present call, and whether the call before it had a valid key
         self.call: Call | None = None
         self.had_key = False
-        # so many were written whole
+        # answers that were written whole
         self.answers = 0
         self.address, self.is_proxy = address, is_proxy
-        # lets it in, from when that has begun until it has a line
+        # the task that lets it in, until it has a transport
         self.welcome: asyncio.Task[None] | None = None
 
     @property
     def is_known(self) -> bool:
-        """Whether it speaks for somebody with a key that counts, or for many."""
+        """Whether it has a valid key, or is a proxy, which speaks for many."""
         if self.is_proxy:
             return True
         return self.had_key if self.call is None else self.call.key is not None
 
     @property
     def waits_for(self) -> str | None:
-        """The id of the key whose call waits for room or for its body; "" without one, or None."""
+        """The key's id where the call waits for room or its body, "" without a key; else None."""
         if self.call is None or self.call.waits_since is None:
             return None
         return "" if self.call.key is None else self.call.key.id
 
     @property
     def has_more(self) -> bool:
-        """Whether further requests have come, which wait for the answer to this one."""
+        """Whether further requests have come that wait for the answer to this one."""
         return bool(self._messages)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.welcome = None
         line: Any = transport
         self._line = line
-        # whoever writes waits until all has been taken, not most of it; TLS reads 0 as always
+        # a writer waits until all is taken, not most of it; with high=0 TLS would wait forever
         line.set_write_buffer_limits(high=1, low=0)
-        # beneath TLS lies a line with a buffer of its own
+        # TLS writes to a transport with a buffer of its own
         tls = getattr(transport, "_ssl_protocol", None)
         self._beneath = getattr(tls, "_transport", None)
-        # TAKEN_AT_ONCE of a line at once, not the 256 KiB that asyncio would
+        # asyncio would read 256 KiB at once
         if tls is None:
             line.max_size = TAKEN_AT_ONCE
         else:
-            # asyncio makes the buffer anew where it is too small
+            # asyncio makes a new buffer where this one is too small
             tls.max_size, tls._ssl_buffer = TAKEN_AT_ONCE, b""  # noqa: SLF001 - asyncio's own
             line.set_read_buffer_limits(TAKEN_AT_ONCE)
         super().connection_made(transport)
@@ -246,8 +242,8 @@ class Connection(RequestHandler):
             self._read(data)
 
     def _read(self, data: bytes) -> None:
-        """Give the parser head by head and body by body, as far as it takes them."""
-        if not data:  # the parser may go on, which kept something back
+        """Gives the parser one head or body after another, as far as it takes them."""
+        if not data:  # the parser resumes with what it kept back
             super().data_received(data)
         if self.is_refused:
             self._at += len(data)
@@ -255,7 +251,7 @@ class Connection(RequestHandler):
                 self.force_close()
             return
         self._unread, self._at = self._unread[self._at :] + data, 0
-        # where the parser would keep something back, it is not given more
+        # a parser that is full would keep the rest back itself
         while (
             self._at < len(self._unread)
             and len(self._messages) < self._max_msg_queue_size
@@ -275,7 +271,7 @@ class Connection(RequestHandler):
             super().data_received(self._unread[start : self._at])
             if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
                 self._end_with(self._messages.pop()[0])
-                # who waits for the body hears that the parser cannot read it
+                # the handler that waits for the body gets the error
                 if not self._payload.is_eof():
                     self._payload.set_exception(web.RequestPayloadError("the body cannot be read"))
             return
@@ -289,20 +285,19 @@ class Connection(RequestHandler):
             self._check_head()
 
     def _check_head(self) -> None:
-        """A body may follow; what could not be read is the last."""
         message, payload = self._messages[-1]
         if isinstance(message, _ErrInfo):
             self._end_with(self._messages.pop()[0])
         elif payload is not EMPTY_PAYLOAD:
             self._payload, self._is_between = payload, False
             is_endless = message.chunked or message.upgrade or message.method == hdrs.METH_CONNECT
-            # where nobody knows beforehand how much comes, the connection ends with the answer
+            # a body of unknown length takes all that comes: the connection ends with the answer
             self._body = inf if is_endless else int(message.headers[hdrs.CONTENT_LENGTH])
 
     def _end_with(self, refusal: Any) -> None:
-        """It is answered after the requests that came before, and is the last.
+        """Queues the refusal behind the earlier requests, as the last answer of the connection.
 
-        What follows is read and thrown away for a moment: a close with something unread would be a
+        What follows is read and thrown away for a moment: to close with unread data would be a
         reset, which takes the answer from a caller who still sends.
         """
         self.is_refused, self._is_between = True, False
@@ -322,14 +317,14 @@ class Connection(RequestHandler):
         self._on_end(self)
 
     def unsent_bytes(self) -> int:
-        """How much of what was written the reader has not taken yet."""
+        """Returns how many bytes of what was written the reader has not taken yet."""
         if self._line is None:
             return 0
         size = self._line.get_write_buffer_size()
         return size if self._beneath is None else size + self._beneath.get_write_buffer_size()
 
     async def sent(self) -> None:
-        """Wait until the reader has taken what was written; who takes too long is cut off."""
+        """Waits until the reader has taken what was written; cuts off one who takes too long."""
         self._unsent_since = asyncio.get_running_loop().time()
         try:
             await self._write_limit.sent(self)
@@ -337,20 +332,20 @@ class Connection(RequestHandler):
             self._unsent_since = None
 
     async def drained(self) -> None:
-        """Wait for that, however long it takes; ConnectionError where the line is cut."""
+        """Waits for that without a limit; raises ConnectionError where the connection is lost."""
         await super()._drain_helper()
-        while self.unsent_bytes():  # noqa: ASYNC110 - that line beneath tells nobody
+        while self.unsent_bytes():  # noqa: ASYNC110 - the transport under TLS notifies nobody
             await asyncio.sleep(SIP)
         if self._line is None:
             raise ConnectionResetError("the caller is gone")
 
-    # what aiohttp waits for when it writes by itself
+    # aiohttp calls this when it writes an answer itself
     _drain_helper = sent
 
     def idle_since(self) -> float | None:
-        """The loop's time since which no request is whole, or no answer taken; else None.
+        """Returns the loop's time since which it is idle, or its call waits for room or its body.
 
-        So long does a call wait, too, for room or for its body.
+        Idle is also a connection whose reader does not take the answer. None for all others.
         """
         if self._line is None:
             return self._arrived if self.welcome is not None else None
@@ -360,14 +355,13 @@ class Connection(RequestHandler):
         if self.call is not None and self.call.waits_since is not None:
             return self.call.waits_since
         waits = self._waiter is not None and not self._waiter.done()
-        # what comes after the answer to the last request is skipped, and of no use to anybody
+        # after the answer to the last request, what comes is skipped: that is as good as idle
         skips = self.answers == self._request_count and not self._request_in_progress
         if not waits and not skips:
             return None
         return self._next_keepalive_close_time - self._keepalive_timeout
 
     def cut_off(self) -> None:
-        """Close at once."""
         if self._line is not None:
             self._line.abort()
         elif self.welcome is not None:
@@ -383,4 +377,4 @@ class Connection(RequestHandler):
         return self._refuse(exc, status)
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Nothing: the message quotes what was sent, secrets included."""
+        """Logs nothing: the message quotes what was sent, secrets included."""

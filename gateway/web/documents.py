@@ -1,12 +1,8 @@
-"""The interface's description, for programs and for people: whole, or as one key sees it.
+"""Serves the description of the interface, for programs and people: whole, or as one key sees it.
 
-It needs no key and is no operation: it does not count against a limit. The files that the guide
-loads are the same for everybody.
-
-For people there are a guide with a console, and the reference; templates beside this module make
-both from the OpenAPI document. What the guide says stands in its own HTML, so it can be read
-without scripts; its console is Swagger UI, started by the page's own script. The reference asks for
-nothing else, so it reads the same from a file.
+It needs no key and does not count against a limit. For people there are a guide with a console, and
+the reference, which templates make from the OpenAPI document. The guide can be read without
+scripts. Its console is Swagger UI. The reference loads nothing, so it reads the same from a file.
 """
 
 import asyncio
@@ -39,8 +35,8 @@ _FOLDER = Path(__file__).parent / "static"
 _SWAGGER_UI = _FOLDER / "vendor/swagger-ui-dist"
 JSON, _HTML = "application/json", "text/html; charset=utf-8"
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
-# The files that the guide loads, with their media types, by the names that they are asked for with.
-# Their addresses hold a digest of what is in them, so that a browser may keep them for good.
+# The files that the guide loads, with their media types, by name. Their addresses hold a digest of
+# the content too, so that a browser may keep them for good.
 FILES: Mapping[str, tuple[StaticFile, str]] = {
     "docs.js": (StaticFile(_FOLDER / "docs.js"), _SCRIPT),
     "docs.css": (StaticFile(_FOLDER / "docs.css"), _STYLE),
@@ -48,16 +44,16 @@ FILES: Mapping[str, tuple[StaticFile, str]] = {
     "swagger-ui-bundle.js": (StaticFile(_SWAGGER_UI / "swagger-ui-bundle.js"), _SCRIPT),
     "swagger-ui.css": (StaticFile(_SWAGGER_UI / "swagger-ui.css"), _STYLE),
 }
-# What another version's page asks for must not be kept as that version's.
+# A file that another version's page asks for must not be kept as that version's.
 ASK_AGAIN = "public, no-cache"
 
 OPENAPI = f"{operations.BASE_PATH}/openapi.json"
 DOCS = f"{operations.BASE_PATH}/docs"
 REFERENCE = f"{DOCS}/reference"
-# What a file of the page counts as; nothing of the clinic's is in one.
+# The name that files of the guide count under. They hold nothing of the clinic's.
 ASSET = "docs_asset"
 _ASSETS = {f"{DOCS}/{name}": name for name in FILES}
-# What each is called in figures and logs.
+# The name of each path in figures and logs.
 NAMES: Mapping[str, str] = {
     OPENAPI: "openapi",
     DOCS: "docs",
@@ -67,7 +63,7 @@ NAMES: Mapping[str, str] = {
 _KEPT = 64
 _TEMPLATES = Path(__file__).with_name("templates")
 _STYLE_HASH = b64encode(sha256((_TEMPLATES / "reference.css").read_bytes()).digest()).decode()
-# What a browser may load: for the guide from this gateway alone, for the reference nothing.
+# A browser may load the files of this gateway for the guide, and nothing for the reference.
 GUIDE_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none';"
@@ -85,7 +81,7 @@ Data = Mapping[str, Any]
 
 
 class Content(NamedTuple):
-    """Bytes, their media type, the headers that belong to them; `packed` is the same by gzip."""
+    """Bytes, their media type and their headers; `packed` are the same bytes by gzip."""
 
     body: bytes
     kind: str
@@ -96,7 +92,7 @@ class Content(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class Documents:
-    """Makes each view once and keeps some of them."""
+    """The pages and files at NAMES; makes each view of a page once, and keeps up to 64."""
 
     public_url: str
     keys: KeyRing
@@ -109,16 +105,16 @@ class Documents:
         self._kept: dict[object, Content] = {}
 
     def key(self, secrets: Sequence[str], address: str) -> Key | None:
-        """Whose view is asked for; KeyInvalid for a key that is not good at that address."""
+        """Returns the key whose view is asked for, if any; raises KeyInvalid, Unavailable."""
         if not secrets:
             return None
         return authenticate(secrets, address, self.keys, self.now(), settled=True)
 
     async def get(self, path: str, query: str, key: Key | None) -> Content:
-        """What stands at one of NAMES, as that key sees it."""
+        """Returns what stands at one of NAMES, as that key sees it."""
         if path in _ASSETS:
             file, kind = FILES[_ASSETS[path]]
-            # in a thread: the first time that takes as long as many a page
+            # in a thread: packing takes a while the first time
             packed = await asyncio.to_thread(lambda: file.packed)
             cache = FOR_GOOD if query == file.query else ASK_AGAIN
             return Content(file.body, kind, packed=packed, cache=cache)
@@ -130,7 +126,7 @@ class Documents:
         policy = self.policy()
         seen: tuple[object, ...] = ()
         if key is not None:
-            # all of a key that its view depends on
+            # what the view of a key depends on
             levels = tuple(key.level_for(resource.name) for resource in GOVERNED)
             seen = key.permissions, levels, key.bookings_per_day, key.networks
         view = path, policy.hash, seen
@@ -157,7 +153,7 @@ class Documents:
 
 
 def guide(document: Data, asset: Mapping[str, str]) -> str:
-    """The guide for an OpenAPI document; `asset` has the addresses of the files it loads."""
+    """Returns the guide for an OpenAPI document; `asset` has the addresses of its files."""
     return _templates.get_template("guide.html").render(
         document=document,
         calls=_calls(document),
@@ -172,14 +168,14 @@ def guide(document: Data, asset: Mapping[str, str]) -> str:
 
 
 def reference(document: Data) -> str:
-    """Every operation and field of an OpenAPI document."""
+    """Returns a page with every operation and field of an OpenAPI document."""
     return _templates.get_template("reference.html").render(
         document=document, calls=_calls(document)
     )
 
 
 def _calls(document: Data) -> list[tuple[str, str, Data]]:
-    """The method, the path and the description of each operation."""
+    """Returns the method, the path and the description of each operation."""
     return [
         (method.upper(), path, operation)
         for path, methods in document["paths"].items()
@@ -204,14 +200,14 @@ def _bounds_of_calls() -> Iterable[tuple[str, str]]:
 
 
 def inline(text: str) -> Markup:
-    """A line in which ticks stand for code."""
+    """Renders a line in which backticks mark code."""
     code = Markup("<code>{}</code>")
     parts = re.split(r"`([^`]+)`", text)
     return Markup().join(code.format(part) if at % 2 else part for at, part in enumerate(parts))
 
 
 def prose(text: str) -> Markup:
-    """Paragraphs and lists with a dash, the two forms that the document's texts take."""
+    """Renders paragraphs and lists with a dash, the two forms of the document's texts."""
     blocks = []
     for block in text.strip().split("\n\n"):
         if block.startswith("- "):

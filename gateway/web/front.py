@@ -1,7 +1,4 @@
-"""The handler of the public listener: a request becomes a call, its reply becomes an answer.
-
-Which operation it names, whether we take it, what it is called, and its body.
-"""
+"""Handles requests of the public listener: makes each a call, and the call's reply an answer."""
 
 import asyncio
 import os
@@ -29,7 +26,7 @@ from gateway.web.documents import NAMES, Documents
 from gateway.web.observers import Observers
 from gateway.web.replies import RawResponse, Replies
 
-# Ready for look-up, so that no name is folded anew for each request.
+# `istr` folds the case once, not once for each request.
 X_REQUEST_ID = istr("X-Request-Id")
 X_API_KEY = istr("X-API-Key")
 ACCEPT_ENCODING = istr("Accept-Encoding")
@@ -37,16 +34,16 @@ TRACEPARENT = istr("traceparent")
 EXPECT = istr("Expect")
 TRANSFER_ENCODING = istr("Transfer-Encoding")
 UPGRADE = istr("Upgrade")
-# Bytes that a body may have.
+# The most bytes of a body.
 LARGEST = 64 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# A partner who takes its own key for a name would have it stand in every log.
+# A secret is no request id: it would stand in every log.
 _request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _VERSIONS = frozenset({(1, 0), (1, 1)})
 
 _BELOW = f"{BASE_PATH}/"
-# After these the rest of what was sent can't be told from the next request; and where there is no
-# room for a call, there is none for its connection.
+# These close the connection: the rest of the request cannot be told from the next one, and where
+# there is no room for a call, there is none for its connection.
 _CLOSING = (
     errors.NotARequest,
     errors.ExpectationFailed,
@@ -57,10 +54,10 @@ _CLOSING = (
 
 
 class Routes:
-    """The paths below /api/v1; ValueError for an operation whose path has not that form.
+    """The operations by method and path; raises ValueError for an id amid a path.
 
-    Paths are matched as they came, segment by segment, undecoded. A path that is written out wins
-    over one that ends in an id; an id is not looked at here.
+    Paths are matched as they came, undecoded. A path that is written out wins over one that ends in
+    an id. The id itself is not checked here.
     """
 
     def __init__(self, operations: Iterable[Operation]) -> None:
@@ -81,7 +78,7 @@ class Routes:
                 methods["HEAD"] = operation
 
     def match(self, method: str, path: str) -> Target | GatewayError:
-        """The operation, or the refusal: NotFound, MethodNotAllowed."""
+        """Returns the operation with the id of the path, or NotFound or MethodNotAllowed."""
         methods, last = self._written.get(path), ""
         if methods is None:
             before, _, last = path.rpartition("/")
@@ -93,7 +90,7 @@ class Routes:
 
 
 def target_of(request: web.BaseRequest) -> tuple[str, str]:
-    """The path as it came, undecoded, and the raw query; of an address, only these parts count."""
+    """Returns the path and the query, both undecoded; of a whole address, only these two parts."""
     raw = request.raw_path
     if not raw.startswith("/"):
         url = request.rel_url
@@ -103,13 +100,13 @@ def target_of(request: web.BaseRequest) -> tuple[str, str]:
 
 
 class RequestIds:
-    """Names each request; random digits are drawn many at a time, since asking for them costs."""
+    """Names each request; draws random digits for many at a time, since each draw costs."""
 
     def __init__(self) -> None:
         self._new = self._drawn()
 
     def __call__(self, given: str | None) -> str:
-        """The caller's own where it has the right form, else a new one."""
+        """Returns the id that the caller gave where it has the right form, else a new one."""
         return given if given is not None and _request_id(given) else next(self._new)
 
     def _drawn(self) -> Iterator[str]:
@@ -120,15 +117,15 @@ class RequestIds:
 
 
 def must_close(request: web.BaseRequest) -> bool:
-    """Whether nothing may follow on the connection.
+    """Returns whether nothing may follow on the connection.
 
-    The parser takes the trailers of a chunked body for headers of the request that comes next.
+    The parser takes the trailers of a chunked body for headers of the next request.
     """
     return UPGRADE in request.headers or TRANSFER_ENCODING in request.headers
 
 
 def refuse_oddities(request: web.BaseRequest) -> None:
-    """What is no request that we take, whoever sends it."""
+    """Raises the error for a request that is refused whoever sends it."""
     headers = request.headers
     version = request.version
     if version is not HttpVersion11 and version not in _VERSIONS:
@@ -149,7 +146,7 @@ def refuse_oddities(request: web.BaseRequest) -> None:
 
 @dataclass(slots=True, eq=False)
 class Body:
-    """The upload of one request; `seconds` is how long its body may take to arrive."""
+    """The upload of one request, whose body may take that many `seconds` to arrive."""
 
     request: web.BaseRequest
     seconds: float
@@ -184,7 +181,7 @@ class Body:
 
 
 def _check_type(request: web.BaseRequest) -> None:
-    """NotJson unless the headers say plain JSON in UTF-8."""
+    """Raises NotJson, NotUtf8 or Encoded unless the headers say plain JSON in UTF-8."""
     kinds = request.headers.getall("Content-Type", [])
     codings = request.headers.getall("Content-Encoding", [])
     kind, *parameters = kinds[0].lower().split(";") if len(kinds) == 1 else [""]
@@ -200,7 +197,7 @@ def _check_type(request: web.BaseRequest) -> None:
 
 @dataclass(kw_only=True, eq=False)
 class Front:
-    """Answers every request that could be parsed; so many calls are `running`."""
+    """The handler of every request that could be parsed; `running` is the number of its calls."""
 
     pipeline: Pipeline
     documents: Documents
@@ -220,11 +217,11 @@ class Front:
         self._leaving = False
 
     def leave(self) -> None:
-        """From now on every answer is the last on its connection."""
+        """Makes every answer from now on the last of its connection."""
         self._leaving = True
 
     async def idle(self, seconds: float) -> bool:
-        """Whether, within that time, a moment came when no call ran."""
+        """Returns whether, within that time, there was a moment without a call."""
         self._idle.clear()
         if self.running:
             try:
@@ -235,14 +232,14 @@ class Front:
         return True
 
     async def __call__(self, request: web.BaseRequest) -> RawResponse:
-        """The answer; every fault of our own is one too."""
+        """Returns the answer, also where the gateway itself fails."""
         began = time.perf_counter()
         path, query = target_of(request)
-        wanted = self._routes.match(request.method, path)
-        name = wanted.operation.id if isinstance(wanted, Target) else NAMES.get(path, "")
-        # the listener makes no others; to cast it would cost as much as to look at it
+        target = self._routes.match(request.method, path)
+        name = target.operation.id if isinstance(target, Target) else NAMES.get(path, "")
+        # the listener makes no other kind; a cast is a call, which costs
         connection: Connection = request.protocol  # type: ignore[assignment]
-        call = self._call(request, wanted, name, query, connection.address)
+        call = self._call(request, target, name, query, connection.address)
         ASKING.set(call.asking)
         error: GatewayError | None = None
         self.running += 1
@@ -253,10 +250,10 @@ class Front:
                 call.address = self.proxies.caller(call.address, request.headers)
             if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
                 reply = await self.pipeline.run(call)
-                if isinstance(wanted, Target) and wanted.operation.creates:
-                    # whoever is told of a booking finds it in the audit
+                if isinstance(target, Target) and target.operation.creates:
+                    # a booking is answered only once the audit has it
                     await self.observers.keep(call, name)
-                # asked only now: the end may have begun meanwhile
+                # asked only now: the shutdown may have begun meanwhile
                 close = self._is_last(request, call)
                 answer = self.replies.reply(call, reply, close=close)
             else:
@@ -271,7 +268,7 @@ class Front:
             error.__cause__ = fault
             answer = self._refusal(request, call, error)
         except asyncio.CancelledError:  # cut off at the end; a booking may be made all the same
-            creates = isinstance(wanted, Target) and wanted.operation.creates
+            creates = isinstance(target, Target) and target.operation.creates
             error = errors.BookingUnknown() if creates else errors.Unavailable(0)
             self.observers.note(call, name, error.status, error, began)
             raise
@@ -284,9 +281,9 @@ class Front:
         return answer
 
     async def _hold_back(self, call: Call) -> float:
-        """Wait, where many come from the same address without a key that counts; the seconds.
+        """Waits where many calls without a valid key come from one address; returns the seconds.
 
-        However often they come, they get their answer. Calls with a good key never wait here.
+        Each gets its answer, however many they are. Calls with a valid key never wait here.
         """
         if call.key is not None:
             return 0.0
@@ -330,9 +327,9 @@ class Front:
         return self.replies.content(call.request_id, content, packed=packed, close=close)
 
     def _is_last(self, request: web.BaseRequest, call: Call) -> bool:
-        """Whether the connection ends with this answer.
+        """Returns whether the connection ends with this answer.
 
-        Where a key asks for too much, who has sent more at once gets no turn for each.
+        It does for a key with too many calls at once, where further requests wait behind this one.
         """
         connection: Connection = request.protocol  # type: ignore[assignment]
         crowded = connection.has_more and self.pipeline.crowded(call.key)
@@ -340,7 +337,7 @@ class Front:
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> RawResponse:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"
-        # who was not told to continue may send the body or not: nobody can tell what comes next
+        # a caller who was not told to continue may send the body or not: what comes next is unclear
         waits = EXPECT in request.headers and not request.content.at_eof()
         close = close or waits or self._is_last(request, call)
         return self.replies.error(call.request_id, error, call, close=close)

@@ -1,4 +1,4 @@
-"""Who may come in, who makes room, and what those are answered who find none."""
+"""Bounds connections: admits them, closes the least busy ones, and turns the others away."""
 
 import asyncio
 import os
@@ -18,27 +18,27 @@ from gateway.web.addresses import Proxies, networks_of
 from gateway.web.connection import Connection, WriteBufferLimit
 from gateway.web.replies import Replies
 
-# Files beside connections: databases, logs, the operations listener, what is closed in a moment.
+# Open files beside connections: databases, logs, the operations listener, refused connections.
 SPARE_FILES = 300
-# Seconds between two looks over all connections for those that are idle.
+# Seconds between two searches of all connections for idle ones.
 LOOK_EVERY = 0.02
-# Seconds for which those make no room before others do who have just come, or have just begun to
-# wait: what they ask for, or the rest of it, is on its way.
+# Seconds for which a connection that has just come, or has just begun to wait, is closed only after
+# others: its request, or the rest of it, is on its way.
 GRACE = 0.25
-# Calls of one key that may have just begun to wait; those of a key with more of them are a crowd.
+# Calls of one key that may have just begun to wait. Those of a key with more are a crowd.
 MOST_OF_KEY = 20
 
-# Who makes room, in this order: who is idle; who has just come and sent nothing; whose call has
-# just begun to wait and has no key; whose call has just begun to wait and is one of a crowd.
+# Connections are closed in this order: idle ones; new ones that have sent nothing; those whose call
+# has just begun to wait and has no key; those whose call has just begun to wait in a crowd.
 _IDLE, _SILENT, _NO_KEY, _CROWD = range(4)
 
 # Why a connection was refused or closed.
 ADDRESS, PROCESS, IDLE, STRANGER = "address", "process", "idle", "stranger"
 
-# So many refused ones are listened to at once, and answered in a second; the rest are closed.
+# Refused connections that are listened to at once, and answered in a second. The rest are closed.
 MOST_AT_ONCE = 100
 MOST_IN_A_SECOND = 500
-# Seconds, and bytes, for which one is listened to after its answer.
+# Seconds, and bytes, for which a refused connection is listened to after its answer.
 LONGEST = 2.0
 MOST_BYTES = 256 * 1024
 _SIP = 64 * 1024
@@ -48,8 +48,8 @@ _SIP = 64 * 1024
 class ConnectionLimiter:
     """Counts the connections of one process to one listener, and bounds what waits in them.
 
-    `most` is for all of them, `most_of_one` for those of one address that is no proxy's.
-    `on_refusal` hears why one was refused or closed: ADDRESS, PROCESS, IDLE, STRANGER and others.
+    `most` bounds all of them, `most_of_one` those of one address, unless it is a proxy's.
+    `on_refusal` is called with the reason for each refused or closed one, such as ADDRESS or IDLE.
     """
 
     most: int
@@ -60,7 +60,7 @@ class ConnectionLimiter:
 
     def __post_init__(self) -> None:
         self.write_limit = WriteBufferLimit(on_refusal=self.on_refusal)
-        # in the order in which they came: what each is counted as, and when that was
+        # in the order in which they came: the networks of each, and when it came
         self._inside: dict[Connection, tuple[Mapping[Hashable, int], float]] = {}
         self._of: Counter[Hashable] = Counter()
         self._idle: list[tuple[int, float, Connection]] = []
@@ -70,7 +70,7 @@ class ConnectionLimiter:
         return len(self._inside)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Whether it may come in; then it is inside until it leaves."""
+        """Returns whether the connection may come in; then it counts until it leaves."""
         networks = {} if self.proxies.trusts(address) else networks_of(address)
         if any(self._of[name] >= times * self.most_of_one for name, times in networks.items()):
             self.on_refusal(ADDRESS)
@@ -83,7 +83,7 @@ class ConnectionLimiter:
         return True
 
     def leave(self, connection: Connection) -> None:
-        """It is gone; once or more often."""
+        """Stops counting a connection; does nothing where it was not counted."""
         if connection not in self._inside:
             return
         networks, _ = self._inside.pop(connection)
@@ -93,18 +93,16 @@ class ConnectionLimiter:
                 del self._of[network]
 
     def _make_room(self) -> bool:
-        """Close the connection that does the least, and return whether there was one.
+        """Closes the least busy connection, and returns whether there was one.
 
-        In this order: who has been idle for the longest; who has just come and has sent nothing
-        yet; whose call has no key and has just begun to wait; who has been busy for the longest
-        without a key that counts; whose call has just begun to wait, like many others of its key.
+        Before the last rank, _CROWD, comes the oldest busy connection without a valid key.
         """
         rank, connection = self._least_busy()
         reason = IDLE
         if connection is None or rank == _CROWD:
             before = self.clock() - GRACE
             came = takewhile(lambda entry: entry[1][1] <= before, self._inside.items())
-            stranger = next((each for each, _ in came if not each.is_known), None)
+            stranger = next((caller for caller, _ in came if not caller.is_known), None)
             if stranger is not None:
                 connection, reason = stranger, STRANGER
         if connection is None:
@@ -115,7 +113,7 @@ class ConnectionLimiter:
         return True
 
     def _least_busy(self) -> tuple[int, Connection | None]:
-        """One look over all gives many; who came to be idle since is younger than all of these."""
+        """Returns the connection to close first, with its rank; searches all once in LOOK_EVERY."""
         now = self.clock()
         while True:
             looked_just_now = now - self._looked < LOOK_EVERY
@@ -130,7 +128,7 @@ class ConnectionLimiter:
                 return _IDLE, None
 
     def _look(self, now: float) -> bool:
-        """Whether anybody is idle; who makes room first is the last of them."""
+        """Sorts all that can make room, the first to close last; returns whether there are any."""
         self._looked = now
         idle = [(at, one) for one in self._inside if (at := one.idle_since()) is not None]
         waiting = Counter(key for at, one in idle if now - at < GRACE and (key := one.waits_for))
@@ -144,7 +142,7 @@ class ConnectionLimiter:
                     rank = _NO_KEY
                 elif waiting[key] > MOST_OF_KEY:
                     rank = _CROWD
-                else:  # somebody to leave alone
+                else:  # its request is on its way
                     continue
             self._idle.append((rank, at, one))
         self._idle.sort(key=lambda entry: entry[:2], reverse=True)
@@ -152,27 +150,27 @@ class ConnectionLimiter:
 
 
 def reserve_files(connections: int) -> None:
-    """Let this process open that many connections; StartRefused where it may not."""
-    wanted = connections + SPARE_FILES
+    """Lets this process open that many connections; raises StartRefused where it may not."""
+    needed = connections + SPARE_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    if soft == resource.RLIM_INFINITY or soft >= needed:
         return
-    if hard != resource.RLIM_INFINITY and hard < wanted:
+    if hard != resource.RLIM_INFINITY and hard < needed:
         raise StartRefused(
-            f"connections: {connections} connections need {wanted} open files, and this process may"
+            f"connections: {connections} connections need {needed} open files, and this process may"
             f" have {hard}: raise that (LimitNOFILE, ulimit -Hn) or set connections to at most"
             f" {max(0, hard - SPARE_FILES)}",
             "connections",
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 class Overflow:
     """Answers the connections that there is no room for, and closes them; `clock` gives seconds.
 
     A close alone would be a reset where the caller has sent something that nobody read, and a reset
-    takes the answer away that lies unread on the caller's side. So what the caller sends is read
-    and thrown away for a moment. Beyond the bounds of that a connection is closed at once.
+    takes away the answer that lies unread at the caller's side. So what the caller sends is read
+    and thrown away for a moment. Beyond these bounds a connection is closed at once.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -182,7 +180,7 @@ class Overflow:
         self._second, self._answered = 0, 0
 
     def turn_away(self, line: socket) -> None:
-        """Answer, where that is possible now, and close in a moment."""
+        """Answers where there is no need to wait, and closes in a moment."""
         second = int(self._clock())
         if second != self._second:
             self._second, self._answered = second, 0
@@ -191,10 +189,10 @@ class Overflow:
             return
         self._answered += 1
         line.setblocking(False)
-        # when there is room again nobody knows
+        # nobody knows when there is room again
         refusal = self._replies.error(os.urandom(16).hex(), Unavailable(0))
         try:
-            # there is room for it: nothing was sent before
+            # it fits the empty send buffer
             line.send(refusal.encoded("Connection: close\r\n"))
             line.shutdown(SHUT_WR)
         except OSError:
@@ -209,7 +207,7 @@ class Overflow:
             self._close(line)
 
     def _listen(self, line: socket, left: list[int]) -> None:
-        """Until the caller closes too, or has sent enough."""
+        """Reads and drops what comes; closes when the caller does, or has sent MOST_BYTES."""
         with suppress(BlockingIOError, InterruptedError):
             try:
                 size = len(line.recv(_SIP))

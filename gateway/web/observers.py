@@ -1,4 +1,4 @@
-"""Notes each call when it has ended: access log, audit, figures, usage, faults."""
+"""Notes each ended call: in the access log, the audit, the figures, the usage and the events."""
 
 import asyncio
 import time
@@ -21,13 +21,13 @@ from gateway.usage import Usage
 from gateway.web.documents import ASSET
 
 # Seconds after which refused keys are counted, all together. To count one takes a time that depends
-# on what is wrong with it: done at once, that would delay the connection's next answer, and tell.
+# on what is wrong with it. Done at once, the delay of the next answer would reveal that.
 COUNTED_AFTER = 0.02
 
 
 @dataclass(eq=False)
 class Observers:
-    """Where each call is noted when it has ended."""
+    """The places where each ended call is noted."""
 
     journal: Journal
     metrics: Metrics
@@ -42,7 +42,7 @@ class Observers:
     def note(
         self, call: Call, operation: str, status: int, error: GatewayError | None, began: float
     ) -> None:
-        """Both log lines and the figures of one call, and its key's usage."""
+        """Notes a call in the access log, the audit, the figures, and the usage of its key."""
         seconds = time.perf_counter() - began
         self.metrics.count(operation, status, seconds)
         if error is not None:
@@ -72,8 +72,8 @@ class Observers:
         )
         if call.entry is None:
             counted = call.quota is not None and call.quota.admitted
-            told = operation != ASSET or error is not None
-            entry = entry_of(call, operation, call.at, error) if told else None
+            is_audited = operation != ASSET or error is not None
+            entry = entry_of(call, operation, call.at, error) if is_audited else None
             self.journal.note(access, entry, counted=counted)
         else:
             self.journal.note(access, None)
@@ -81,7 +81,7 @@ class Observers:
                 self.journal.audit.amend(call.entry, outcome(error), type(error).__name__)
 
     def _count_all_refused(self) -> None:
-        """For the keys whose secrets these were, as far as there are such."""
+        """Counts the refused calls, for the keys whose secrets they named where there are such."""
         uncounted, self._uncounted = self._uncounted, []
         for call, operation, error, seconds in uncounted:
             self.usage.count(self.owner_of(call.secrets), operation, error.status, seconds)
@@ -93,9 +93,9 @@ class Observers:
             self.metrics.add("gateway_authentication_failures_total", 1, reason)
 
     async def keep(self, call: Call, operation: str) -> None:
-        """The entry of a booking that was made is on disk; BookingUnknown where it is not.
+        """Writes the audit entry of a booking to disk; raises BookingUnknown where that fails.
 
-        The booking stands in the ledger: asked for again, it is told once its entry can be written.
+        The ledger keeps the booking: a repeated call is answered once its entry can be written.
         """
         call.entry = entry_of(call, operation, self.now(), None)
         self.journal.audit.note(call.entry)
@@ -116,7 +116,7 @@ class Observers:
                 if not self._uncounted:
                     asyncio.get_running_loop().call_later(COUNTED_AFTER, self._count_all_refused)
                 self._uncounted.append((call, operation or OTHER, error, seconds))
-            else:  # it was good until its booking's body had come
+            else:  # it was valid until the body of its booking had come
                 self.metrics.add("gateway_authentication_failures_total", 1, type(error).__name__)
         elif isinstance(error, errors.LimitExceeded):
             self.metrics.add("gateway_limit_denials_total")
@@ -130,20 +130,20 @@ class Observers:
             )
 
     async def flush(self) -> None:
-        """Count what is not counted yet, and write at once what waits in the logs."""
+        """Counts what is not counted yet, and writes at once what waits in the logs."""
         self._count_all_refused()
         await self.journal.flush()
 
 
 def entry_of(call: Call, operation: str, now: datetime, error: GatewayError | None) -> Entry:
-    """What the audit holds of a call that has ended so."""
+    """Returns the audit entry of a call that ended with that error, or with none."""
     if error is None:
         return call.told(now, operation, entries.ANSWERED)
     return call.told(now, operation, outcome(error), type(error).__name__)
 
 
 def outcome(error: GatewayError) -> str:
-    """How a call that was not answered ended, for the audit."""
+    """Returns the outcome of a call with that error, as the audit has it."""
     if isinstance(error, errors.BookingUnknown):
         return entries.UNKNOWN
     return entries.REFUSED if error.status < 500 else entries.FAILED

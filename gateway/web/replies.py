@@ -1,4 +1,4 @@
-"""The one place where answers become bytes: every header, and the one shape of every error."""
+"""Turns answers into bytes: sets every header, and gives every error its one shape."""
 
 import time
 from collections.abc import Mapping
@@ -31,10 +31,10 @@ _REPLAYED = "Idempotent-Replayed: true\r\n"
 
 
 class RawResponse(web.StreamResponse):
-    """A whole answer, head and body ready as bytes: nothing is left to be decided or encoded.
+    """A whole answer, whose head and body are ready.
 
-    aiohttp calls `prepare` and `write_eof`, and reads `keep_alive` in between; the base class
-    would build the same head again from a dictionary of headers.
+    aiohttp calls `prepare` and `write_eof`, and reads `keep_alive` in between. The base class would
+    build the head again from a dictionary of headers.
     """
 
     def __init__(self, status: int, head: str, body: bytes, *, close: bool = False) -> None:
@@ -44,7 +44,7 @@ class RawResponse(web.StreamResponse):
         self._close = close
 
     def encoded(self, more: str = "", *, is_head: bool = False) -> bytes:
-        """The bytes to send, with `more` headers; `is_head` where only the head was asked for."""
+        """Returns the bytes to send, with `more` headers; only the head where `is_head`."""
         head = f"{self._head}{more}\r\n".encode("ascii")
         return head if is_head else head + self._content
 
@@ -80,10 +80,7 @@ def _date(second: int) -> str:
 
 
 class Replies:
-    """Renders; `public_url` is the gateway's own address without /api/v1.
-
-    `more` are headers that every answer has beside its own.
-    """
+    """Renders answers, each with the headers in `more`; `public_url` ends before /api/v1."""
 
     def __init__(self, public_url: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
         self._base = public_url + BASE_PATH
@@ -105,7 +102,7 @@ class Replies:
     def error(
         self, request_id: str, error: GatewayError, call: Call | None = None, *, close: bool = False
     ) -> RawResponse:
-        """A failure, in the shape that all of them have, also of what was no call."""
+        """Returns the answer for an error, also of a request that became no call."""
         body = orjson.dumps(error.members())
         extra = _lines(error.headers)
         if call is not None and call.replayed:
@@ -117,7 +114,7 @@ class Replies:
     def content(
         self, request_id: str, content: Content, *, packed: bool = False, close: bool = False
     ) -> RawResponse:
-        """A page that describes the interface, or one of its files; packed where it can be."""
+        """Returns the answer with a page or file; packed where `packed` and its bytes are there."""
         body, headers = content.body, {**content.headers, "Vary": "X-API-Key"}
         if content.packed is not None:
             headers["Vary"] += ", Accept-Encoding"

@@ -1,7 +1,4 @@
-"""The listeners: they accept connections, and what aiohttp answers comes out in our shape.
-
-There is no web.Application: nothing here routes, renders or decodes twice.
-"""
+"""Listens and accepts connections; aiohttp's own refusals come out in the gateway's shape."""
 
 import asyncio
 import errno
@@ -27,30 +24,27 @@ from gateway.web.observers import Observers
 from gateway.web.replies import RawResponse, Replies
 
 BACKLOG = 1024
-# Requests that one connection may bring.
+# The most requests of one connection.
 MOST_REQUESTS = 10_000
 # The parser has no class of its own for this.
 _TOO_MANY = ("Too many headers received",)
 _FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
-# So many come in before whoever is inside is looked after again.
+# Connections that are accepted before the event loop turns again.
 AT_ONCE = 16
 # Seconds without accepting, where the machine has no more files or memory to give.
 PAUSE = 1.0
-# Seconds that a handshake may take, and the farewell.
+# Seconds that the handshake of TLS may take, and its end.
 HANDSHAKE, FAREWELL = KEEP_ALIVE, 5.0
-# Seconds in which those have to be inside who came before nobody else is let in.
+# Seconds that the last handshakes have once the listener stops.
 LAST_WELCOMES = 1.0
-# Seconds for which the other end may leave unanswered what was sent, its window being shut.
+# Seconds for which the other end may leave sent data unacknowledged, or its window shut.
 UNANSWERED = 10.0
 # Why a connection was closed.
 TLS = "tls"
 
 
 class Listener(web.Server):
-    """Makes a Connection for each caller; `handler` answers every request that could be read.
-
-    `make` gives requests of another class.
-    """
+    """Makes a Connection for each caller; `handler` answers requests, as `make` builds them."""
 
     def __init__(
         self,
@@ -65,7 +59,7 @@ class Listener(web.Server):
         self.limiter = limiter
 
     def meet(self, address: str) -> Connection:
-        """A connection from that address, which has no line yet."""
+        """Returns a connection from that address, which has no transport yet."""
         limit, leave = self.limiter.write_limit, self.limiter.leave
         is_proxy = self.limiter.proxies.trusts(address)
         return Connection(self, self._answer_instead, limit, leave, address, is_proxy=is_proxy)
@@ -73,9 +67,9 @@ class Listener(web.Server):
     def _make_request(
         self, message: Any, payload: StreamReader, protocol: RequestHandler, *rest: Any
     ) -> web.BaseRequest:
-        """A target whose host cannot be decoded is kept as text, so that it gets an answer at all.
+        """Returns the request; with the path / where the host of its target cannot be decoded.
 
-        Nothing may follow where nobody knows beforehand where the body ends.
+        The connection closes after it where the end of its body is not known beforehand.
         """
         ends = message.chunked or message.upgrade
         if ends or protocol._request_count >= MOST_REQUESTS:  # noqa: SLF001 - aiohttp's own
@@ -88,7 +82,7 @@ class Listener(web.Server):
 
 
 class AppRunner(web.AppRunner):
-    """Runs an application behind a Listener of ours, in the place of aiohttp's own server."""
+    """Runs an application behind a Listener, in the place of aiohttp's own server."""
 
     def __init__(
         self, app: web.Application, refuse: Refuse, limiter: ConnectionLimiter, *, end: float
@@ -105,7 +99,7 @@ class AppRunner(web.AppRunner):
 def public_server(
     front: Front, replies: Replies, observers: Observers, limiter: ConnectionLimiter
 ) -> Listener:
-    """Where partners call."""
+    """Returns the listener that partners call."""
 
     def refuse(error: BaseException | None, status: int) -> RawResponse:
         refusal = refusal_of(error, status)
@@ -118,7 +112,7 @@ def public_server(
 
 
 def refusal_of(error: BaseException | None, status: int) -> GatewayError:
-    """What is told instead of aiohttp's own words."""
+    """Returns the error that is answered instead of aiohttp's own text."""
     if isinstance(error, MoreBlanks):
         return NotARequest("request", "must have one blank between method, target and version")
     if isinstance(error, LineTooLong) or (error is not None and error.args == _TOO_MANY):
@@ -127,7 +121,7 @@ def refusal_of(error: BaseException | None, status: int) -> GatewayError:
 
 
 def check_runtime() -> None:
-    """StartRefused where Python or aiohttp run in a way that is not safe to serve in."""
+    """Raises StartRefused where Python or aiohttp run in a way that is not safe to serve in."""
     for name in _FORBIDDEN:
         if os.environ.get(name):
             raise StartRefused(
@@ -149,22 +143,22 @@ def check_runtime() -> None:
 
 
 def bind(host: str, port: int, setting: str) -> socket.socket:
-    """A listening socket; StartRefused, with the setting's name, where it can't be had."""
+    """Returns a listening socket; raises StartRefused, with the setting's name, where it fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, TypeError) as error:
-        # what the operating system or the resolver says, whose numbers are below zero
+        # the operating system says why; the resolver too, with numbers below zero
         if isinstance(error, TypeError):  # a name that cannot even be asked for
             reason = "that is no host's name"
         elif error.errno and error.errno > 0:
             reason = os.strerror(error.errno).lower()
         else:
             reason = str(error.strerror or error).partition(" (while ")[0].lower()
-        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         raise StartRefused(
             f"{setting}: cannot listen on {host} port {port}: {reason};"
-            f" {'free it or ' if taken else ''}choose another address",
+            f" {'free it or ' if is_taken else ''}choose another address",
             setting,
         ) from error
 
@@ -172,8 +166,8 @@ def bind(host: str, port: int, setting: str) -> socket.socket:
 class Acceptor(web.BaseSite):
     """A listening socket whose connections are let in by the limiter of the runner's listener.
 
-    `certificate` gives the context of each handshake; without one, callers speak plainly. The
-    socket may be shared with other processes: who comes too late finds nobody there.
+    `certificate` gives the context of each handshake. Without it there is no TLS. The socket may
+    be shared with other processes, of which one accepts each caller.
     """
 
     def __init__(
@@ -200,7 +194,7 @@ class Acceptor(web.BaseSite):
     async def start(self) -> None:
         await super().start()
         self._socket.setblocking(False)
-        # callers who are gone without a word are given up; what is accepted inherits it
+        # callers who vanish are given up; accepted sockets inherit these options
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in (
             ("TCP_KEEPIDLE", 30),
@@ -208,7 +202,7 @@ class Acceptor(web.BaseSite):
             ("TCP_KEEPCNT", 3),
             ("TCP_USER_TIMEOUT", int(UNANSWERED * 1000)),
         ):
-            if hasattr(socket, name):  # not every system has them all
+            if hasattr(socket, name):  # not every system has all of them
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         self._loop.add_reader(self._socket, self._accept)
 
@@ -218,7 +212,7 @@ class Acceptor(web.BaseSite):
         self._loop.remove_reader(self._socket)
         self._socket.close()
         self._overflow.close()
-        # who came in before gets an answer; a handshake may take longer than that is worth
+        # who was accepted gets an answer, unless the handshake takes too long
         if self._welcomes:
             await asyncio.wait(self._welcomes, timeout=LAST_WELCOMES)
         for welcome in self._welcomes:
@@ -233,10 +227,10 @@ class Acceptor(web.BaseSite):
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno == errno.EINVAL:  # the gateway's end: nobody listens any more
+                if error.errno == errno.EINVAL:  # the gateway ends: the socket listens no more
                     loop.remove_reader(self._socket)
                     return
-                # whoever waits goes on waiting: to ask at once again would only cost
+                # callers wait meanwhile: to try again at once would fail again
                 self._limiter.on_refusal("files")
                 loop.remove_reader(self._socket)
                 self._pause = loop.call_later(PAUSE, loop.add_reader, self._socket, self._accept)
@@ -248,7 +242,7 @@ class Acceptor(web.BaseSite):
         if not self._limiter.admit(connection, address):
             if self._certificate is None:
                 self._overflow.turn_away(line)
-            else:  # an answer would take a handshake, which costs more than a call
+            else:  # an answer takes a handshake, which costs more than a call
                 line.close()
             return
         task = self._loop.create_task(self._welcome(connection, line))

@@ -1,4 +1,4 @@
-"""The operations listener: is it alive, is it ready and if not why, and the figures."""
+"""The operations listener: tells whether the gateway is alive and ready, and its figures."""
 
 import asyncio
 import time
@@ -19,18 +19,17 @@ from gateway.web.limiter import ConnectionLimiter
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
 
-# Raises where the part is not ready; what it returns is shown.
+# Raises NotReady, or anything else, where the part is not ready; its result is shown.
 Probe = Callable[[], Awaitable[Mapping[str, Any]]]
-# All figures, as Prometheus reads them.
+# Returns all figures as Prometheus reads them.
 Figures = Callable[[], Awaitable[bytes]]
 # Seconds between two questions to a part.
 REMEMBERED = 1.0
-# Seconds that a part has to answer: after that it is not ready.
+# Seconds that a part has to answer. After that it is not ready.
 PATIENCE = 2.0
-# Seconds that an answer waits for parts that have answered before: what they said last counts until
-# they say something else.
+# Seconds that a report waits for a part that has answered before; else its last answer counts.
 MOMENT = 0.1
-# Those who watch the gateway are few.
+# The most connections, for few programs watch a gateway.
 CONNECTIONS = 50
 
 
@@ -46,14 +45,14 @@ class ProbedPart:
         self._began = self._ended = 0.0
 
     def ask(self) -> None:
-        """Begin a question, unless one is under way or the last answer is fresh."""
+        """Begins a question, unless one is under way or the last answer is fresh."""
         fresh = self.answer is not None and time.monotonic() - self._ended < REMEMBERED
         if self.question is None and not fresh:
             self._began = time.monotonic()
             self.question = asyncio.create_task(self._ask(), name=f"ask {self.name}")
 
     def status(self) -> dict[str, Any]:
-        """What it said last; that it is silent, where it has not answered a question in time."""
+        """Returns its last answer, or a failure where it does not answer in time."""
         late = self.question is not None and time.monotonic() - self._began >= PATIENCE
         if late or self.answer is None:
             return self._failed("no answer in time")
@@ -68,7 +67,7 @@ class ProbedPart:
             self.answer = self._failed("no answer in time")
         except NotReady as error:
             self.answer = self._failed(str(error), error.stops)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the part is not ready
+        except Exception as error:  # noqa: BLE001 - with any error the part is not ready
             self.answer = self._failed(str(error) or type(error).__name__)
         finally:
             self.question, self._ended = None, time.monotonic()
@@ -85,7 +84,7 @@ class ProbedPart:
 
 
 class Readiness:
-    """All parts of a gateway, or of one of its processes; `stopping` once its end has begun."""
+    """The parts of a gateway, or of one process; `stopping` once its shutdown has begun."""
 
     def __init__(self, probes: Mapping[str, Probe]) -> None:
         self._parts = [ProbedPart(name, probe) for name, probe in probes.items()]
@@ -93,20 +92,20 @@ class Readiness:
 
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
-        """What each part said last; those that were never asked are missing."""
+        """The last answer of each part, without those that were never asked."""
         asked = (part for part in self._parts if part.answer or part.question)
         return {part.name: part.status() for part in asked}
 
     @property
     def ready(self) -> bool:
-        """As it was found when the parts were asked last."""
+        """Whether all parts were ready when they were asked last."""
         return not self.stopping and all(part["ready"] for part in self.parts.values())
 
     async def report(self, purpose: Purpose | None = None) -> dict[str, Any]:
-        """`ready`, and of each part whether it is and if not why.
+        """Returns whether the gateway is `ready`, and of each part whether it is and if not why.
 
-        For one purpose only the parts that it needs are asked and told. It takes two seconds at
-        most, and a tenth of one where each part has answered before.
+        For one purpose it asks only the parts that are needed. It takes PATIENCE at most, and
+        MOMENT where each part has answered before.
         """
         needed = [part for part in self._parts if purpose is None or purpose in part.purposes]
         for part in needed:
@@ -128,7 +127,7 @@ class Readiness:
 
 
 def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
-    """Tell of each part among the figures."""
+    """Adds to the figures whether each part is ready."""
     metrics.ask_all(
         "gateway_part_ready",
         lambda: {(name,): float(part["ready"]) for name, part in readiness.parts.items()},
@@ -138,9 +137,9 @@ def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
 def system_server(
     readiness: Readiness, figures: Figures, events: Events, hosts: frozenset[str] = frozenset()
 ) -> Listener:
-    """/healthz, /readyz and /metrics, and nothing of aiohttp's own.
+    """Returns the listener of /healthz, /readyz and /metrics.
 
-    `hosts` are the names under which it is asked, beside localhost and addresses.
+    `hosts` are the names under which it may be asked, beside localhost and addresses.
     """
 
     async def answer(request: web.BaseRequest) -> web.Response:
@@ -175,7 +174,7 @@ async def _answer(request: web.BaseRequest, readiness: Readiness, figures: Figur
     if path == "/metrics":
         await readiness.report()
         return _response(200, await figures(), CONTENT_TYPE)
-    # what it is to be ready for; None for all
+    # what the gateway must be ready for; None for all
     purpose = None
     if request.query:
         given = [*request.query.items()]

@@ -1,4 +1,4 @@
-"""The gateway's own TLS: the certificate and its key, read at the start and once renewed."""
+"""Reads the certificate and key of the gateway's own TLS, at the start and when they change."""
 
 import asyncio
 import os
@@ -10,15 +10,15 @@ from gateway.events import Events
 from gateway.settings import StartRefused
 
 LOOK_EVERY = 30.0
-# What browsers are told by a listener that speaks TLS itself: for a year, ask it in no other way.
+# Tells browsers to use nothing but TLS for a year.
 STRICT = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 class Certificate(Periodic):
-    """The context for handshakes; it follows its files, and keeps to the last that were sound."""
+    """The context for handshakes, made of the last sound pair of files."""
 
     def __init__(self, certificate: Path, key: Path, events: Events) -> None:
-        """StartRefused where the files are no pair that can be served with."""
+        """Reads the files; raises StartRefused where they are no usable pair."""
         self._files = (certificate, key)
         self._events = events
         self._stamp = self._refused = stamp(self._files)
@@ -29,23 +29,23 @@ class Certificate(Periodic):
         return self._context
 
     async def look(self) -> None:
-        """Take the pair that lies there, where it is another and sound."""
-        found = await asyncio.to_thread(stamp, self._files)
-        if found == self._stamp:
+        """Takes over changed files where they are sound; reports an event in either case."""
+        current = await asyncio.to_thread(stamp, self._files)
+        if current == self._stamp:
             return
         try:
             self._context = await asyncio.to_thread(context_of, *self._files)
-        except (StartRefused, OSError) as error:  # tried again: it may be half written
-            if found != self._refused:
+        except (StartRefused, OSError) as error:  # tried again: they may be half written
+            if current != self._refused:
                 self._events.report("certificate_refused", said=str(error))
-            self._refused = found
+            self._refused = current
         else:
-            self._stamp = found
+            self._stamp = current
             self._events.report("certificate_renewed")
 
 
 def stamp(files: tuple[Path, ...]) -> list[tuple[int, int, int]]:
-    """What changes when a file does; zeros where it is gone."""
+    """Returns the time, size and inode of each file; zeros where it is gone."""
     stamps = []
     for file in files:
         try:
@@ -61,7 +61,7 @@ class _Locked(Exception):
 
 
 def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS 1.2 or newer, HTTP/1.1; StartRefused where these are no pair."""
+    """Returns a context for TLS 1.2 or newer; raises StartRefused where these are no pair."""
     for file, setting in ((certificate, "tls_certificate"), (key, "tls_key")):
         try:
             file.open("rb").close()
