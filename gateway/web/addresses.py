@@ -119,10 +119,7 @@ class Proxies:
 
 @lru_cache(maxsize=1024)
 def host_of(text: str) -> str:
-    """Returns the host without its port, in lower case and without brackets; "" where it is none.
-
-    The forms are those of RFC 9112 3.2 and RFC 3986 3.2.2.
-    """
+    """Returns the host (RFC 9112 3.2) in lower case, without port and brackets; "" for none."""
     parts = _match(text)
     if parts is None:
         return ""

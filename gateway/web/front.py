@@ -116,14 +116,6 @@ class RequestIds:
                 yield digits[start : start + 32]
 
 
-def must_close(request: web.BaseRequest) -> bool:
-    """Returns whether nothing may follow on the connection.
-
-    The parser takes the trailers of a chunked body for headers of the next request.
-    """
-    return UPGRADE in request.headers or TRANSFER_ENCODING in request.headers
-
-
 def refuse_oddities(request: web.BaseRequest) -> None:
     """Raises the error for a request that is refused whoever sends it."""
     headers = request.headers
@@ -333,7 +325,9 @@ class Front:
         """
         connection: Connection = request.protocol  # type: ignore[assignment]
         crowded = connection.has_more and self.pipeline.crowded(call.key)
-        return crowded or self._leaving or must_close(request)
+        # the parser would take the trailers of a chunked body for headers of the next request
+        is_odd = UPGRADE in request.headers or TRANSFER_ENCODING in request.headers
+        return crowded or self._leaving or is_odd
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> RawResponse:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"

@@ -31,11 +31,7 @@ _REPLAYED = "Idempotent-Replayed: true\r\n"
 
 
 class RawResponse(web.StreamResponse):
-    """A whole answer, whose head and body are ready.
-
-    aiohttp calls `prepare` and `write_eof`, and reads `keep_alive` in between. The base class would
-    build the head again from a dictionary of headers.
-    """
+    """A whole answer, with its head as text: the base class would build it from a dictionary."""
 
     def __init__(self, status: int, head: str, body: bytes, *, close: bool = False) -> None:
         self._status = status

@@ -93,8 +93,8 @@ class Readiness:
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
         """The last answer of each part, without those that were never asked."""
-        asked = (part for part in self._parts if part.answer or part.question)
-        return {part.name: part.status() for part in asked}
+        parts = (part for part in self._parts if part.answer or part.question)
+        return {part.name: part.status() for part in parts}
 
     @property
     def ready(self) -> bool:
@@ -137,10 +137,7 @@ def watch_parts(readiness: Readiness, metrics: Metrics) -> None:
 def system_server(
     readiness: Readiness, figures: Figures, events: Events, hosts: frozenset[str] = frozenset()
 ) -> Listener:
-    """Returns the listener of /healthz, /readyz and /metrics.
-
-    `hosts` are the names under which it may be asked, beside localhost and addresses.
-    """
+    """Returns the listener of /healthz, /readyz and /metrics, under `hosts` and any address."""
 
     async def answer(request: web.BaseRequest) -> web.Response:
         try:
