@@ -1,1 +1,1 @@
-"""Who may use the panel: names, roles, passwords, sessions, and what each of them did there."""
+"""The users of the panel: their names, roles, passwords and sessions, and what they did."""

@@ -1,11 +1,9 @@
-"""Who may use the panel, who is signed in, and which browsers have signed in before; in the store.
-
-Sessions are kept there too, so that they outlast a restart and can be ended anywhere.
+"""Keeps administrators and their sessions in the store, and recognizes their browsers.
 
 A known browser (a device) holds a token that lets nobody in. Wrong passwords from it are counted
 apart from those of strangers, so that strangers who guess at a name do not keep its owner out
-(OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). What is kept of the password signs
-the token: a token of somebody else, or of an earlier password, is none, and the store needs none.
+(OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). The token is signed with what is
+kept of the password, so that it ends with the password, and the store needs no table of devices.
 """
 
 import hmac
@@ -33,18 +31,18 @@ from gateway.store.tables import members
 
 LONGEST_NAME = 60
 _name = re.compile(r"[\w.@' +-]+").fullmatch
-# A session ends so long after it began, and so long after it was last used.
+# A session ends that long after it began, or that long after it was last used.
 LASTS = timedelta(hours=12)
 IDLE = timedelta(minutes=30)
-# Use within this time is not written anew.
+# A session's use is noted at most once in this time.
 NOTED_EVERY = timedelta(minutes=1)
-# A device's token that was not renewed by signing in for so long is none.
+# A device's token is valid for so long; signing in renews it.
 DEVICE_LASTS = timedelta(days=180)
 _LONGEST_AGENT = 200
 
 
 class Role(StrEnum):
-    """`admin` may do everything, `operator` all but keys and people, `auditor` only reads."""
+    """What one may do: all (`admin`), all but keys and people (`operator`), or read (`auditor`)."""
 
     ADMIN = "admin"
     OPERATOR = "operator"
@@ -52,13 +50,13 @@ class Role(StrEnum):
 
 
 class Right(StrEnum):
-    """What a page or an action asks for."""
+    """What a page or an action requires."""
 
     READ = "read"
     KEYS = "keys"  # make, change, rotate and revoke keys
     POLICY = "policy"  # approve or decline a waiting policy
-    CHECK = "check"  # have the practice system examined, or the audit verified
-    PEOPLE = "people"  # administrators and everybody's sessions
+    CHECK = "check"  # examine the practice system, verify the audit
+    PEOPLE = "people"  # manage administrators and everybody's sessions
 
 
 RIGHTS: Mapping[Role, frozenset[Right]] = {
@@ -73,11 +71,11 @@ class NameTaken(Exception):
 
 
 class LastAdmin(Exception):
-    """Nobody else has the role admin: without one no key can be made any more."""
+    """The change would leave nobody with the role admin, and so nobody to make keys."""
 
 
 class PasswordChanged(Exception):
-    """Somebody has set another password since this one was looked at."""
+    """Another password was set since this one was read."""
 
 
 class NoSuchAdministrator(LookupError):
@@ -86,7 +84,7 @@ class NoSuchAdministrator(LookupError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Administrator:
-    """One of them; times are in UTC. With `one_time` the next thing to do is choose a password."""
+    """A user of the panel; times are in UTC. With `one_time` they must choose a password next."""
 
     id: str
     name: str
@@ -101,14 +99,14 @@ class Administrator:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """An administrator, and what is kept of the password: "" where none lets in."""
+    """An administrator, and what is kept of the password, "" where no password lets them in."""
 
     administrator: Administrator
     password: str
 
 
 def name_of(text: str) -> str:
-    """Returns the name as it is kept; raises ValueError, with the remedy, for what is none."""
+    """Returns the name as it is kept; raises ValueError, with the remedy, where it is not valid."""
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not 1 <= len(name) <= LONGEST_NAME or _name(name) is None:
         raise ValueError(
@@ -123,17 +121,17 @@ def name_key(name: str) -> str:
 
 
 class AdministratorStore:
-    """Adds, finds, changes and removes administrators; every verb may raise StoreError."""
+    """The administrators in the store; every method may raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def list(self) -> Sequence[Administrator]:
-        everybody = select(table).order_by(table.c.name_key)
-        return [_read(row) for row in await self._store.rows(everybody)]
+        statement = select(table).order_by(table.c.name_key)
+        return [_read(row) for row in await self._store.rows(statement)]
 
     async def find(self, name: str) -> Credential | None:
-        """Returns whoever has that name, however it is spelt."""
+        """Returns the one with that name, however it is spelt."""
         return await self._one(table.c.name_key == name_key(name))
 
     async def get(self, administrator_id: str) -> Credential | None:
@@ -146,7 +144,7 @@ class AdministratorStore:
     async def add(
         self, name: str, role: Role, password: str, now: datetime, *, one_time: bool
     ) -> Administrator:
-        """Adds somebody new, with what is kept of a password; raises NameTaken."""
+        """Adds an administrator with what is kept of a password; raises NameTaken."""
         added = Administrator(
             id=str(uuid4()), name=name, role=role, one_time=one_time, created_at=now
         )
@@ -167,10 +165,10 @@ class AdministratorStore:
         instead_of: str | None = None,
         role: Role | None = None,
     ) -> None:
-        """Sets what is kept of a password, and ends the sessions of the one before it.
+        """Sets what is kept of a password, and the role if given, and ends their sessions.
 
-        Sets the role too where one is given. Raises NoSuchAdministrator, LastAdmin, or
-        PasswordChanged where another password than `instead_of` is in place; then changes nothing.
+        Raises NoSuchAdministrator, LastAdmin, or PasswordChanged where the present password is not
+        `instead_of`. Then nothing changes.
         """
         values = {"password": password, "one_time": int(one_time)}
         changed = update(table).values(values | ({} if role is None else {"role": role.value}))
@@ -184,19 +182,19 @@ class AdministratorStore:
         await self._store.run(change)
 
     async def use_up(self, administrator_id: str, kept: str) -> bool:
-        """Returns whether a password that counts once was unused; from now on it is used."""
+        """Marks a one-time password as used; returns whether it was unused."""
         used = _same(administrator_id, kept).values({table.c.password: ""})
         return await self._store.change(used) == 1
 
     async def set_role(self, administrator_id: str, role: Role) -> None:
-        """Sets another role; raises NoSuchAdministrator, LastAdmin."""
+        """Sets the role; raises NoSuchAdministrator, LastAdmin."""
         changed = update(table).values(role=role.value)
         await self._store.run(
             lambda connection: _alter(connection, administrator_id, changed, takes_role=True)
         )
 
     async def remove(self, administrator_id: str) -> None:
-        """Removes somebody and ends their sessions; raises NoSuchAdministrator, LastAdmin."""
+        """Removes one and ends their sessions; raises NoSuchAdministrator, LastAdmin."""
 
         async def remove(connection: AsyncConnection) -> None:
             await _sign_out(connection, administrator_id)
@@ -206,9 +204,9 @@ class AdministratorStore:
 
 
 async def _prove(connection: AsyncConnection, administrator_id: str, kept: str) -> None:
-    """Holds a password to the end of the transaction; raises PasswordChanged where it is gone."""
-    held = await connection.execute(_same(administrator_id, kept).values(password=kept))
-    if held.rowcount != 1:
+    """Locks a password for the transaction; raises PasswordChanged where it is another."""
+    result = await connection.execute(_same(administrator_id, kept).values(password=kept))
+    if result.rowcount != 1:
         raise PasswordChanged
 
 
@@ -219,10 +217,10 @@ def _same(administrator_id: str, kept: str) -> Update:
 async def _alter(
     connection: AsyncConnection, administrator_id: str, change: Update | Delete, *, takes_role: bool
 ) -> None:
-    """Changes or deletes one row; LastAdmin where that takes the role from the last admin."""
+    """Changes or deletes one row; raises LastAdmin where that would leave no admin."""
     admins = select(table.c.id).where(table.c.role == Role.ADMIN.value).order_by(table.c.id)
     if takes_role:
-        # whoever takes one of them away too waits, and counts those who are left then
+        # another transaction that takes one away waits here, and counts those who are left then
         await connection.execute(admins.with_for_update())
     if (await connection.execute(change.where(table.c.id == administrator_id))).rowcount == 0:
         raise NoSuchAdministrator(administrator_id)
@@ -241,7 +239,7 @@ def _read(row: Any) -> Administrator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """A session of an administrator; `id` names it, but opens nothing."""
+    """A session of an administrator; its `id` is no secret, unlike its token."""
 
     id: str
     administrator: Administrator
@@ -253,7 +251,7 @@ class SignedIn:
 
 
 class SessionStore:
-    """Begins, finds and ends sessions; every verb may raise StoreError."""
+    """The sessions in the store; every method may raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -267,9 +265,9 @@ class SessionStore:
         address: str,
         agent: str,
     ) -> str:
-        """Returns the token of a new session, which is kept nowhere; deletes those that are over.
+        """Begins a session and returns its token, which is not kept; deletes ended sessions.
 
-        Raises PasswordChanged where `password` is no longer what is kept of theirs.
+        Raises PasswordChanged where `password` is no longer what is kept.
         """
         token = secrets.token_urlsafe(32)
         row = {
@@ -295,7 +293,7 @@ class SessionStore:
         return token
 
     async def find(self, token: str, now: datetime, *, is_use: bool = True) -> SignedIn | None:
-        """Returns the session, unless it is over; notes where it `is_use` that it is used now."""
+        """Returns the session, unless it is over; notes the time of use where it `is_use`."""
         same = sessions.c.digest == digest(token)
         async with self._store.begin() as connection:
             row = (await connection.execute(_lasting(now).where(same))).one_or_none()
@@ -306,7 +304,7 @@ class SessionStore:
         return _session(row)
 
     async def save(self, token: str, data: Mapping[str, Any]) -> None:
-        """Keeps other data; of a session that is over, nothing."""
+        """Replaces the data of a session; does nothing where the session has ended."""
         same = update(sessions).where(sessions.c.digest == digest(token))
         await self._store.change(same.values(data=json.dumps(data)))
 
@@ -314,30 +312,30 @@ class SessionStore:
         await self._store.change(delete(sessions).where(sessions.c.digest == digest(token)))
 
     async def end_one(self, session_id: str, *, of: str | None = None) -> None:
-        """Ends the one with that id, if it is of that administrator."""
+        """Ends the session with that id, if it is of that administrator, where one is given."""
         theirs = () if of is None else (sessions.c.administrator_id == of,)
         await self._store.change(delete(sessions).where(sessions.c.id == session_id, *theirs))
 
     async def end_all(self) -> int:
-        """Returns how many there were."""
+        """Ends every session; returns how many there were."""
         return await self._store.change(delete(sessions))
 
     async def list(self, now: datetime, *, of: str | None = None) -> Sequence[SignedIn]:
-        """Returns those that are not over, the newest first; of one administrator or of all."""
-        wanted = _lasting(now).order_by(sessions.c.created_at.desc())
+        """Returns the sessions that last, the newest first; of one administrator or of all."""
+        statement = _lasting(now).order_by(sessions.c.created_at.desc())
         if of is not None:
-            wanted = wanted.where(sessions.c.administrator_id == of)
-        return [_session(row) for row in await self._store.rows(wanted)]
+            statement = statement.where(sessions.c.administrator_id == of)
+        return [_session(row) for row in await self._store.rows(statement)]
 
 
 def device_token(administrator_id: str, password: str, now: datetime) -> str:
-    """Returns a new token for whoever has just signed in; `password` is what is kept of theirs."""
+    """Returns a new token for the browser of an administrator; `password` is what is kept."""
     device, made_at = secrets.token_urlsafe(16), str(int(now.timestamp()))
     return f"{device}.{made_at}.{_seal(administrator_id, password, device, made_at)}"
 
 
 def device_of(token: str, kept: Credential | None, now: datetime) -> str | None:
-    """Returns what names the device; None where the token is not one of this administrator."""
+    """Returns the id of the device; None where the token is not a valid one of theirs."""
     device, _, rest = token.partition(".")
     made_at, _, seal = rest.partition(".")
     if kept is None or not kept.password or not token.isascii() or not made_at.isdigit():
@@ -368,7 +366,7 @@ def _lasting(now: datetime) -> Any:
 
 
 def _session(row: Row[Any]) -> SignedIn:
-    # what both tables have, a row has twice
+    # a row has the columns of both tables, those with the same name as name_1
     owner = members(row)
     own = {"id": row.id_1, "created_at": row.created_at_1, "data": json.loads(row.data)}
     return convert(owner | own | {"administrator": owner}, SignedIn, strict=False)

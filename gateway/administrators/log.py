@@ -1,7 +1,4 @@
-"""What was done in the panel and by commands, kept to be shown; every verb may raise StoreError.
-
-The audit's chains hold the same under seal; this is what pages read.
-"""
+"""Keeps deeds in the store for the panel's pages; the audit's chains hold the same, sealed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,10 +20,7 @@ LOOKED = "record looked at"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deed:
-    """Who did what to what, and whether it came to pass; `details` never hold a secret.
-
-    `number` is the log's own, 0 of one that is not in it yet.
-    """
+    """Who did what to what, without secrets; `number` is its place in the log, 0 before that."""
 
     at: datetime
     who: str
@@ -48,7 +42,7 @@ class Looks:
 
 
 class DeedLog:
-    """Adds deeds, and reads the newest first."""
+    """The deeds in the store; every method may raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -58,7 +52,7 @@ class DeedLog:
 
     @staticmethod
     async def enter(connection: AsyncConnection, deed: Deed) -> None:
-        """Adds one within a transaction."""
+        """Adds a deed within a transaction."""
         row = asdict(deed) | {"details": json.dumps(deed.details)}
         del row["number"]
         await connection.execute(insert(table).values(row))
@@ -72,34 +66,34 @@ class DeedLog:
         who: str = "",
         before: int | None = None,
     ) -> Sequence[Deed]:
-        """Returns the newest, of one subject, some kinds or one name where these are given.
+        """Returns the newest deeds first, of one subject, some kinds or one name where given.
 
-        `before` is the number of the one after them.
+        Begins below the number `before`, where given.
         """
-        wanted = select(table).order_by(table.c.id.desc()).limit(most)
+        statement = select(table).order_by(table.c.id.desc()).limit(most)
         if subject is not None:
-            wanted = wanted.where(table.c.subject == subject)
+            statement = statement.where(table.c.subject == subject)
         if deeds:
-            wanted = wanted.where(table.c.deed.in_(deeds))
+            statement = statement.where(table.c.deed.in_(deeds))
         if who:
-            wanted = wanted.where(table.c.who == who)
+            statement = statement.where(table.c.who == who)
         if before is not None:
-            wanted = wanted.where(table.c.id < before)
+            statement = statement.where(table.c.id < before)
         return [
             convert(members(row) | {"details": json.loads(row.details), "number": row.id}, Deed)
-            for row in await self._store.rows(wanted)
+            for row in await self._store.rows(statement)
         ]
 
     async def forget(self, before: date) -> None:
-        """Drops those of the days before that one, in UTC: the audit has dropped its own."""
+        """Deletes the deeds before that day, in UTC, which the audit has dropped too."""
         await self._store.change(delete(table).where(table.c.at < _begin(before)))
 
     async def looks(
         self, resource: str, record: str, since: date | None = None, until: date | None = None
     ) -> Sequence[Looks]:
-        """Returns who looked at a record, by their first look; both days count, in UTC."""
+        """Returns who looked at a record, the first to look first; both days, in UTC, count."""
         first, last = func.min(table.c.at).label("first"), func.max(table.c.at).label("last")
-        wanted = (
+        statement = (
             select(table.c.who, func.count().label("times"), first, last)
             .where(table.c.subject == record, table.c.deed == LOOKED, table.c.outcome == DONE)
             .where(table.c.details == json.dumps({"resource": resource}))
@@ -107,10 +101,10 @@ class DeedLog:
             .order_by(first, table.c.who)
         )
         if since is not None:
-            wanted = wanted.where(table.c.at >= _begin(since))
+            statement = statement.where(table.c.at >= _begin(since))
         if until is not None and until < date.max:
-            wanted = wanted.where(table.c.at < _begin(until + timedelta(days=1)))
-        return [Looks(*row) for row in await self._store.rows(wanted)]
+            statement = statement.where(table.c.at < _begin(until + timedelta(days=1)))
+        return [Looks(*row) for row in await self._store.rows(statement)]
 
 
 def _begin(day: date) -> datetime:

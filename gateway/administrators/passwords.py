@@ -1,14 +1,14 @@
-"""Passwords: what is one, whether one is right, and when the next attempt may be made.
+"""Hashes and compares passwords, and delays attempts after failures.
 
 A password that somebody chose is kept as an Argon2id hash. A one-time password is random, with 99
 bits, and is kept as a SHA-256 digest: no guessing finds it, and comparing it costs next to nothing.
 
-Argon2 works in a thread, two at a time: one for whoever is known, one for strangers. So a flood of
-strangers takes neither more memory, nor the turn of an administrator at a browser that is known.
+Argon2 works in two threads, one for known browsers and sessions, one for strangers. So a flood of
+strangers takes neither more memory nor the turn of an administrator at a known browser.
 
-After five failures of one subject each next attempt waits longer. A subject is a name, to which all
-strangers' attempts count together, or a browser that has signed in before, or a session. Nothing is
-counted by address: a whole clinic may share one.
+After five failures of one subject each attempt waits longer. A subject is a session, a known
+browser, or a name, which counts the attempts of all strangers. No address is counted: a whole
+clinic may share one.
 """
 
 import asyncio
@@ -34,39 +34,39 @@ if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 SHORTEST, LONGEST = 12, 200
-# Strangers who wait for their turn; more are turned away. Seconds that one turn takes, about.
+# The most strangers who wait for their turn, and about the seconds of one turn.
 MOST_WAITING, TURN = 64, 0.1
-# Seconds in which all who wait have had their turn.
+# Seconds after which all of them have had their turn.
 ALL_TURNS = ceil(MOST_WAITING * TURN)
-# Failures after which a subject waits, and the longest that it waits.
+# Failures after which a subject waits, and the longest wait.
 FREE, LONGEST_PAUSE = 5, timedelta(minutes=15)
 _FORGOTTEN = timedelta(days=1)
-# Letters and digits that nobody mistakes for each other.
+# Letters and digits that look different from each other.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _ONE_TIME, _ARGON2 = "sha256$", "$argon2"
-# As long as the digest of a one-time password, and the digest of none.
+# As long as the digest of a one-time password, but the digest of none.
 _NO_ONE_TIME = _ONE_TIME + "-" * 64
 
 
 class TooManyWaiting(Exception):
-    """Too many strangers wait already for their passwords to be looked at."""
+    """Too many strangers wait for their turn."""
 
 
 class Passwords:
-    """Makes and compares Argon2id hashes for one process; each takes 64 MiB meanwhile."""
+    """Makes and compares the Argon2id hashes of one process; each takes 64 MiB meanwhile."""
 
     def __init__(self) -> None:
         self._known, self._strangers = asyncio.Semaphore(1), asyncio.Semaphore(1)
         self._waiting = 0
 
     async def hash(self, password: str) -> str:
-        """Returns what is kept of a password that somebody chose; for whoever is signed in."""
+        """Returns what is kept of a password that somebody who is signed in chose."""
         async with self._known:
             return await asyncio.to_thread(_hasher().hash, password)
 
     @asynccontextmanager
     async def turn(self, *, is_known: bool) -> AsyncIterator[None]:
-        """The time to look at one password; raises TooManyWaiting for a stranger too many."""
+        """Waits for a turn to compare a password; raises TooManyWaiting for too many strangers."""
         if is_known:
             async with self._known:
                 yield
@@ -81,17 +81,16 @@ class Passwords:
             self._waiting -= 1
 
     async def is_right(self, kept: str, password: str) -> bool:
-        """Returns whether it is the password; to be asked within a turn.
+        """Returns whether it is the password; call it within a turn.
 
-        Where `kept` is no Argon2id hash (nobody's, or of a one-time password) the answer is no,
-        after as much work.
+        Where `kept` is no Argon2id hash the answer is False, after as much work.
         """
         return await asyncio.to_thread(_verify, kept, password)
 
 
 @cache
 def _hasher() -> "PasswordHasher":
-    # imported when the first password is asked for: most lives of a gateway see none
+    # imported at the first password: most processes see none
     from argon2 import PasswordHasher  # noqa: PLC0415
 
     return PasswordHasher()
@@ -105,7 +104,7 @@ def _nobody() -> str:
 def _verify(kept: str, password: str) -> bool:
     from argon2.exceptions import InvalidHashError, VerificationError  # noqa: PLC0415
 
-    # made in any case: the first name of a process takes as long, whether or not somebody has it
+    # made in any case: the first attempt takes as long, whether or not the name is somebody's
     nobody, is_hash = _nobody(), kept.startswith(_ARGON2)
     try:
         _hasher().verify(kept if is_hash else nobody, password)
@@ -123,19 +122,19 @@ def check(password: str, name: str) -> None:
 
 
 def made_up() -> str:
-    """Returns a one-time password, easy to read out: four groups of five letters and digits."""
+    """Returns a one-time password that is easy to read out, as four groups of five characters."""
     return "-".join("".join(secrets.choice(_LETTERS) for _ in range(5)) for _ in range(4))
 
 
 def one_time_digest(password: str) -> str:
-    """Returns what is kept of a password that `made_up` gave: it is too random to be guessed."""
+    """Returns what is kept of a one-time password."""
     return _ONE_TIME + sha256(password.encode()).hexdigest()
 
 
 def is_one_time(kept: str, password: str) -> bool:
-    """Returns whether it is the one-time password of which that is kept.
+    """Returns whether it is the one-time password of which `kept` is kept.
 
-    The work is the same whatever is kept, so the time does not tell who has a one-time password.
+    The work is always the same, so that the time does not tell who has a one-time password.
     """
     known = kept if kept.startswith(_ONE_TIME) else _NO_ONE_TIME
     return hmac.compare_digest(one_time_digest(password), known)
@@ -149,32 +148,31 @@ def pause_after(times: int) -> timedelta:
 
 
 class AttemptLimiter:
-    """Counts failed attempts in the store, so that a restart forgives nobody; raises StoreError.
+    """Counts failed attempts in the store, where they outlast a restart; may raise StoreError.
 
-    A subject is `of_name`, or names a device or a session. They are kept as digests: a name may be
-    a password that was typed into the wrong field.
+    Subjects are kept as digests: a name may be a password that was typed into the wrong field.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def try_now(self, subject: str, now: datetime) -> timedelta:
-        """Returns how long this attempt waits; zero: it is made, and has failed until forgiven.
+        """Returns how long to wait; where that is zero, it counts a failure, until it is forgiven.
 
-        Attempts made at once are counted one by one, whichever process they come to.
+        Simultaneous attempts are counted one by one, also those of other processes.
         """
 
         async def attempt(connection: AsyncConnection) -> timedelta:
             await connection.execute(delete(table).where(table.c.last_at < now - _FORGOTTEN))
             same = table.c.subject == digest(subject)
             row = adding(connection, table).values(subject=digest(subject), times=0, last_at=now)
-            # written before it is read: until the end of this nobody else reads the row so
-            held = row.on_conflict_do_update(
+            # the write locks the row, so that another attempt reads it only after this one
+            locked = row.on_conflict_do_update(
                 index_elements=[table.c.subject], set_={"times": table.c.times}
             ).returning(table.c.times, table.c.last_at)
-            times, last_at = (await connection.execute(held)).one()
+            times, last_at = (await connection.execute(locked)).one()
             wait: timedelta = last_at + pause_after(times) - now
-            # a time that is far ahead was told by a clock that has been set since
+            # a time far ahead comes from a clock that was set back since
             if wait > timedelta() and last_at <= now + LONGEST_PAUSE:
                 return wait
             failed = update(table).where(same).values(times=table.c.times + 1, last_at=now)
