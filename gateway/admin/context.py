@@ -1,7 +1,4 @@
-"""What outlives a request: one gateway as its panel sees it, its traffic for an hour, and chores.
-
-A chore takes longer than a page may, and so does the answer to some questions.
-"""
+"""Holds what outlives a request to the panel: the gateway's parts, traffic samples, and chores."""
 
 import asyncio
 import time
@@ -31,24 +28,24 @@ from gateway.settings import Settings, StartRefused
 from gateway.store import Store
 
 EVERY = 10.0  # seconds between two samples
-# Seconds for which an answer counts while somebody watches; and what keys called where nobody does.
+# Seconds for which an answer is fresh while somebody watches, and the keys' hours otherwise.
 FRESH, KEYS_FRESH, VETS_FRESH, KEYS_EVERY = 2.0, 5.0, 600.0, 60.0
-# Bookings that are told of: of those that have ended, the latest of this time.
+# The most bookings that are shown, and how far back the resolved ones go.
 MOST, LATELY = 50, timedelta(days=7)
 VETS_MOST = 1_000
-# Seconds that a page waits for news: where it has something older to show, and where it has not.
+# Seconds that a page waits for an answer, where it has an older one to show, and where it has not.
 MOMENT, FIRST = 0.25, 2.5
-# What took long is not asked again before so many times as long.
+# A question rests so many times as long as its answer took.
 REST = 20.0
 T = TypeVar("T")
-# What a deed's last line in the audit says more than its first.
+# What the last line of a deed in the audit says beside its first.
 Noted = dict[str, Any]
 NotedDeed = AbstractAsyncContextManager[Noted]
 Work = Callable[[Noted], Awaitable[None]]
 
 
 class UnderWay(NamedTuple):
-    """A run: whose, since when, and how far it is."""
+    """A run of a chore: who began it, since when, and how far it is."""
 
     who: str
     since: datetime
@@ -56,7 +53,7 @@ class UnderWay(NamedTuple):
 
 
 class Chore:
-    """One kind of work, one run at a time; `under_way` is None where nobody has it done."""
+    """Work in the background, one run at a time; `under_way` is None where none goes on."""
 
     def __init__(self, events: Events) -> None:
         self.under_way: UnderWay | None = None
@@ -64,10 +61,7 @@ class Chore:
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self, run: UnderWay, deed: NotedDeed, work: Work) -> bool:
-        """Returns whether it begins now, once the audit knows of it; False where one goes on.
-
-        Raises what kept the deed from being begun.
-        """
+        """Begins a run once the audit has the deed; returns False where another run goes on."""
         if self.under_way is not None:
             return False
         self.under_way, ending = run, AsyncExitStack()
@@ -87,7 +81,7 @@ class Chore:
                 except (OSError, StartRefused) as error:
                     noted["why"] = str(error)
                     raise
-        except Exception as error:  # noqa: BLE001 - it is said, and can be tried again
+        except Exception as error:  # noqa: BLE001 - reported; it can be tried again
             self._events.report("panel_chore_failed", error)
         finally:
             self.under_way = None
@@ -97,10 +91,10 @@ class Chore:
 
 
 class Question(Generic[T]):
-    """Something that takes a while to find out: asked by one at a time.
+    """Something that takes a while to find out, and is asked once at a time.
 
-    `value` is the last answer, None before the first; `has_failed` says that the last try was in
-    vain. `clock` is steady, in seconds.
+    `value` is the last answer, None before the first; `has_failed` says that the last try failed.
+    `clock` gives monotonic seconds.
     """
 
     def __init__(
@@ -115,7 +109,7 @@ class Question(Generic[T]):
         self._task: asyncio.Task[None] | None = None
 
     async def fresh(self, seconds: float) -> None:
-        """Asks anew what is older than that, and waits for a moment."""
+        """Asks again where the last answer is that old, and waits for the answer for a moment."""
         rest = max(seconds, self._took * REST)
         is_due = self._asked is None or self._clock() - self._asked >= rest
         if self._task is None and is_due:
@@ -139,10 +133,10 @@ class Question(Generic[T]):
 
 
 class Sampler(Periodic):
-    """Begins with the panel; `clock` is steady, in seconds.
+    """Samples the figures for the panel's pages; `clock` gives monotonic seconds.
 
-    `breaker_since` is when the practice system's breaker came into its state, None where it has
-    been so for as long as it is watched, which is since `began_at`.
+    `breaker_since` is when the practice system's breaker changed its state, None where it has not
+    changed since `began_at`.
     """
 
     def __init__(self, panel: "Panel", clock: Callable[[], float] = time.monotonic) -> None:
@@ -167,7 +161,7 @@ class Sampler(Periodic):
             await question.aclose()
 
     async def look(self) -> None:
-        """Asks all anew for somebody who watches, as far as it is told in a moment."""
+        """Refreshes the answers for somebody who watches, and waits for them for a moment."""
         await asyncio.gather(
             self.figures.fresh(FRESH),
             self.readiness.fresh(FRESH),
@@ -179,11 +173,11 @@ class Sampler(Periodic):
             await self.vets.fresh(VETS_FRESH)
 
     def steady(self, moment: datetime) -> float:
-        """Returns a time as the samples have it."""
+        """Returns a time on the clock of the samples."""
         return self._clock() - (self._panel.now() - moment).total_seconds()
 
     def gauge(self, name: str) -> int:
-        """Returns the last value of a figure without labels, `gateway_` left out; 0 of none."""
+        """Returns the last value of gateway_<name>, a figure without labels; 0 before one."""
         figures = self.figures.value
         return 0 if figures is None else int(traffic.gauge(figures[1], f"gateway_{name}"))
 
@@ -199,17 +193,14 @@ class Sampler(Periodic):
         return now, snapshot
 
     async def _bookings(self) -> Mapping[str, Any]:
-        """Returns those of which nobody knows, and how those ended lately of which nobody knew.
-
-        `states` says how many there are in each state.
-        """
+        """Returns the unknown bookings, those resolved lately, and how many are in each state."""
         rows, since = LedgerRows(self._panel.store), self._panel.now() - LATELY
         states, _ = await rows.states()
         resolved = await rows.latest_resolved(since, MOST)
         return {"states": states, "unknown": await rows.oldest_unknown(MOST), "resolved": resolved}
 
     async def _vets(self) -> Mapping[str, Any]:
-        """Returns public id -> name."""
+        """Returns the veterinarians, as public id -> name."""
         records = await practice.first(self._panel.adapter, "vets", VETS_MOST, self._panel.now())
         return {str(record.get("id")): record.get("name") for record in records}
 
@@ -222,12 +213,12 @@ class Sampler(Periodic):
 
 @dataclass(kw_only=True)
 class Panel:
-    """One gateway, as its panel sees it.
+    """The parts of one gateway that its panel uses.
 
-    `origins` are the addresses under which browsers may reach the panel; `more_headers` stand on
-    every answer; `zone` is the clock on the clinic's wall; `standing` gives the policy that runs;
-    `snapshot` the figures of all processes of this machine, those of the ledger as they were told
-    last; `used` what keys have used of their hour, None where what counts is down.
+    `origins` are the addresses under which browsers may reach the panel. `more_headers` stand on
+    every answer. `zone` is the clinic's. `standing` gives the policy that runs, `snapshot` the
+    figures of all processes of this machine, and `used` what keys have used of their hour, None
+    where the limiter is down.
     """
 
     settings: Settings
@@ -258,19 +249,19 @@ class Panel:
         self.keys = KeyStore(self.store)
         self.book = keys.KeyBook(self.keys)
         self.sampler = Sampler(self)
-        # the audit, and the practice system, are looked through for one administrator at a time
+        # the audit is verified, and the practice system examined, for one administrator at a time
         self.verifying = Chore(self.events)
         self.examining = Chore(self.events)
 
     def address_of(self, request: web.Request) -> str:
-        """Returns who asks, whether or not through a proxy."""
+        """Returns the caller's address, also through a proxy; may raise NotARequest."""
         remote = request.remote or ""
         return self.caller(remote, request.headers) if self.trusts(remote) else remote
 
     def set_cookie(
         self, response: web.StreamResponse, name: str, value: str, max_age: int | None = None
     ) -> None:
-        """Sets a cookie of the browser's session; to take one away needs the same marks."""
+        """Sets a cookie, for the browser's session without `max_age`; deletes it with 0."""
         secure, site = self.is_secure, "Strict"
         response.set_cookie(
             name, value, max_age=max_age, path="/", secure=secure, httponly=True, samesite=site

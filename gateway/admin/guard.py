@@ -1,7 +1,7 @@
-"""What each request to the panel passes: sent to this address, by whom, with which right and form.
+"""Checks each request to the panel: its address, its session, the user's right, and its form.
 
-A form counts only where the browser says that a page of this very panel sent it, and where it holds
-the token that the session was told.
+A form is accepted only where the browser says that a page of this panel sent it, and where it holds
+the token of the session.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from gateway.observe.json_lines import printable
 from gateway.store import StoreError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-# No page sends files, or any letters but those of UTF-8.
+# No page sends files, or text in another encoding.
 KIND, LETTERS = "application/x-www-form-urlencoded", "utf-8"
 SIGN_IN, CHOOSE = "/sign-in", "/account"
-# Nothing but what this panel serves itself; drawings in style sheets may stand in them as data.
+# Only files that this panel serves; style sheets may hold images as data.
 POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none';"
     " form-action 'self'; frame-ancestors 'none'"
@@ -76,26 +76,27 @@ def answer(page: PanelPage) -> Handler:
     return handler
 
 
-def is_same(told: object, known: object) -> bool:
-    """Returns whether a form holds what is known; of nothing, nothing is."""
-    if not isinstance(told, str) or not isinstance(known, str) or not known:
+def is_same(given: object, known: object) -> bool:
+    """Returns whether a form's value is the known one; False where either is missing or empty."""
+    if not isinstance(given, str) or not isinstance(known, str) or not known:
         return False
-    return compare_digest(printable(told).encode(), printable(known).encode())
+    return compare_digest(printable(given).encode(), printable(known).encode())
 
 
 def _to_sign_in(visit: Visit) -> web.Response:
-    # a page that asks for a part of itself is told to go there as a whole
+    # an open page that asks for a part is sent there as a whole
     if visit.is_part:
         return web.Response(status=401, headers={"HX-Redirect": SIGN_IN})
     request = visit.request
-    wanted = request.path_qs if request.method == "GET" and request.path != "/" else ""
-    return visit.go(SIGN_IN + (f"?next={quote(wanted, safe='')}" if wanted else ""))
+    path = request.path_qs if request.method == "GET" and request.path != "/" else ""
+    return visit.go(SIGN_IN + (f"?next={quote(path, safe='')}" if path else ""))
 
 
 async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
-    """Returns what was posted, read whole and in time, as the panel's own pages send it.
+    """Returns the posted form, read whole and in time.
 
-    HTTPRequestTimeout, HTTPRequestEntityTooLarge; HTTPBadRequest for what is none of ours.
+    Raises HTTPRequestTimeout, HTTPRequestEntityTooLarge, or HTTPBadRequest where no page of the
+    panel would send it so.
     """
     charset = (request.charset or LETTERS).lower()
     if request.can_read_body and (request.content_type, charset) != (KIND, LETTERS):
@@ -109,13 +110,13 @@ async def _read_form(request: web.Request) -> MultiDictProxy[Any]:
     except (UnicodeDecodeError, web.RequestPayloadError, ConnectionError) as error:
         raise web.HTTPBadRequest from error
     if any("\0" in name or "\0" in str(value) for name, value in form.items()):
-        # which no database takes for a letter
+        # no database takes that character
         raise web.HTTPBadRequest
     return form
 
 
 def _check_origin(request: web.Request) -> None:
-    """Raises Refusal where the form comes from a page of anybody else."""
+    """Raises Refusal where the form comes from a page elsewhere."""
     origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
     is_ours = origin is None or origin.lower() in request.app[PANEL].origins
     if not is_ours or site not in {None, "same-origin"} or (origin is None and site is None):
@@ -123,10 +124,10 @@ def _check_origin(request: web.Request) -> None:
 
 
 def _check_place(request: web.Request) -> None:
-    """Raises Refusal where it was not addressed to this panel, or comes past the proxy.
+    """Raises Refusal for a request that is not addressed to this panel, or comes past the proxy.
 
-    A page elsewhere whose name was made to lead here (DNS rebinding) has another host.
-    HTTPNotFound for a letter that no database takes.
+    A page elsewhere whose name was made to lead here (DNS rebinding) has another host. Raises
+    HTTPNotFound for a NUL, which no database takes.
     """
     panel, target = request.app[PANEL], request.raw_path.lower()
     if panel.only_through_proxies and not panel.trusts(request.remote or ""):
@@ -134,7 +135,7 @@ def _check_place(request: web.Request) -> None:
     hosts = {origin.partition("://")[2] for origin in panel.origins}
     host = request.headers.get("Host", "").lower()
     is_ours = host in hosts or host.removesuffix(":443") in hosts
-    # a whole address (RFC 9112 3.2.2) counts for more than the Host
+    # a whole address in the target (RFC 9112 3.2.2) outweighs the Host
     is_path = target[:1] == "/" or any(target.startswith(f"{own}/") for own in panel.origins)
     if not (is_ours and is_path):
         raise Refusal(421, "host")
@@ -144,11 +145,11 @@ def _check_place(request: web.Request) -> None:
 
 @web.middleware
 async def always(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Puts the headers on every answer, and makes of every failure a page in plain words."""
+    """Adds the headers to every answer, and turns every failure into a page in plain words."""
     try:
         _check_place(request)
         response = await handler(request)
-    except Exception as error:  # noqa: BLE001 - whoever works here gets a page, and the log the fault
+    except Exception as error:  # noqa: BLE001 - the reader gets a page, and the log the fault
         response = await _failure(request, error)
     response.headers.update({**HEADERS, **request.app[PANEL].more_headers})
     response.headers.setdefault("Cache-Control", "no-store")
@@ -159,7 +160,7 @@ _REASONS = {400: "unread", 404: "missing", 405: "method", 408: "unread", 413: "l
 # The first that fits counts.
 _FAILURES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int, str], ...] = (
     (StoreError, 503, "store"),
-    (NotARequest, 400, "proxy"),  # it does not say who calls, or in a way that nobody can read
+    (NotARequest, 400, "proxy"),  # it does not tell who calls
     ((UnknownKey, OddKey, RevokedKey, NoSuchAdministrator), 404, "missing"),
     (AdapterError, 502, "practice"),
     (PasswordChanged, 403, "form"),
@@ -170,7 +171,7 @@ _FAILURES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int, str],
 
 
 async def _failure(request: web.Request, error: Exception) -> web.Response:
-    """Renders what is the matter and what to do, as a page; for a part of a page, as a line."""
+    """Renders what went wrong and what to do, as a page, or as a line for a part of a page."""
     events = request.app[PANEL].events
     if isinstance(error, Refusal):
         status, reason = error.status, error.reason

@@ -1,4 +1,4 @@
-"""The panel as an application: its pages, what they are rendered with, and what guards them."""
+"""Makes the panel's application: its routes, its templates, its guards, and its static files."""
 
 import asyncio
 import warnings
@@ -23,9 +23,9 @@ from gateway.policy.telling.preview import ABSENT
 
 STATIC = "/static/"
 _FILES = static_files(Path(__file__).with_name("static"))
-# Bytes of a form: the longest holds a note of some lines.
+# The most bytes of a form.
 LARGEST_FORM = 64 * 1024
-# aiohttp-session names what it keeps of a request by a text, as was the custom
+# aiohttp-session keys its values of a request by plain strings
 warnings.filterwarnings("ignore", category=web.NotAppKeyWarning, module="aiohttp_session")
 
 
@@ -50,7 +50,7 @@ async def _background(app: web.Application) -> AsyncIterator[None]:
 
 @cache
 def _templates() -> jinja2.Environment:
-    """Returns the templates, which each process compiles once."""
+    """Returns the templates, compiled once in each process."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("gateway.admin"),
         autoescape=True,
@@ -71,19 +71,19 @@ def _templates() -> jinja2.Environment:
 
 
 def static(name: str) -> str:
-    """Returns the address of a file, which changes with what is in it."""
+    """Returns the address of a file, which changes with its content."""
     return f"{STATIC}{name}?{_FILES[name].query}"
 
 
 async def _serve(request: web.Request) -> web.Response:
-    # nosemgrep: nothing-is-taken-from-the-host-header - the path's, and only known names count
+    # nosemgrep: nothing-is-taken-from-the-host-header - of the path, and only known names count
     file = _FILES.get(request.match_info["name"])
     if file is None:
         raise web.HTTPNotFound
     headers = {"Cache-Control": file.cache(request.query_string), "Vary": "Accept-Encoding"}
     body = file.body
     if accepts_gzip(request.headers.getall("Accept-Encoding", ())):
-        # in a thread: the first time that takes as long as many a page
+        # in a thread: packing takes a while the first time
         body = await asyncio.to_thread(lambda: file.packed)
         headers["Content-Encoding"] = "gzip"
     charset = "utf-8" if file.kind.startswith("text/") else None

@@ -1,7 +1,4 @@
-"""One request to the panel: its session, who asks, in which language, with which form; its answers.
-
-A session is kept in the gateway's store: a cookie only names one.
-"""
+"""Holds a request to the panel: its session, user, language and form, and makes its answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -25,17 +22,15 @@ SIGNED_IN = web.RequestKey("signed in", SignedIn)
 # What is kept of the password that a new session is begun with.
 PROVED = web.RequestKey("proved", str)
 ADMINISTRATOR, CSRF, SAID = "administrator", "csrf", "said"
-
-
 PANEL = web.AppKey("panel", Panel)
 
 
 class StoreStorage(AbstractStorage):
-    """Finds and keeps sessions; a path that is polled, which no person asks for, is no use."""
+    """Loads and saves sessions in the store; a page that polls does not prolong its session."""
 
     def __init__(self, panel: Panel) -> None:
         is_secure = panel.is_secure
-        # a browser takes a cookie of that prefix only from this very host, over TLS
+        # a browser takes a cookie with that prefix only from this host, over TLS
         name = "__Host-clinic-gateway" if is_secure else "clinic-gateway"
         super().__init__(cookie_name=name, secure=is_secure, httponly=True, samesite="Strict")
         self._panel = panel
@@ -43,21 +38,21 @@ class StoreStorage(AbstractStorage):
 
     async def load_session(self, request: web.Request) -> Session:
         """Returns the session that the cookie names, unless it is over."""
-        token, found = self.load_cookie(request), None
-        # bytes that are no text come as halves of letters, which nothing can be made of
+        token, session = self.load_cookie(request), None
+        # bytes that are no text come as surrogates, which cannot be encoded
         if token and token.isascii():
             is_use, now = request.path not in self._polled, self._panel.now()
-            found = await self._panel.sessions.find(token, now, is_use=is_use)
-        if found is None:
+            session = await self._panel.sessions.find(token, now, is_use=is_use)
+        if session is None:
             return Session(None, data=None, new=True)
-        request[SIGNED_IN] = found
-        began = int(found.created_at.timestamp())
-        return Session(token, data={"created": began, "session": dict(found.data)}, new=False)
+        request[SIGNED_IN] = session
+        began = int(session.created_at.timestamp())
+        return Session(token, data={"created": began, "session": dict(session.data)}, new=False)
 
     async def save_session(
         self, request: web.Request, response: web.StreamResponse, session: Session
     ) -> None:
-        """Begins it, keeps what has changed, or ends it where it is empty now."""
+        """Begins the session, saves its data, or ends it where it is empty now."""
         sessions, panel, data = self._panel.sessions, self._panel, dict(session)
         if session.empty:
             if session.identity is not None:
@@ -73,7 +68,7 @@ class StoreStorage(AbstractStorage):
 
 
 class Visit:
-    """What a view has to do with; `form` is empty but where something was posted."""
+    """A request to the panel as its view sees it; `form` is empty unless one was posted."""
 
     def __init__(self, request: web.Request, session: Session) -> None:
         self.request = request
@@ -84,7 +79,7 @@ class Visit:
         self.words = words(language_of(request.headers.get("Accept-Language", "")))
         self.clock = PageClock(self.panel.zone, self.words, self.panel.now)
         self.signed_in = request[SIGNED_IN].administrator if SIGNED_IN in request else None
-        # whether a page that is open asks for a part of it
+        # whether an open page asks for a part of itself
         self.is_part = request.headers.get("HX-Request") == "true"
 
     @property
@@ -100,15 +95,15 @@ class Visit:
 
     @property
     def today(self) -> date:
-        """The day on the clinic's wall."""
+        """The date in the clinic's time zone."""
         return self.now.astimezone(self.panel.zone).date()
 
     def text(self, name: str) -> str:
-        """Returns one value of the form, without blanks around it; "" where it is not there."""
+        """Returns a value of the form, without surrounding blanks; "" where it is missing."""
         return str(self.form.get(name, "")).strip()
 
-    def asked(self, name: str) -> str:
-        """Returns one value of the address's query, in the same way."""
+    def query(self, name: str) -> str:
+        """Returns a value of the query, in the same way."""
         return self.request.query.get(name, "").strip()
 
     def may(self, right: Right) -> bool:
@@ -123,13 +118,13 @@ class Visit:
         wait: int = 0,
         **values: Any,
     ) -> web.Response:
-        """Renders a template; every one knows these beside its own values.
+        """Renders a template with its `values` and those that every page has.
 
-        `errors` are what is wrong with a form, by its fields: with some, a 200 becomes a 422.
-        `wait` are the seconds before the form may be sent again.
+        `errors` say what is wrong with each field of a form; with any, a 200 becomes a 422. `wait`
+        are the seconds before the form may be sent again.
         """
         status = 422 if errors and status == 200 else status
-        said = self.session.pop(SAID) if SAID in self.session and not self.is_part else None
+        notice = self.session.pop(SAID) if SAID in self.session and not self.is_part else None
         values = {
             "t": self.words,
             "clock": self.clock,
@@ -138,7 +133,7 @@ class Visit:
             "may": self.may,
             "csrf": self.session.get(CSRF, ""),
             "path": self.request.path,
-            "said": said,
+            "said": notice,
             "errors": errors or {},
             "wait": wait,
             "status": status,
@@ -149,19 +144,16 @@ class Visit:
             page.headers["Retry-After"] = str(wait)
         return page
 
-    def go(self, path: str, said: str = "", **values: Any) -> web.Response:
-        """Sends to another page, which begins with what was `said`: a text's name, its values."""
-        if said:
-            self.session[SAID] = self.words(said, **values)
+    def go(self, path: str, notice: str = "", **values: Any) -> web.Response:
+        """Redirects to another page, which shows the text named `notice` with its values."""
+        if notice:
+            self.session[SAID] = self.words(notice, **values)
         return web.Response(status=303, headers={"Location": path})
 
     def chart(
         self, times: Iterable[datetime], series: Sequence[Any], *, unit: str, step: str
     ) -> str:
-        """Returns the bars that the script draws; `unit` names a text, `step` is minute or day.
-
-        The same numbers stand in a table beside it.
-        """
+        """Returns a bar chart for the script; `unit` names a text, `step` is minute or day."""
         drawn = {
             "times": [int(moment.timestamp()) for moment in times],
             "series": series,
@@ -176,7 +168,7 @@ class Visit:
     def deed(
         self, deed: str, subject: str = "", **details: Any
     ) -> AbstractAsyncContextManager[dict[str, Any]]:
-        """Goes around what is done here, so that the audit has it; see Deeds.deed."""
+        """Returns what goes around an action to have it in the audit; see Deeds.deed."""
         return self.panel.deeds.deed(self.who.name, deed, subject, **details)
 
 
@@ -186,10 +178,10 @@ ViewT = TypeVar("ViewT", bound=View)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelPage:
-    """A page or an action. Without `needs` nobody has to be signed in.
+    """A page or an action; without `needs` it is open to users who are not signed in.
 
-    What is `polled` is asked for by the page itself, so that it does not count as use.
-    `while_choosing` may be used before a one-time password has been replaced.
+    A `polled` page is asked for by a script, which is no use of a session. One `while_choosing`
+    may be used before a one-time password has been replaced.
     """
 
     method: str
@@ -200,14 +192,14 @@ class PanelPage:
     while_choosing: bool = False
 
 
-# Every page there is, once the views are imported.
+# All pages, once the views are imported.
 PAGES: list[PanelPage] = []
 
 
 def get(
     path: str, needs: Right | None = Right.READ, *, method: str = "GET", **more: bool
 ) -> Callable[[ViewT], ViewT]:
-    """Makes a page, which shows something, of the view that it stands above."""
+    """Registers the view below it as a page."""
 
     def made(view: ViewT) -> ViewT:
         PAGES.append(PanelPage(method=method, path=path, view=view, needs=needs, **more))
@@ -216,10 +208,10 @@ def get(
     return made
 
 
-# an action: a form is posted to it
+# registers an action, which a form is posted to
 post = partial(get, method="POST")
 
 
 def number_of(text: str) -> int | None:
-    """Returns the number of an entry in one of the store's tables, as an address has it."""
+    """Reads the number of a row or page in an address; None where it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

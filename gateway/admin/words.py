@@ -1,4 +1,4 @@
-"""Every word of the panel in each language: a catalogue of files, checked against the tables."""
+"""Writes the panel's texts, numbers and times in each language, from the files in `texts`."""
 
 import re
 import tomllib
@@ -22,35 +22,32 @@ from gateway.policy.telling import wording
 
 LANGUAGES = ("en", "fr")
 _before_mark = re.compile(" (?=[:;?!])").sub
-# A language, whatever its country, and its weight.
+# A language without its country, and its weight.
 _choice = re.compile(
     r"\s*([a-z]+)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?|\.[0-9]+)\s*)?", re.IGNORECASE
 ).fullmatch
 FOLDER = Path(__file__).with_name("texts")
 _RESOURCES = {resource.name: resource for resource in GOVERNED}
-# A text, or one of it for one thing and one for several.
+# A text, or two: for one thing and for several.
 Text = str | Sequence[str]
 
 
 @cache
 def catalogue() -> Mapping[str, Mapping[str, Text]]:
-    """Returns `file.name` -> language -> text, or texts for one thing and for several.
-
-    Raises DocumentErrors where a file is no TOML.
-    """
-    found: dict[str, Mapping[str, Text]] = {}
+    """Returns `file.name` -> language -> text; raises DocumentErrors where a file is no TOML."""
+    texts_of: dict[str, Mapping[str, Text]] = {}
     for file in sorted(FOLDER.glob("*.toml")):
         try:
             data = tomllib.loads(file.read_text("utf-8"))
         except tomllib.TOMLDecodeError as error:
             problem = Problem(str(file), 0, 0, f"is not valid TOML: {error}")
             raise DocumentErrors([problem]) from error
-        found |= {f"{file.stem}.{name}": texts for name, texts in data.items()}
-    return found
+        texts_of |= {f"{file.stem}.{name}": texts for name, texts in data.items()}
+    return texts_of
 
 
 class Words:
-    """The texts in one language; called with a text's name and what stands in its braces."""
+    """The texts in one language, called with the name of a text and the values in its braces."""
 
     # `whole`, `masked` or `hidden`, as style sheets and texts name it
     kind = staticmethod(wording.kind_of)
@@ -61,14 +58,14 @@ class Words:
         for name, texts in catalogue().items():
             text = texts[language]
             forms = [text] if isinstance(text, str) else text
-            # in French no line begins with one of the marks that a blank precedes
+            # the blank before these marks must not break the line in French
             if language == "fr":
                 forms = [_before_mark("\u00a0", form) for form in forms]
             self.texts[name] = forms
         self.phrases = {name: self.texts[f"conditions.{name}"][0] for name in wording.ENGLISH}
 
     def __call__(self, name: str, n: int | None = None, /, **values: Any) -> str:
-        """KeyError for a name that no text has; `n` chooses between one and several."""
+        """Returns a text, its `n` choosing one or several; raises KeyError for an unknown name."""
         one, *several = self.texts[name]
         is_one = n == 1 or (self.language == "fr" and not n)
         text = one if is_one or not several else several[0]
@@ -80,18 +77,18 @@ class Words:
         return name in self.texts
 
     def number(self, value: float, places: int = 0) -> str:
-        """Returns it as it is written in that language: 1,234.5 or 1 234,5."""
+        """Returns a number as the language writes it: 1,234.5 or 1 234,5."""
         text = f"{value:,.{places}f}"
         # a narrow blank that does not break
         return text if self.language == "en" else text.replace(",", "\u202f").replace(".", ",")
 
     def percent(self, share: float) -> str:
-        """Returns a share of 1 in hundredths; what is above nothing is never shown as nothing."""
+        """Returns a share of 1 in percent; a share below one percent, but above 0, as <1."""
         text = "<1" if 0 < share < 0.01 else f"{share * 100:.0f}"
         return f"{text}\u202f%" if self.language == "fr" else f"{text}%"
 
     def listed(self, names: Sequence[str], phrase: str) -> str:
-        """Returns `one, two and three`; `phrase` names how the last two are joined: and, or."""
+        """Returns `one, two and three`; `phrase` names the joining word, and or or."""
         return wording.listed(names, self.phrases[phrase])
 
     def mark(self, sight: Sight) -> str:
@@ -132,7 +129,7 @@ class Words:
         )
 
     def why(self, rules: ResourceRules, path: str, level: AccessLevel) -> str:
-        """Returns which level decides what this one sees of a field."""
+        """Returns a sentence on why this level sees that much of a field."""
         sight, opened = rules.sight(path, level), rules.opened_at(path)
         if sight is WHOLE:
             return self("policy.why_whole", level=opened)
@@ -152,32 +149,32 @@ words = cache(Words)
 
 
 def language_of(accepted: str) -> str:
-    """Returns the language of an Accept-Language that is liked best; English where it has none."""
-    found = (choice for choice in map(_choice, accepted.split(",")) if choice is not None)
-    liked = [(choice[1].lower(), float(choice[2] or 1)) for choice in found]
-    known = [each for each in liked if each[0] in LANGUAGES and each[1]]
+    """Returns the language that an Accept-Language prefers; English where it names none here."""
+    choices = (choice for choice in map(_choice, accepted.split(",")) if choice is not None)
+    weights = [(choice[1].lower(), float(choice[2] or 1)) for choice in choices]
+    known = [pair for pair in weights if pair[0] in LANGUAGES and pair[1]]
     return max(known, key=itemgetter(1), default=LANGUAGES)[0]
 
 
 def check_words() -> None:
-    """Raises DocumentErrors with each text that is missing, or missing in a language."""
+    """Raises DocumentErrors with every text that is missing in any language."""
     empty = ", ".join(f'{language} = "..."' for language in LANGUAGES)
     texts, problems = catalogue(), []
     for full_name in (*(name for name in needed() if name not in texts), *texts):
         file, _, name = full_name.partition(".")
-        absent = ", ".join(each for each in LANGUAGES if each not in texts.get(full_name, ()))
-        said = f"{name} has no text in {absent}; write"
+        absent = ", ".join(lang for lang in LANGUAGES if lang not in texts.get(full_name, ()))
+        start = f"{name} has no text in {absent}; write"
         if full_name not in texts:
-            said = f"there is no text for {name}; add a line"
+            start = f"there is no text for {name}; add a line"
         if absent:
-            text = f'{said} "{name}" = {{ {empty} }}'
+            text = f'{start} "{name}" = {{ {empty} }}'
             problems.append(Problem(str(FOLDER / f"{file}.toml"), 0, 0, text))
     if problems:
         raise DocumentErrors(problems)
 
 
 def needed() -> list[str]:
-    """Returns the name of each text that a page looks up by a name from a table."""
+    """Returns the names of the texts that pages look up by a name from a table."""
     return [
         *(f"resources.{resource.name}" for resource in RESOURCES),
         *(f"fields.{resource.name}.{path}" for resource in RESOURCES for path in resource.paths),
@@ -190,7 +187,7 @@ def needed() -> list[str]:
 
 
 class PageClock:
-    """Writes times for one page: on the clinic's clock, in the words of the page's language."""
+    """Writes times for one page, in the clinic's time zone and the page's language."""
 
     def __init__(self, zone: ZoneInfo, words: Words, now: Callable[[], datetime]) -> None:
         self.zone = zone
@@ -198,7 +195,7 @@ class PageClock:
         self._now = now
 
     def day(self, moment: datetime | date) -> str:
-        """Returns `22 Nov 2026`; in French the first of a month is its `1er`."""
+        """Returns a date as `22 Nov 2026`; in French the first of a month is `1er`."""
         local = moment.astimezone(self.zone) if isinstance(moment, datetime) else moment
         month = self._words("common.months").split()[local.month - 1]
         number = "1er" if local.day == 1 and self._words.language == "fr" else local.day
@@ -214,7 +211,7 @@ class PageClock:
         return f"{self.day(moment)}, {moment.astimezone(self.zone):%H:%M:%S}"
 
     def ago(self, moment: datetime) -> str:
-        """Returns how long ago, roughly; the day where it is long."""
+        """Returns roughly how long ago a time was; its date from 90 days on."""
         words, past = self._words, self._now() - moment
         if past < timedelta(minutes=1):
             return words("common.just_now")

@@ -1,4 +1,4 @@
-"""The audit: its entries as pages and as a file, who has seen a record, deeds, verification."""
+"""Shows the audit: its entries, who has seen a record, deeds, and verification."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -33,48 +33,48 @@ CHOICES = {
     "operation": tuple(operation.id for operation in OPERATIONS),
     "outcome": (entries.ANSWERED, entries.REFUSED, entries.FAILED, entries.UNKNOWN, entries.BEGUN),
 }
-# A text may be the name of so many keys.
+# Keys of one name that are searched for at most.
 MOST_KEYS = 20
 _LONGEST = 200
 PAGE = 50
-# Lines of a file at most, and of one piece of it.
+# The most lines of an exported file, and of one piece of it.
 MOST, PIECE = 100_000, 1_000
-# Seconds of reading for a piece, and of rest behind it: others are answered meanwhile.
+# Seconds of reading for a piece, and of rest after it, in which others are answered.
 BUDGET, REST = 0.25, 0.01
 COLUMNS = (
     "time", "key", "key_id", "operation", "level", "outcome", "reason", "records", "record_ids",
     "request", "policy",
 )  # fmt: skip
-# A spreadsheet that is not told so takes letters with accents for something else.
+# Tells a spreadsheet that the file is UTF-8.
 MARK = "\ufeff"
 NONE = "\N{EN DASH}"
 # Operation -> the resource whose records an owner may ask about.
-_RESOURCES = {each.id: each.returns.name for each in OPERATIONS if each.returns.governed}
+_RESOURCES = {call.id: call.returns.name for call in OPERATIONS if call.returns.governed}
 _GOVERNED = {resource.name: resource for resource in GOVERNED}
-# Seconds that the index is brought up for: the gateway does it each minute anyhow. Keys that are
-# shown of those that have seen a record.
+# Seconds that a page updates the index for, which the gateway does each minute too; and the most
+# readers of a record that are shown.
 WITHIN, MOST_READERS = 0.25, 200
 VERIFIED = "audit verified"
-# What is kept of what is to be said; attempts that are looked through for one that came to its end.
+# Messages that are kept of a verification; attempts that are searched for the last finished one.
 MOST_TOLD, _ATTEMPTS = 20, 20
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFilters:
-    """`given` are the texts that are not empty; `errors` say what is wrong with one.
+    """What a form asks for: `given` are its texts, `errors` say what is wrong with one.
 
-    `too_many` is whether more keys have that name than are searched for.
+    `too_many` says whether more keys have that name than are searched for.
     """
 
     given: Mapping[str, str]
     errors: Mapping[str, str]
-    wanted: EntryFilter
+    filter: EntryFilter
     too_many: bool
 
 
-async def read_filters(visit: Visit, told: Mapping[str, object]) -> EntryFilters:
-    """Returns those of an address or of a form; StoreError."""
-    given = {name: text for name in NAMES if (text := str(told.get(name, "")).strip()[:_LONGEST])}
+async def read_filters(visit: Visit, data: Mapping[str, object]) -> EntryFilters:
+    """Reads the filters of an address or a form; raises StoreError."""
+    given = {name: text for name in NAMES if (text := str(data.get(name, "")).strip()[:_LONGEST])}
     key = given.get("key", "")
     if key.startswith(PREFIX):
         # somebody may have pasted a whole secret: it is not shown again
@@ -90,14 +90,14 @@ async def read_filters(visit: Visit, told: Mapping[str, object]) -> EntryFilters
             moments[name] = _moment(given[name], visit.panel.zone, is_end=name == "to")
         except (ValueError, OverflowError):
             errors[name] = visit.words("audit.bad_time")
-    found = (await visit.panel.book.find(key, Which.ALL, visit.now)).keys if key else ()
-    keys = [each.key.id for each in found]
+    held = (await visit.panel.book.find(key, Which.ALL, visit.now)).keys if key else ()
+    keys = [known.key.id for known in held]
     if not keys and index.uuid_key(key):
-        # of a key that is gone the audit tells nevertheless
+        # the audit still knows a key that is gone
         keys = [index.record_id(key)]
     if key and not keys:
         errors["key"] = visit.words("audit.no_such_key")
-    wanted = EntryFilter(
+    entry_filter = EntryFilter(
         keys=frozenset(keys[:MOST_KEYS]) if key else None,
         operation=given.get("operation", ""),
         record=index.record_id(given.get("record", "")),
@@ -106,25 +106,25 @@ async def read_filters(visit: Visit, told: Mapping[str, object]) -> EntryFilters
         since=moments.get("from"),
         until=moments.get("to"),
     )
-    return EntryFilters(given, errors, wanted, len(keys) > MOST_KEYS)
+    return EntryFilters(given, errors, entry_filter, len(keys) > MOST_KEYS)
 
 
 def _moment(text: str, zone: ZoneInfo, *, is_end: bool) -> datetime:
-    """Returns a time on the clinic's wall clock; where that shows it twice, all of both.
+    """Reads a time, in the clinic's zone where it has no offset; raises ValueError, OverflowError.
 
-    Without seconds an end is that of the minute. ValueError, OverflowError.
+    Of a time that comes twice, an end is the later one. Without seconds it is that of the minute.
     """
-    read = datetime.fromisoformat(text)
-    if read.tzinfo is None:
-        read = read.replace(tzinfo=zone, fold=int(is_end))
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone, fold=int(is_end))
     if is_end and len(text) <= len("2026-11-22T10:04"):
-        read = read.replace(second=59, microsecond=999_999)
-    return read.astimezone(UTC)
+        moment = moment.replace(second=59, microsecond=999_999)
+    return moment.astimezone(UTC)
 
 
 @get("/audit")
 async def _entries(visit: Visit) -> web.Response:
-    filters, after = await read_filters(visit, visit.request.query), visit.asked("after")
+    filters, after = await read_filters(visit, visit.request.query), visit.query("after")
     place = None
     with suppress(ValueError):
         place = read_cursor(after)
@@ -139,28 +139,28 @@ async def _entries(visit: Visit) -> web.Response:
         most_keys=MOST_KEYS,
         most_lines=MOST,
         verification=await _verification(visit),
-        **await last_entries(visit, None if filters.errors else filters.wanted, PAGE, place),
+        **await last_entries(visit, None if filters.errors else filters.filter, PAGE, place),
     )
 
 
 async def last_entries(
-    visit: Visit, wanted: EntryFilter | None, most: int, place: SearchCursor | None = None
+    visit: Visit, entry_filter: EntryFilter | None, most: int, place: SearchCursor | None = None
 ) -> dict[str, Any]:
-    """Returns `rows` of times and entries, the newest first; and `unread`, why they cannot be read.
+    """Returns `rows` of times and entries, the newest first; `unread` tells why there are none.
 
     `rest` is where to go on, and `in_time` whether there was time for all, as in EntryPage.
     """
-    told: dict[str, Any] = {"rows": [], "rest": None, "in_time": True, "unread": ""}
-    if wanted is None:
-        return told
+    values: dict[str, Any] = {"rows": [], "rest": None, "in_time": True, "unread": ""}
+    if entry_filter is None:
+        return values
     folder = chains.audit_folder(visit.panel.settings)
     try:
-        found = await inquiries.find_entries(visit.store, folder, wanted, most, place)
+        page = await inquiries.find_entries(visit.store, folder, entry_filter, most, place)
     except OSError as error:
-        return told | {"unread": _unreadable(folder, error)}
-    rows = [(datetime.fromisoformat(entry.time), entry) for entry in found.entries]
+        return values | {"unread": _unreadable(folder, error)}
+    rows = [(datetime.fromisoformat(entry.time), entry) for entry in page.entries]
     rows.sort(key=lambda row: row[0], reverse=True)
-    return told | {"rows": rows, "rest": found.rest, "in_time": found.in_time}
+    return values | {"rows": rows, "rest": page.rest, "in_time": page.in_time}
 
 
 def _unreadable(folder: Path, error: OSError) -> str:
@@ -169,27 +169,27 @@ def _unreadable(folder: Path, error: OSError) -> str:
 
 @post("/audit/export", Right.READ)
 async def _export(visit: Visit) -> web.StreamResponse:
-    """The newest entries first, as many as there may be; who took them is in the audit."""
+    """Up to MOST entries as a file, the newest first; the export is itself in the audit."""
     filters = await read_filters(visit, visit.form)
     if filters.errors:
         return visit.go(f"/audit?{urlencode(filters.given)}")
     response = web.StreamResponse(
         headers={
-            # they are sent before whoever adds them to other answers could
+            # the stream begins before the guard adds these
             **HEADERS,
             "Cache-Control": "no-store",
             "Content-Disposition": f'attachment; filename="audit-{visit.today.isoformat()}.csv"',
         }
     )
     response.content_type, response.charset = "text/csv", "utf-8"
-    asked = {f"by_{name}": text for name, text in filters.given.items()}
+    details = {f"by_{name}": text for name, text in filters.given.items()}
     try:
-        async with visit.deed("audit exported", "", **asked) as noted:
-            noted["lines"] = await _send(visit, filters.wanted, response)
+        async with visit.deed("audit exported", "", **details) as noted:
+            noted["lines"] = await _send(visit, filters.filter, response)
     except Exception as error:
         if not response.prepared:
             raise
-        # what has begun can only be cut off, so that nobody takes it for the whole
+        # a file that has begun is cut off, so that nobody takes it for the whole
         if visit.request.transport is not None:
             visit.request.transport.abort()
         if not isinstance(error, ConnectionError):
@@ -197,20 +197,20 @@ async def _export(visit: Visit) -> web.StreamResponse:
     return response
 
 
-async def _send(visit: Visit, wanted: EntryFilter, response: web.StreamResponse) -> int:
-    """Sends the file a piece at a time; returns how many entries it has."""
+async def _send(visit: Visit, entries_of: EntryFilter, response: web.StreamResponse) -> int:
+    """Sends the file piece by piece; returns the number of its entries."""
     folder, place, lines = chains.audit_folder(visit.panel.settings), None, 0
     while True:
         most = min(PIECE, MOST - lines)
-        found = await inquiries.find_entries(visit.store, folder, wanted, most, place, BUDGET)
+        page = await inquiries.find_entries(visit.store, folder, entries_of, most, place, BUDGET)
         names = await visit.panel.book.names()
-        rows = [_cells(visit, entry, names) for entry in found.entries]
+        rows = [_cells(visit, entry, names) for entry in page.entries]
         if not response.prepared:
             await response.prepare(visit.request)
             head = [visit.words(f"audit.column_{column}") for column in COLUMNS]
             await response.write(MARK.encode() + csv_of([head]).encode())
         await response.write(csv_of(rows).encode())
-        lines, place = lines + len(rows), found.rest
+        lines, place = lines + len(rows), page.rest
         if place is None:
             break
         if lines >= MOST:
@@ -242,23 +242,23 @@ def _cells(visit: Visit, entry: entries.AuditLine, names: Mapping[str, str]) -> 
 @get("/audit/deeds")
 async def _deeds(visit: Visit) -> web.Response:
     """What administrators did, the newest first, a page at a time; of one name, or of all."""
-    who, before = visit.asked("who")[:60], number_of(visit.asked("before"))
-    found = await visit.panel.deeds.log.last(PAGE + 1, who=who, before=before)
+    who, before = visit.query("who")[:60], number_of(visit.query("before"))
+    deeds = await visit.panel.deeds.log.last(PAGE + 1, who=who, before=before)
     people = await visit.panel.administrators.list()
     return visit.page(
         "audit/deeds.html",
         keys=await visit.panel.book.names(),
-        people={each.id: each.name for each in people},
+        people={person.id: person.name for person in people},
         written=detail,
-        deeds=found[:PAGE],
+        deeds=deeds[:PAGE],
         asked=who,
-        next=found[PAGE - 1].number if len(found) > PAGE else None,
+        next=deeds[PAGE - 1].number if len(deeds) > PAGE else None,
         is_first=before is None,
     )
 
 
 def detail(value: Any) -> str:
-    """Returns a detail as it is read: several in a row, and a dash for none."""
+    """Returns a detail as text: several in a row, and a dash for none."""
     if isinstance(value, Mapping):
         return detail([f"{name}: {detail(member)}" for name, member in value.items()])
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -269,7 +269,7 @@ def detail(value: Any) -> str:
 @get("/audit/who")
 async def _record_readers(visit: Visit) -> web.Response:
     """Who has seen a record, as an owner may ask: keys, and administrators in the panel."""
-    name, record = visit.asked("resource"), index.record_id(visit.asked("id")[:200])
+    name, record = visit.query("resource"), index.record_id(visit.query("id")[:200])
     known: dict[str, Any] = {"resource": name, "record": record, "unread": "", "state": None}
     if name in _GOVERNED and record:
         folder = chains.audit_folder(visit.panel.settings)
@@ -300,12 +300,9 @@ async def _record_readers(visit: Visit) -> web.Response:
 
 
 async def _verification(visit: Visit) -> dict[str, Any]:
-    """Returns what is known of this machine's folder; StoreError.
-
-    `last` is the last look that came to its end, `failed` a later one that did not.
-    """
+    """Returns the last finished verification of this machine's folder, and a later failure."""
     subject = chains.place_of(chains.audit_folder(visit.panel.settings)) or ""
-    # first: what ends meanwhile is among the deeds then
+    # read before the deeds, which then have a run that ends meanwhile
     under_way = visit.panel.verifying.under_way
     deeds = await visit.panel.deeds.log.last(_ATTEMPTS, subject=subject, deeds=(VERIFIED,))
     last = next((deed for deed in deeds if deed.outcome == DONE), None)
@@ -319,7 +316,7 @@ async def _verification(visit: Visit) -> dict[str, Any]:
 
 @get("/audit/verification", polled=True)
 async def _status(visit: Visit) -> web.Response:
-    """The part of the page that says whether the audit is as it was written."""
+    """The part of the page that tells of the verification."""
     return visit.page("audit/verification.html", verification=await _verification(visit))
 
 
@@ -336,17 +333,17 @@ async def _verify(visit: Visit) -> web.Response:
     return visit.go("/audit", "verification.begun" if begun else "verification.runs_already")
 
 
-def told(found: inquiries.AuditReport) -> Mapping[str, Any]:
-    """Returns what is kept: the sums, and the first of what is to be said."""
-    broken = [verdict.broken for verdict in found.verdicts if verdict.broken]
-    notes = [note for verdict in found.verdicts for note in verdict.notes]
+def told(report: inquiries.AuditReport) -> Mapping[str, Any]:
+    """Returns what a deed keeps of a verification: its sums, and its first messages."""
+    broken = [verdict.broken for verdict in report.verdicts if verdict.broken]
+    notes = [note for verdict in report.verdicts for note in verdict.notes]
     return {
-        "chains": len({verdict.chain for verdict in found.verdicts if verdict.chain}),
-        "files": sum(verdict.files for verdict in found.verdicts),
-        "lines": sum(verdict.lines for verdict in found.verdicts),
+        "chains": len({verdict.chain for verdict in report.verdicts if verdict.chain}),
+        "files": sum(verdict.files for verdict in report.verdicts),
+        "lines": sum(verdict.lines for verdict in report.verdicts),
         "broken": len(broken),
         "where": broken[:MOST_TOLD],
         "notes": len(notes),
         "noted": notes[:MOST_TOLD],
-        "elsewhere": sorted({chain.host for chain in found.others})[:MOST_TOLD],
+        "elsewhere": sorted({chain.host for chain in report.others})[:MOST_TOLD],
     }

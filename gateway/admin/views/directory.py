@@ -1,4 +1,4 @@
-"""The directory: public ids that partners need, and how the practice system is connected."""
+"""Shows the public ids that partners need, and how the practice system is connected."""
 
 import asyncio
 import json
@@ -20,21 +20,21 @@ from gateway.administrators.log import DONE
 from gateway.contract.operations import BASE_PATH, OPERATIONS
 from gateway.inquiries.practice import examine, first
 
-# Records of each kind at most; with more than a few there is a search.
+# The most records of each kind, and how many are shown without a search.
 MOST, MANY = 500, 20
-# Seconds that the practice system has for both.
+# Seconds that the practice system has for both kinds.
 PATIENCE = 3.0
 DEED, KEPT = "practice system checked", "practice system checked"
-# Findings that are kept: those that matter most.
+# The most findings that are kept: the worst come first.
 MOST_FINDINGS = 300
 _ORDER = (Verdict.FAILED, Verdict.WARNING, Verdict.OK)
-_SLOTS = next(each for each in OPERATIONS if each.id == "list_available_slots")
+_SLOTS = next(call for call in OPERATIONS if call.id == "list_available_slots")
 
 
 @get("/directory")
 async def _directory(visit: Visit) -> web.Response:
-    """The ids of both kinds, and what the last look at the practice system found."""
-    asked, why, example, adapter = visit.asked("q")[:100], "", "", visit.panel.adapter
+    """The ids of both kinds, and what the last check of the practice system found."""
+    text, why, example, adapter = visit.query("q")[:100], "", "", visit.panel.adapter
     vets = types = None
     try:
         async with asyncio.timeout(PATIENCE):
@@ -45,16 +45,16 @@ async def _directory(visit: Visit) -> web.Response:
     except AdapterError as error:
         why = " ".join(str(error).split())
     if vets:
-        # a call that a partner can try: free times of the first veterinarian, tomorrow
+        # a call to try: the first veterinarian's free times tomorrow
         query = f"vetId={vets[0]['id']}&date={visit.today + timedelta(days=1)}"
         query += f"&appointmentTypeId={types[0]['id']}" if types else ""
         address = f"{visit.panel.public_url}{BASE_PATH}{_SLOTS.path}?{query}"
         example = f'curl -H "X-API-Key: $KEY" "{address}"'
     return visit.page(
         "directory/directory.html",
-        vets=_ids(vets or (), asked),
-        types=_ids(types or (), asked),
-        asked=asked,
+        vets=_ids(vets or (), text),
+        types=_ids(types or (), text),
+        asked=text,
         is_long=any(len(records or ()) > MANY for records in (vets, types)),
         most=MOST,
         is_down=vets is None or types is None,
@@ -64,23 +64,23 @@ async def _directory(visit: Visit) -> web.Response:
     )
 
 
-def _ids(records: Sequence[Record], asked: str) -> Mapping[str, Any]:
-    """Returns those whose name or id has what is asked for; how many there are; whether all."""
-    wanted = asked.casefold()
-    found = [
+def _ids(records: Sequence[Record], text: str) -> Mapping[str, Any]:
+    """Returns the records whose name or id has the text, and how many there are in all."""
+    text = text.casefold()
+    matches = [
         record
         for record in records
-        if wanted in str(record.get("name") or "").casefold() or wanted in str(record["id"])
+        if text in str(record.get("name") or "").casefold() or text in str(record["id"])
     ]
-    return {"records": found, "all": len(records), "is_cut": len(records) >= MOST}
+    return {"records": matches, "all": len(records), "is_cut": len(records) >= MOST}
 
 
 async def _last_check(visit: Visit) -> dict[str, Any]:
-    """Returns what the last look found; StoreError.
+    """Returns what the last check found; raises StoreError.
 
-    `at` is None where nobody has looked yet; `failed` is a later attempt.
+    `at` is None where there was none; `failed` is a later attempt that was not done.
     """
-    # what is under way first: what ends meanwhile is among the deeds then
+    # read before the deeds, which then have a run that ends meanwhile
     check: dict[str, Any] = {"at": None, "under_way": visit.panel.examining.under_way}
     deeds = await visit.panel.deeds.log.last(1, deeds=(DEED,))
     check["failed"] = deeds[0] if deeds and deeds[0].outcome != DONE else None
@@ -88,7 +88,7 @@ async def _last_check(visit: Visit) -> dict[str, Any]:
         return check
     kept: dict[str, Any] = json.loads(text)
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for finding in kept["findings"]:  # they are kept in order
+    for finding in kept["findings"]:  # kept in order
         groups.setdefault(finding["verdict"], []).append(finding)
     return check | kept | {"at": datetime.fromisoformat(kept["at"]), "groups": groups}
 
@@ -100,19 +100,18 @@ async def _checked(visit: Visit) -> web.Response:
 
 @post("/directory/check", Right.CHECK)
 async def _check(visit: Visit) -> web.Response:
-    """Looks, in the background; nothing is booked."""
+    """Begins a check in the background, which books nothing."""
     panel, who = visit.panel, visit.who.name
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
     async def look(noted: Noted) -> None:
         began = time.monotonic()
         examination = Examination(now=panel.now())
-        async with aclosing(examine(panel.settings, panel.store, examination)) as findings:
-            async for finding in findings:
-                found.append(finding)  # noqa: PERF401 - pages tell meanwhile how many there are
-        # what failed first
-        in_order = sorted(found, key=lambda finding: _ORDER.index(finding.verdict))
-        counts = {str(each): sum(one.verdict is each for one in found) for each in _ORDER}
+        async with aclosing(examine(panel.settings, panel.store, examination)) as stream:
+            async for finding in stream:
+                findings.append(finding)  # noqa: PERF401 - pages show the number meanwhile
+        in_order = sorted(findings, key=lambda finding: _ORDER.index(finding.verdict))
+        counts = {str(kind): sum(one.verdict is kind for one in findings) for kind in _ORDER}
         kept = {
             "who": who,
             "at": panel.now().isoformat(),
@@ -124,6 +123,6 @@ async def _check(visit: Visit) -> web.Response:
         await panel.store.set_meta(KEPT, json.dumps(kept))
         noted.update(counts)
 
-    run = UnderWay(who, visit.now, found)
+    run = UnderWay(who, visit.now, findings)
     begun = await visit.panel.examining.begin(run, visit.deed(DEED), look)
     return visit.go("/directory", "directory.begun" if begun else "directory.runs_already")

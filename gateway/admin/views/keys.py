@@ -1,8 +1,4 @@
-"""Keys: listed, looked at, made, changed, rotated and revoked; a secret is shown once.
-
-What was written into the form becomes a key's settings, or what is wrong with each field; it shows
-meanwhile what the key will see.
-"""
+"""Lists and shows keys; makes, changes, rotates and revokes them; shows each secret once."""
 
 import hashlib
 import re
@@ -31,9 +27,9 @@ from gateway.usage import CallSums, by_day
 
 AT_ONCE = 50
 ORDERS = ("name", "newest", "used", "share")
-# Days of use, and entries and deeds, that stand on a key's page.
+# Days of use, and entries and deeds, on a key's page.
 DAYS, LAST = 30, 10
-# For how long the secrets before a new one go on working, as it is offered.
+# The times for which the earlier secrets may go on working.
 OVERLAPS = {
     "24h": timedelta(hours=24),
     "1h": timedelta(hours=1),
@@ -42,76 +38,72 @@ OVERLAPS = {
     "none": timedelta(),
 }
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-# Letters of a name, and the largest number.
+# The most characters of a name, and the largest number.
 LONGEST, MOST = 200, 1_000_000_000
 _ASIDE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-# No more digits than MOST has are read.
+# As many digits as MOST has.
 _digits = re.compile("[0-9]{1,10}").fullmatch
-# Fields of one text; `was` tells the settings that the form was made of, as `_mark_of` does.
+# The fields with one text; `was` is the `_mark_of` the key that the form was made of.
 _TEXTS = ("name", "contact", "level", "limit", "bookings", "networks", "expires", "was")
 
 
 @get("/keys")
 async def _list(visit: Visit) -> web.Response:
-    """The table; where a page that is open asks, the table alone."""
-    wanted, which, order = visit.asked("q")[:100], visit.asked("which"), visit.asked("order")
+    """The table of keys; for an open page, the table alone."""
+    text, which, order = visit.query("q")[:100], visit.query("which"), visit.query("order")
     state = Which(which) if which in set(Which) else Which.ACTIVE
     order = order if order in ORDERS else ORDERS[0]
-    found = await visit.panel.book.find(wanted, state, visit.now)
-    listed = sorted(found.keys, key=lambda each: (each.key.name.casefold(), each.key.id))
+    selected = await visit.panel.book.find(text, state, visit.now)
+    listed = sorted(selected.keys, key=lambda held: (held.key.name.casefold(), held.key.id))
     if order == "newest":
-        listed.sort(key=lambda each: each.key.created_at, reverse=True)
+        listed.sort(key=lambda held: held.key.created_at, reverse=True)
     elif order == "used":
-        used = await visit.panel.keys.last_used([each.key.id for each in listed])
-        listed.sort(key=lambda each: used.get(each.key.id) or _LONG_AGO, reverse=True)
+        used = await visit.panel.keys.last_used([held.key.id for held in listed])
+        listed.sort(key=lambda held: used.get(held.key.id) or _LONG_AGO, reverse=True)
     elif order == "share":
         shares = await _shares(visit, listed)
-        listed.sort(key=lambda each: shares.get(each.key.id, (0.0, 0))[0], reverse=True)
+        listed.sort(key=lambda held: shares.get(held.key.id, (0.0, 0))[0], reverse=True)
     pages = max(1, -(-len(listed) // AT_ONCE))
-    number = min(max(1, number_of(visit.asked("page")) or 1), pages)
+    number = min(max(1, number_of(visit.query("page")) or 1), pages)
     shown = listed[(number - 1) * AT_ONCE : number * AT_ONCE]
-    ids = [each.key.id for each in shown]
     return visit.page(
         "keys/table.html" if visit.is_part else "keys/list.html",
         shown=shown,
-        last_used=await visit.panel.keys.last_used(ids),
+        last_used=await visit.panel.keys.last_used([held.key.id for held in shown]),
         shares=await _shares(visit, shown),
-        found=found,
+        found=selected,
         which=state,
         states=list(Which),
         order=order,
         orders=ORDERS,
-        wanted=wanted,
+        wanted=text,
         number=number,
         pages=pages,
-        now=found.at,
+        now=selected.at,
     )
 
 
 async def _shares(visit: Visit, keys: Sequence[KeyAndSecrets]) -> Mapping[str, tuple[float, int]]:
-    """Returns what each has used of its hour, as a share and in calls; nothing where that is down.
-
-    What has used more than its limit, which was lowered meanwhile, has used all.
-    """
-    found = await visit.panel.used([each.key.id for each in keys])
-    if found is None:
+    """Returns the share of its hour that each key has used, and its calls; {} without them."""
+    used = await visit.panel.used([held.key.id for held in keys])
+    if used is None:
         return {}
-    calls = {key_id: used.calls for key_id, used in found.items()}
-    each = ((listed.key, calls.get(listed.key.id, 0)) for listed in keys)
-    return {key.id: (min(1.0, used / max(1, key.limit)), used) for key, used in each}
+    calls = {key_id: hour.calls for key_id, hour in used.items()}
+    pairs = ((held.key, calls.get(held.key.id, 0)) for held in keys)
+    return {key.id: (min(1.0, count / max(1, key.limit)), count) for key, count in pairs}
 
 
 async def _found_key(visit: Visit) -> KeyAndSecrets:
-    """Returns the key of the address, with what may be told of its secrets."""
+    """Returns the key in the address, with what may be shown of its secrets."""
     return await visit.panel.keys.show(visit.request.match_info["id"])
 
 
 @get("/keys/{id}")
 async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Response:
-    """One key: what it may, what it sees, how it was used, what was done; `errors` of its forms."""
+    """A key: its permissions, what it sees, its use and its deeds; `errors` of its forms."""
     held = await _found_key(visit)
     key, now = held.key, await visit.panel.keys.key_time(visit.now)
-    # the sums of each of the last days, in UTC as they are kept
+    # the sums of each of the last days, in UTC
     begin = datetime.combine(visit.now.date() - timedelta(days=DAYS - 1), time(), UTC)
     days = {begin.date() + timedelta(days=number): CallSums() for number in range(DAYS)}
     total = CallSums()
@@ -147,7 +139,7 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
 
 
 def _seen_by(visit: Visit, key: Key, title: str) -> dict[str, Any]:
-    """Returns what keys/sees.html is made of."""
+    """Returns the values for keys/sees.html."""
     return {
         "title": title,
         "sights": inquiries.sights(visit.panel.standing().policy, key, visit.words.phrases),
@@ -159,14 +151,14 @@ def _seen_by(visit: Visit, key: Key, title: str) -> dict[str, Any]:
 
 @post("/keys/{id}/rotate", Right.KEYS)
 async def _rotate(visit: Visit) -> web.Response:
-    """Makes a new secret, shown this once; a form that was sent before makes no other one."""
+    """Makes a new secret and shows it once; a form that is sent twice makes only one."""
     key, _ = await _found_key(visit)
-    named, newest = visit.text("overlap"), visit.text("hint")
-    if named not in OVERLAPS:
+    overlap, newest = visit.text("overlap"), visit.text("hint")
+    if overlap not in OVERLAPS:
         raise web.HTTPNotFound
     try:
-        async with visit.deed("key rotated", key.id, name=key.name, overlap=named):
-            rotated = await visit.panel.keys.rotate(key.id, OVERLAPS[named], visit.now, newest)
+        async with visit.deed("key rotated", key.id, name=key.name, overlap=overlap):
+            rotated = await visit.panel.keys.rotate(key.id, OVERLAPS[overlap], visit.now, newest)
     except ChangedKey:
         return visit.page("keys/already.html", 409, key_id=key.id, reason="already_rotated")
     secret, (key, secrets) = rotated
@@ -175,7 +167,7 @@ async def _rotate(visit: Visit) -> web.Response:
 
 @post("/keys/{id}/revoke", Right.KEYS)
 async def _revoke(visit: Visit) -> web.Response:
-    """Refuses the key from now on, where its name was typed."""
+    """Revokes the key where its name was typed."""
     key, _ = await _found_key(visit)
     if visit.text("confirm") != key.name:
         return await _card(visit, {"confirm": visit.words("keys.revoke_differs", name=key.name)})
@@ -187,16 +179,16 @@ async def _revoke(visit: Visit) -> web.Response:
 def _shown_once(
     visit: Visit, key: Key, secret: str, title: str, secrets: Sequence[KnownSecret] = ()
 ) -> web.Response:
-    """Answers the form that made the secret: no address leads here again, no browser keeps it."""
-    before = [each.expires_at for each in secrets[:-1] if each.expires_at is not None]
+    """Shows a new secret, as the answer to its form: no browser keeps it or can come back."""
+    before = [known.expires_at for known in secrets[:-1] if known.expires_at is not None]
     base = f"{visit.panel.public_url}{BASE_PATH}"
-    # a call that the key may make, and that needs nothing but the key
+    # a call that the key may make without any parameter
     paths = (
-        each.path
-        for each in OPERATIONS
-        if each.permission in key.permissions
-        and not each.creates
-        and not any(param.required for param in each.params)
+        operation.path
+        for operation in OPERATIONS
+        if operation.permission in key.permissions
+        and not operation.creates
+        and not any(param.required for param in operation.params)
     )
     response = visit.page(
         "keys/secret.html",
@@ -214,10 +206,7 @@ def _shown_once(
 
 @dataclass(frozen=True, slots=True)
 class KeyForm:
-    """What stands in the fields, as it was written, without rights and levels that there are not.
-
-    `errors` say what is wrong with a field.
-    """
+    """What was written into the form, where known; `errors` say what is wrong with a field."""
 
     texts: Mapping[str, str]
     permissions: frozenset[Permission] = frozenset()
@@ -225,13 +214,13 @@ class KeyForm:
     errors: dict[str, str] = field(default_factory=dict)
 
     def chosen(self) -> dict[str, Any]:
-        """Returns those fields of a key that say what it sees; BASIC where no level is chosen."""
+        """Returns the settings that say what the key sees; BASIC where no level is chosen."""
         text = self.texts["level"]
         level = AccessLevel(text) if text in set(LEVELS) else AccessLevel.BASIC
         return {"permissions": self.permissions, "level": level, "scopes": self.scopes}
 
     def seen(self, visit: Visit) -> dict[str, Any]:
-        """Returns what keys/sees.html is made of for the key that it would be."""
+        """Returns the values for keys/sees.html, for the key that the form would make."""
         return _seen_by(visit, Key(name="-", created_at=visit.now, **self.chosen()), "will_see")
 
 
@@ -246,12 +235,12 @@ def _written(visit: Visit) -> KeyForm:
 
 
 def _mark_of(key: Key) -> str:
-    """Returns another text as soon as any setting of the key is another; it tells none of them."""
+    """Returns a digest of the settings of a key, which changes with any of them."""
     return hashlib.sha256(orjson.dumps(row_of(key))).hexdigest()
 
 
 async def _settings(visit: Visit, form: KeyForm, before: Key | None = None) -> dict[str, Any]:
-    """Returns the fields of a key, read from the form; none where it notes in it what is wrong."""
+    """Returns the settings of a key from the form; none where it notes errors in the form."""
     texts, errors, words = form.texts, form.errors, visit.words
     name, limit, bookings = texts["name"], texts["limit"], texts["bookings"]
     checks = {
@@ -262,9 +251,9 @@ async def _settings(visit: Visit, form: KeyForm, before: Key | None = None) -> d
         "limit": (_is_number(limit), "keys.wrong_limit"),
         "bookings": (not bookings or _is_number(bookings), "keys.wrong_limit"),
     }
-    errors.update({each: words(text) for each, (is_right, text) in checks.items() if not is_right})
+    errors.update({name: words(text) for name, (is_right, text) in checks.items() if not is_right})
     networks, expires_at = _networks(form, visit), _expiry(form, visit, before)
-    # two active keys of one name would be taken for each other
+    # two active keys of one name would be confused
     if "name" not in errors and (before is None or before.name != name):
         same = await visit.panel.book.named(name, visit.now)
         if any(before is None or key.id != before.id for key in same):
@@ -291,21 +280,21 @@ def _is_number(text: str) -> bool:
 
 
 def _networks(form: KeyForm, visit: Visit) -> tuple[str, ...]:
-    """Returns those that are named, each once, with commas, blanks or lines between."""
-    found: dict[str, None] = {}
+    """Reads the networks, which commas, blanks or lines part, each once."""
+    networks: dict[str, None] = {}
     for text in form.texts["networks"].replace(",", " ").split():
         try:
-            found[read_network(text)] = None
+            networks[read_network(text)] = None
         except ValueError:
             form.errors["networks"] = visit.words("keys.wrong_network", network=text)
             break
-    if len(found) > MOST_NETWORKS:
+    if len(networks) > MOST_NETWORKS:
         form.errors["networks"] = visit.words("keys.wrong_networks", most=MOST_NETWORKS)
-    return tuple(found)
+    return tuple(networks)
 
 
 def _expiry(form: KeyForm, visit: Visit, before: Key | None) -> datetime | None:
-    """Returns the end of the day that is named, on the clinic's clock; a kept time stays."""
+    """Returns the end of the day in the form, in the clinic's zone; a kept day keeps its time."""
     text, known = form.texts["expires"], before.expires_at if before is not None else None
     if not text:
         return None
@@ -328,7 +317,7 @@ def _last_day(ends: datetime, visit: Visit) -> date:
 @get("/keys/new", Right.KEYS)
 @get("/keys/{id}/edit", Right.KEYS)
 async def _form(visit: Visit) -> web.Response:
-    """The form of a key that there is, or of a new one: its id is made here, once for a form."""
+    """The form of a key, or of a new one, whose id is made here, once for each form."""
     if "id" not in visit.request.match_info:
         texts = dict.fromkeys(_TEXTS, "") | {"level": LEVELS[0], "limit": str(DEFAULT_LIMIT)}
         return _page(visit, KeyForm(texts), key_id=str(uuid4()))
@@ -348,7 +337,7 @@ async def _form(visit: Visit) -> web.Response:
 
 @post("/keys/new", Right.KEYS)
 async def _make(visit: Visit) -> web.Response:
-    """Makes a key, its secret shown this once; or the form, with what is wrong or will be seen."""
+    """Makes a key and shows its secret once; or shows the form again, with its errors."""
     form = _written(visit)
     try:
         key_id = str(UUID(visit.text("id")))

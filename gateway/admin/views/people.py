@@ -1,4 +1,4 @@
-"""Who may use the panel: administrators, their roles, and who is signed in."""
+"""Shows and changes administrators, their roles and passwords, and their sessions."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ PEOPLE = "/people"
 async def _people(
     visit: Visit, errors: Mapping[str, str] | None = None, made: tuple[str, str] | None = None
 ) -> web.Response:
-    """All of them, with their sessions; `made` is a name with a password to be told once."""
+    """All administrators and sessions; `made` is a name with a password to be shown once."""
     return visit.page(
         "people.html",
         errors=errors,
@@ -32,7 +32,7 @@ async def _wrong(visit: Visit, field: str, text: str, **values: str) -> web.Resp
 
 @post(PEOPLE, Right.PEOPLE)
 async def _add(visit: Visit) -> web.Response:
-    """Adds somebody, with a password that lets in once."""
+    """Adds an administrator with a one-time password."""
     role, password = visit.text("role"), made_up()
     try:
         name = name_of(visit.text("name"))
@@ -94,7 +94,7 @@ async def _remove(visit: Visit, administrator_id: str, name: str) -> web.Respons
 async def _end_session(visit: Visit) -> web.Response:
     session_id, sessions = visit.text("session"), visit.panel.sessions
     running = await sessions.list(visit.now)
-    name = next((each.administrator.name for each in running if each.id == session_id), "")
+    name = next((one.administrator.name for one in running if one.id == session_id), "")
     async with visit.deed("session ended", session_id, name=name):
         await sessions.end_one(session_id)
     return visit.go(PEOPLE, "people.ended")

@@ -1,4 +1,4 @@
-"""The policy: what runs, what waits, who sees what, what happened so far, and what is decided."""
+"""Shows the policy that runs, the one that waits, and the history; approves or declines."""
 
 import asyncio
 import re
@@ -20,20 +20,20 @@ from gateway.policy.running.versions import APPROVED, DECLINED, Event, Versions
 from gateway.policy.telling import sheets, wording
 
 PAGE = "/policy"
-# Events, and problems, that stand on the page; of more it says how many.
+# Events and problems on the page, which says how many more problems there are.
 EVENTS, PROBLEMS = 5, 20
-# Letters of a reason; and events that stand on a page of the history.
+# The most characters of a reason, and events on a page of the history.
 LONGEST, AT_ONCE = 500, 25
-# Seconds that the running processes have before the page is shown all the same.
+# Seconds to wait for the running processes before the page is shown all the same.
 WITHIN = 5.0
 _hash = re.compile("[0-9a-f]{12,64}").fullmatch
 
 
 @get(PAGE)
 async def _policy(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Response:
-    """All of it; `errors` are what was the matter with a decision."""
+    """The whole page; `errors` say what was wrong with a decision."""
     versions = Versions(visit.store)
-    held = await _waiting(visit, counts=bool(visit.asked("answers")))
+    held = await _waiting(visit, counts=bool(visit.query("answers")))
     standing: PolicyStatus = held["standing"]
     return visit.page(
         "policy/page.html",
@@ -53,9 +53,9 @@ async def _policy(visit: Visit, errors: Mapping[str, str] | None = None) -> web.
 
 @get("/policy/answers")
 async def _answers(visit: Visit) -> web.Response:
-    """Whom the waiting change touches, with their answers: a part of the page, which takes longer.
+    """The part of the page on whom the waiting change touches, with a count of their answers.
 
-    Asked for as a page of its own, it is the whole page with that part in it.
+    Without a script it is the whole page with that part in it.
     """
     if not visit.is_part:
         return visit.go("/policy?answers=1#waiting")
@@ -63,16 +63,13 @@ async def _answers(visit: Visit) -> web.Response:
 
 
 async def _waiting(visit: Visit, *, counts: bool) -> dict[str, Any]:
-    """Returns the policy that waits, what it wording.changes for whom, and who declined it.
-
-    Their answers of the last days are counted where that is wanted.
-    """
+    """Returns the policy that waits, whom it touches, and who declined it; `counts` answers."""
     standing, touches, declined = visit.panel.standing(), list[Touched](), None
     if standing.waiting is not None:
-        found = wording.changes(standing.policy.rules, standing.waiting.rules)
+        changes = wording.changes(standing.policy.rules, standing.waiting.rules)
         selected = await visit.panel.book.find("", Which.ACTIVE, visit.now)
-        keys = [each.key for each in selected.keys]
-        touches = await touched(found, keys, visit.store if counts else None, visit.now)
+        keys = [held.key for held in selected.keys]
+        touches = await touched(changes, keys, visit.store if counts else None, visit.now)
         if standing.waits_for == APPROVAL:
             declined = await Versions(visit.store).declined(standing.waiting.hash)
     return {
@@ -86,10 +83,10 @@ async def _waiting(visit: Visit, *, counts: bool) -> dict[str, Any]:
 
 
 def _problems(standing: PolicyStatus) -> Iterator[tuple[Problem, str, str]]:
-    """Yields what is wrong with the file, with its place, and its line while the file has it."""
+    """Yields each problem of the file with its place, and its line unless the file has changed."""
     path = standing.policy.file
-    found = find(Path(path)) if standing.problems else None
-    lines = lines_of(found.content) if found and found.hash == standing.file_hash else []
+    version = find(Path(path)) if standing.problems else None
+    lines = lines_of(version.content) if version and version.hash == standing.file_hash else []
     for problem in standing.problems[:PROBLEMS]:
         has_line = problem.file == path and 0 < problem.line <= len(lines)
         line = lines[problem.line - 1].strip()[:200] if has_line else ""
@@ -103,8 +100,8 @@ def _place(problem: Problem) -> str:
 
 @get("/policy/history")
 async def _history(visit: Visit) -> web.Response:
-    """Everything that happened, the newest first, some at a time."""
-    number = number_of(visit.asked("before"))
+    """All events, the newest first, a page at a time."""
+    number = number_of(visit.query("before"))
     past = await Versions(visit.store).history(AT_ONCE + 1, before=number)
     return visit.page(
         "policy/history.html",
@@ -116,7 +113,7 @@ async def _history(visit: Visit) -> web.Response:
 
 @get("/policy/versions/{hash}")
 async def _version(visit: Visit) -> web.Response:
-    """One version: its text, what became of it, and how it differs from what runs."""
+    """A version: its text, its events, and how it differs from the policy that runs."""
     version, rules = await _found(visit, visit.request.match_info["hash"])
     running = visit.panel.standing().policy
     return visit.page(
@@ -131,28 +128,28 @@ async def _version(visit: Visit) -> web.Response:
 
 
 async def _found(visit: Visit, digest: str) -> tuple[Version, Rules | None]:
-    """Returns the version whose hash begins so, without rules where its text is another; or 404."""
+    """Returns the version whose hash begins so, and its rules if readable; raises HTTPNotFound."""
     if not _hash(digest):
         raise web.HTTPNotFound
     standing = visit.panel.standing()
     if standing.policy.hash.startswith(digest):
         return standing.policy.version, standing.policy.rules
-    found = await Versions(visit.store).find(digest)
-    if found is None:
+    version = await Versions(visit.store).find(digest)
+    if version is None:
         raise web.HTTPNotFound
     try:
-        return found, await asyncio.to_thread(read_version, found)
+        return version, await asyncio.to_thread(read_version, version)
     except DocumentErrors:
-        return found, None
+        return version, None
 
 
 @get("/policy/page")
 @get("/policy/table")
 async def _file(visit: Visit) -> web.Response:
-    """The matrix of what runs, or of a version, as a page to print (html) or a table (csv)."""
+    """Who sees what, by the policy that runs or a version, as a page to print or as CSV."""
     policy = visit.panel.standing().policy
-    if asked := visit.asked("version"):
-        version, rules = await _found(visit, asked)
+    if digest := visit.query("version"):
+        version, rules = await _found(visit, digest)
         if rules is None:
             raise web.HTTPNotFound
         policy = compile_policy(version, rules, lambda trouble: None)
@@ -168,13 +165,13 @@ async def _file(visit: Visit) -> web.Response:
 @post("/policy/approve", Right.POLICY)
 @post("/policy/decline", Right.POLICY)
 async def _decide(visit: Visit) -> web.Response:
-    """Lets the policy that waits run from now on, on every process, or declines it."""
+    """Approves the policy that waits, so that every process runs it, or declines it."""
     decision = APPROVED if visit.request.path == "/policy/approve" else DECLINED
     digest, versions, now = visit.text("hash"), Versions(visit.store), visit.panel.now
     reason = " ".join(visit.text("reason").split())
     if digest not in waiting(await versions.running(now())):
         return await _policy(visit, {"form": visit.words("policy.gone")})
-    # who approves has seen how much wider it is than what ran then
+    # an approval counts for what was compared: the policy that ran then
     if visit.text("running") != visit.panel.standing().policy.hash:
         return await _policy(visit, {"form": visit.words("policy.moved")})
     if not reason or len(reason) > LONGEST or not reason.isprintable():

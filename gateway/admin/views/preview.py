@@ -1,7 +1,6 @@
-"""What a partner sees: a record as a key or a level gets it, beside the whole one.
+"""Shows what a partner sees: a record as a key or a level gets it, beside the whole record.
 
-A form asks by its address. A real record is asked for by an action, since looking at one is
-written into the audit.
+To look at a real record is an action, since it is written into the audit.
 """
 
 import re
@@ -32,7 +31,7 @@ from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, preview, specimen
 from gateway.policy.telling.wording import reasons
 
-# Letters of a key's name, keys that are offered, and ids of the clinic's own records.
+# The most characters of a name, keys that are offered, and ids of real records that are offered.
 LONGEST, MOST, OFFERED = 200, 12, 5
 _RESOURCES = {resource.name: resource for resource in GOVERNED}
 _secret = re.compile(FORM).search
@@ -40,7 +39,7 @@ _secret = re.compile(FORM).search
 
 @post("/preview/record", Right.READ)
 async def _look(visit: Visit) -> web.Response:
-    """One of the clinic's own records, once the audit has that somebody looks at it."""
+    """A real record, once the audit has the deed."""
     resource, record_id = visit.text("resource"), visit.text("id")
     try:
         read_uuid(record_id)
@@ -50,8 +49,8 @@ async def _look(visit: Visit) -> web.Response:
         return await _page(visit, errors={"id": visit.words("preview.bad_id")})
     try:
         async with visit.deed(LOOKED, record_id, resource=resource):
-            wanted = Query(resource=resource, now=visit.now, id=record_id)
-            record = await visit.panel.adapter.read_one(wanted)
+            query = Query(resource=resource, now=visit.now, id=record_id)
+            record = await visit.panel.adapter.read_one(query)
     except NotFound:
         return await _page(visit, errors={"id": visit.words("preview.unknown_id")})
     return await _page(visit, record, record_id)
@@ -64,7 +63,7 @@ async def _page(
     record_id: str = "",
     errors: Mapping[str, str] | None = None,
 ) -> web.Response:
-    """A record, or a made-up one; where a page that is open asks, the result alone."""
+    """A record, real or made up; for an open page, the result alone."""
     given = visit.form or visit.request.query
     level, resource = str(given.get("level", "")), _RESOURCES.get(given.get("resource", ""))
     scopes = {name: str(given.get(f"scope.{name}", "")) for name in _RESOURCES}
@@ -73,16 +72,16 @@ async def _page(
         {name: AccessLevel(scope) for name, scope in scopes.items() if scope in set(LEVELS)},
         visit.now,
     )
-    asked = str(given.get("key", "")).strip()[:LONGEST]
-    # of a secret only how it begins is looked for and shown, so that no page repeats it
-    secret = _secret(asked)
-    text = asked if secret is None else secret[0][:8]
+    written = str(given.get("key", "")).strip()[:LONGEST]
+    # only the beginning of a secret is looked for and shown, so that no page repeats it
+    secret = _secret(written)
+    text = written if secret is None else secret[0][:8]
     keys = await _meant(visit, text) if text else []
     result = offered = None
-    if len(keys) == 1 or not asked:
+    if len(keys) == 1 or not written:
         viewer = keys[0] if keys else chosen
-        # else the first kind of record that the key may read, where that is anything
-        readable = (each for each in GOVERNED if keys and not lacking(each, keys[0]))
+        # without a resource, the first that the key may read
+        readable = (kind for kind in GOVERNED if keys and not lacking(kind, keys[0]))
         shown = resource or next(readable, _RESOURCES["clients"])
         result = await _result(visit, viewer, shown, record, record_id)
         if given.get("ids"):
@@ -92,7 +91,7 @@ async def _page(
         "preview/result.html" if visit.is_part else "preview/page.html",
         errors=errors,
         asked={
-            "key": asked,
+            "key": written,
             "level": chosen.level,
             "scopes": chosen.scopes,
             "resource": resource.name if resource else "",
@@ -106,41 +105,40 @@ async def _page(
 
 
 async def _meant(visit: Visit, text: str) -> Sequence[Key]:
-    """Returns the key with that id, name or hint, if there is one; else all that it fits."""
+    """Returns the one key with that id, name or hint; else all keys that the text fits."""
     with suppress(ValueError, UnknownKey, OddKey):
         return [await visit.panel.keys.get(read_uuid(text))]
-    found = await _found(visit, text)
-    named = [each.key for each in found if each.key.name.casefold() == text.casefold()]
-    hinted = [each.key for each in found if any(one.hint == text for one in each.secrets)]
+    matches = await _found(visit, text)
+    named = [held.key for held in matches if held.key.name.casefold() == text.casefold()]
+    hinted = [held.key for held in matches if any(one.hint == text for one in held.secrets)]
     alone = [same for same in (named, hinted) if len(same) == 1]
-    return alone[0] if alone else [each.key for each in found]
+    return alone[0] if alone else [held.key for held in matches]
 
 
 @get("/preview/keys")
 async def _matches(visit: Visit) -> web.Response:
-    """What the page offers while a key is being written: a part of it."""
-    text = visit.asked("key")
+    """The part of the page with the keys that fit what is being typed."""
+    text = visit.query("key")
     listed = (await _found(visit, text))[:MOST] if text else []
-    names = [each.key.name for each in listed]
+    names = [held.key.name for held in listed]
     offered = [
-        (each.key.name if names.count(each.key.name) == 1 else each.key.id, each) for each in listed
+        (held.key.name if names.count(held.key.name) == 1 else held.key.id, held) for held in listed
     ]
     return visit.page("preview/matches.html", offered=offered)
 
 
 async def _found(visit: Visit, text: str) -> list[KeyAndSecrets]:
-    found = await visit.panel.book.find(text, Which.ALL, visit.now)
-    return sorted(found.keys, key=lambda each: (each.key.name.casefold(), each.key.id))
+    selected = await visit.panel.book.find(text, Which.ALL, visit.now)
+    return sorted(selected.keys, key=lambda held: (held.key.name.casefold(), held.key.id))
 
 
 async def _result(
     visit: Visit, viewer: Key, resource: Resource, record: Record | None, record_id: str
 ) -> dict[str, Any]:
-    """Returns the answer to one key, and each field with the line that decides.
+    """Returns the answer to a key under the policy that runs, and the rule that decides each field.
 
-    By the policy that runs. A viewer that is imagined has no name; `seen` is None where the
-    practice system gives the record without a usable id; `place` is the file of the policy while
-    it holds that very text, else the hash.
+    `seen` is None where the record has no usable id. `place` is the policy's file where it still
+    holds the text that runs, else its hash.
     """
     standing, troubles, seen = visit.panel.standing(), list[Trouble](), None
     policy, version = standing.policy, standing.policy.version
@@ -152,9 +150,9 @@ async def _result(
     ended = not viewer.active(await visit.panel.keys.key_time(visit.now))
     status, body = _answer(seen, is_lacking=bool(lacks), is_ended=ended)
     operation = next(
-        each
-        for each in OPERATIONS
-        if each.returns is resource and not each.many and each.method == "GET"
+        call
+        for call in OPERATIONS
+        if call.returns is resource and not call.many and call.method == "GET"
     )
     path = operation.path.replace("{id}", record_id) if record_id else operation.path
     is_file = version.hash == standing.file_hash

@@ -1,7 +1,4 @@
-"""Signing in and out, and one's own account: another password, and where one is signed in.
-
-A failed attempt counts before the password is looked at.
-"""
+"""Signs users in and out, changes their passwords, and shows their own sessions."""
 
 import secrets
 from math import ceil
@@ -15,19 +12,18 @@ from gateway.administrators import administrator, passwords
 from gateway.administrators.administrator import Credential, Right
 
 FIRST = "/keys"
-# A form that was not fetched from here by the same browser does not count.
+# The cookie of a browser that fetched the form; without it the form is refused.
 _ASKED = "clinic-gateway-asked"
 
 
 async def _attempt(
     visit: Visit, subject: str, kept: Credential | None, password: str, *, is_known: bool
 ) -> tuple[bool, int]:
-    """Returns whether a password is right; and the seconds to wait for a look, else 0.
+    """Returns whether a password is right, and the seconds to wait where it may not be tried now.
 
-    The attempt counts for that subject until it is forgiven; TooManyWaiting. A one-time password
-    is beyond guessing: it is looked at first, without a turn or a pause, so that whoever is handed
-    one comes in while strangers guess at the name. That look is the same for every name; during a
-    pause there is no other.
+    An attempt counts as a failure of its subject until it is forgiven. A one-time password, which
+    nobody can guess, is tried first, without a turn or a pause, so that it works while strangers
+    guess at the name. Raises TooManyWaiting.
     """
     known, password = kept.password if kept else "", password[: passwords.LONGEST + 1]
     if passwords.is_one_time(known, password):
@@ -39,12 +35,12 @@ async def _attempt(
 
 
 async def _enter(
-    visit: Visit, path: str, said: str, administrator_id: str, password: str
+    visit: Visit, path: str, notice: str, administrator_id: str, password: str
 ) -> web.Response:
-    """Goes there in a session of its own, if `password` is still what is kept of theirs then.
+    """Redirects to a page in a new session, if `password` is still what is kept then.
 
-    Whatever the browser held before means nothing from now on. With a password, which is not "",
-    the browser becomes known, by another token than before.
+    The browser's former session ends. With a password that is not "" the browser becomes known, by
+    a new token.
     """
     before = visit.session.identity
     if before is not None:
@@ -53,7 +49,7 @@ async def _enter(
     visit.session[ADMINISTRATOR] = administrator_id
     visit.session[CSRF] = secrets.token_urlsafe(24)
     visit.request[PROVED] = password
-    response = visit.go(path, said)
+    response = visit.go(path, notice)
     if password:
         token = administrator.device_token(administrator_id, password, visit.now)
         lasts = int(administrator.DEVICE_LASTS.total_seconds())
@@ -62,16 +58,16 @@ async def _enter(
 
 
 def _device_cookie(visit: Visit, administrator_id: str) -> str:
-    """One for each administrator: several may share a browser."""
+    """Returns the name of the cookie; one for each administrator, who may share a browser."""
     prefix = "__Host-" if visit.panel.is_secure else ""
     return f"{prefix}clinic-gateway-device-{administrator_id}"
 
 
 @get(SIGN_IN, None)
 async def _form(visit: Visit) -> web.Response:
-    """The form; who is signed in already goes on."""
+    """The form; users who are signed in are sent on."""
     if visit.session.get(ADMINISTRATOR):
-        return visit.go(_next(visit.asked("next")))
+        return visit.go(_next(visit.query("next")))
     return await _page(visit)
 
 
@@ -89,10 +85,10 @@ async def _sign_in(visit: Visit) -> web.Response:
         return await _page(visit, 429, wait=wait, name=name)
     address = visit.panel.address_of(visit.request)
     if kept is not None and is_right and kept.administrator.one_time:
-        # it counts once, and is used from now on
+        # it works once
         is_right = await panel.administrators.use_up(kept.administrator.id, kept.password)
     if kept is None or not is_right:
-        # what is nobody's name may be a password that came into the wrong field
+        # an unknown name may be a password in the wrong field
         whose = kept.administrator.name if kept else "-"
         await panel.deeds.note(whose, "sign-in refused", address=address)
         return await _page(visit, 401, name=name)
@@ -110,10 +106,10 @@ async def _sign_in(visit: Visit) -> web.Response:
 async def _try(
     visit: Visit, name: str, kept: Credential | None, password: str
 ) -> tuple[bool, int, str | None]:
-    """Returns an attempt, and the known browser that it counts for; None for a stranger's.
+    """Attempts as in `_attempt`; returns also the known browser it counts for, None of a stranger.
 
-    While a known browser's own count has to wait, its attempts are those of a stranger. So whoever
-    stole its cookie does not shut out its owner by wrong passwords with it.
+    While a known browser has to wait, its attempts count as a stranger's. So a thief of its cookie
+    cannot shut out its owner with wrong passwords.
     """
     pause = 0
     if kept is not None:
@@ -137,29 +133,29 @@ async def _sign_out(visit: Visit) -> web.Response:
 
 
 def _asked(visit: Visit) -> str:
-    """Returns what this browser was told with the form; "" where it holds nothing of the kind."""
-    asked = visit.request.cookies.get(_ASKED, "")
-    return asked if asked.isascii() else ""
+    """Returns the cookie that this browser got with the form; "" where it has none."""
+    token = visit.request.cookies.get(_ASKED, "")
+    return token if token.isascii() else ""
 
 
-def _next(wanted: str, otherwise: str = FIRST) -> str:
-    """Returns a page of this panel to go on to; never an address elsewhere."""
-    is_ours = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
-    return wanted if is_ours and wanted.isprintable() else otherwise
+def _next(path: str, otherwise: str = FIRST) -> str:
+    """Returns the path if it is of this panel, else `otherwise`; never an address elsewhere."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\"))
+    return path if is_ours and path.isprintable() else otherwise
 
 
 async def _page(visit: Visit, status: int = 200, *, name: str = "", wait: int = 0) -> web.Response:
-    asked = _asked(visit) or secrets.token_urlsafe(24)
+    token = _asked(visit) or secrets.token_urlsafe(24)
     response = visit.page(
         "sign-in.html",
         status,
-        asked=asked,
-        wanted=_next(visit.text("next") or visit.asked("next"), ""),
+        asked=token,
+        wanted=_next(visit.text("next") or visit.query("next"), ""),
         name=name,
         wait=wait,
         is_empty=not await visit.panel.administrators.list(),
     )
-    visit.panel.set_cookie(response, _ASKED, asked)
+    visit.panel.set_cookie(response, _ASKED, token)
     return response
 
 
@@ -172,7 +168,7 @@ async def _first(visit: Visit) -> web.Response:
 async def _account(
     visit: Visit, errors: dict[str, str] | None = None, wait: int = 0
 ) -> web.Response:
-    """Both, on one page; `wait` are the seconds before the present password counts again."""
+    """The user's account; `wait` are the seconds before the present password may be tried again."""
     return visit.page(
         "account.html",
         429 if wait else 200,
@@ -187,7 +183,7 @@ async def _account(
 
 @post("/account/password", Right.READ, while_choosing=True)
 async def _change_password(visit: Visit) -> web.Response:
-    """Sets another password; whoever is signed in elsewhere with the old one no longer is."""
+    """Sets another password, which ends the sessions of the old one."""
     who, panel, words = visit.who, visit.panel, visit.words
     kept = await panel.administrators.get(who.id)
     if kept is None:

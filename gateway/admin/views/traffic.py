@@ -1,4 +1,4 @@
-"""Traffic and health: what comes, how quickly it is answered, and how each part fares."""
+"""Shows the traffic, how quickly calls are answered, and the state of each part."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ from gateway.inquiries import traffic
 
 MINUTES, LAST_MINUTES = 60, 300.0
 SHARES = (0.5, 0.95, 0.99)
-# What the practice system was asked, and did not do; all other outcomes are answers.
+# The outcomes of calls that the practice system did not answer.
 _IN_VAIN = {
     "BackendTimeout": "traffic.too_late",
     "BackendUnavailable": "traffic.not_reached",
@@ -22,7 +22,7 @@ _IN_VAIN = {
     "not asked": "traffic.not_asked",
 }
 ORDER = ("backend", "store", "keys", "audit", "limiter", "policy", "loop", "workers")
-# The breaker's states as the figure tells them, with a mark for each.
+# The breaker's states in the order of the figure, each with its mark.
 _BREAKERS = (("closed", "whole"), ("half_open", "masked"), ("open", "bad"))
 _NOTHING = traffic.Totals(0.0, {}, {}, {}, {})
 Part = Mapping[str, Any]
@@ -31,14 +31,14 @@ Part = Mapping[str, Any]
 @get("/traffic")
 @get("/traffic/live", polled=True)
 async def _page(visit: Visit) -> web.Response:
-    """All, or what changes of it; with `still` it stays as it is until it is asked for again."""
+    """The page, or the part of it that changes; with `still` the page does not poll."""
     sampler = visit.panel.sampler
     await sampler.look()
     report = sampler.readiness.value
     parts = {} if report is None else report["parts"]
     return visit.page(
         "traffic/live.html" if visit.request.path == "/traffic/live" else "traffic/page.html",
-        is_still=visit.asked("still") == "1",
+        is_still=visit.query("still") == "1",
         **_figures(visit, sampler),
         sampler=sampler,
         parts=part_states(parts),
@@ -89,29 +89,26 @@ def _figures(visit: Visit, sampler: Sampler) -> dict[str, Any]:
 
 
 def _times(words: Words, name: str, buckets: traffic.Buckets) -> dict[str, Any]:
-    """Returns a row of how long calls took: the times of SHARES, in words."""
-    found = (traffic.latency(buckets, share) for share in SHARES)
-    spans = [_in_words(words, time) for time in found if time is not None]
+    """Returns a row of how long calls took, at each of SHARES, in words."""
+    latencies = (traffic.latency(buckets, share) for share in SHARES)
+    spans = [_in_words(words, time) for time in latencies if time is not None]
     return {"name": name, "calls": sum(buckets), "spans": spans}
 
 
-def _in_words(words: Words, found: traffic.Latency) -> str:
+def _in_words(words: Words, latency: traffic.Latency) -> str:
     """Returns a time as people read it: 2.5 ms, 1.2 s, below 1 ms."""
-    unit, amount = "seconds", found.seconds
+    unit, amount = "seconds", latency.seconds
     if amount < 0.9995:
         unit, amount = "milliseconds", amount * 1000
     amount = round(amount, 1) if amount < 9.95 else round(amount)
     text = words(f"traffic.{unit}", time=words.number(amount, 0 if amount % 1 == 0 else 1))
-    if found.side == 0:
+    if latency.side == 0:
         return text
-    return words("traffic.below" if found.side < 0 else "traffic.above", time=text)
+    return words("traffic.below" if latency.side < 0 else "traffic.above", time=text)
 
 
 class PartState(NamedTuple):
-    """One part: `about` names the texts of its state, `reason` is what readiness says itself.
-
-    `place` is where it is, where that can be told apart.
-    """
+    """The state of a part: `about` names its texts, `place` is its URL, `reason` why it is down."""
 
     name: str
     state: Literal["down", "note", "fine"]
@@ -121,22 +118,22 @@ class PartState(NamedTuple):
 
 
 def part_states(parts: Mapping[str, Part]) -> list[PartState]:
-    """Returns each part, those of the workers too, in one order."""
-    found: dict[str, list[tuple[str, Part]]] = {}
+    """Returns the state of each part, over all workers, in ORDER."""
+    by_name: dict[str, list[tuple[str, Part]]] = {}
     for name, part in parts.items():
-        found.setdefault(name, []).append(("", part))
+        by_name.setdefault(name, []).append(("", part))
     for worker in parts.get("workers", {}).get("each", ()):
         who = f"worker {worker['worker']}: "
         for name, part in worker["parts"].items():
-            found.setdefault(name, []).append((who, part))
+            by_name.setdefault(name, []).append((who, part))
         if not worker["ready"] and all(part["ready"] for part in worker["parts"].values()):
             silent = {"ready": False, "reason": worker.get("reason", "")}
-            found.setdefault("workers", []).append((who, silent))
-    return [_state(name, found[name]) for name in ORDER if name in found]
+            by_name.setdefault("workers", []).append((who, silent))
+    return [_state(name, by_name[name]) for name in ORDER if name in by_name]
 
 
 def _state(name: str, parts: Sequence[tuple[str, Part]]) -> PartState:
-    """Returns that of one part in each process: the first that is down, or has a flaw, counts."""
+    """Returns the state of one part in all processes: the first that is down or flawed counts."""
     place = str(parts[-1][1].get("url", ""))
     for who, part in parts:
         if not part["ready"]:
