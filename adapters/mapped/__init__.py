@@ -1,1 +1,1 @@
-"""What a mapped practice system answers, apart from how it is asked."""
+"""Answers calls from a mapped practice system, whichever way that is asked."""

@@ -1,4 +1,4 @@
-"""A practice system behind a mapping, as an Adapter: one for all, whichever way it is asked."""
+"""The adapter of a mapped practice system. Subclasses ask a database, or ask over HTTP."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -31,14 +31,14 @@ class PlannedReader(Protocol):
     def filterable(self) -> frozenset[str]: ...
 
     def refusal(self, condition: base.Condition) -> str | None:
-        """Why its records cannot be judged by a condition, with the remedy; None where they can."""
+        """Returns why a condition cannot judge its records, with the remedy; else None."""
 
 
 class MappedAdapter(ABC):
-    """Reads and books as the mapping says; what is asked for is a coroutine of a session."""
+    """An adapter that follows a mapping. Each call is a flow: a coroutine of a session."""
 
     excludes: ClassVar[bool]
-    """Whether `book` lets bookings and look-ups for one vet wait for one another."""
+    """Whether `book` runs bookings and lookups of one vet one after the other."""
 
     def __init__(
         self,
@@ -72,48 +72,48 @@ class MappedAdapter(ABC):
         }
 
     async def one(self, resource: str, public_id: str, only: Only) -> Record:
-        """One record; an id that was never made here is NotFound without a question."""
+        """Returns one record. Raises NotFound, without asking, for an id never made here."""
         return await self.read(lambda session: session.reader(resource).one(public_id, only))
 
     @abstractmethod
     async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:
-        """Ask what only reads, within the time of so many reads."""
+        """Runs a flow that only reads, within the time of `reads` reads."""
 
     async def search(self, flow: Callable[[Session], Awaitable[T]]) -> T:
-        """Ask what may look at every row."""
+        """Runs a flow that may look at every row."""
         return await self.read(flow)
 
     @abstractmethod
     async def book(self, flow: Callable[[Session], Awaitable[T]]) -> T:
-        """Ask what writes, or has to be certain."""
+        """Runs a flow that writes, or whose answer has to be certain."""
 
     async def find(self, flow: Callable[[Session], Awaitable[T]], draft: Draft) -> T:
-        """Ask what became of a booking; OutcomeUnknown while that may still change."""
+        """Runs a lookup of a booking. Raises OutcomeUnknown while that may still be written."""
         return await self.book(flow)
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Let go of every connection."""
+        """Closes every connection."""
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        """By what the mapping says of the fields; the practice system is not asked."""
-        reader, found = self.readers.get(resource), []
-        for each in only:
-            text = reader.refusal(each) if reader else f"{resource} has no conditions"
+        """Returns a problem for condition condition that lists cannot judge; asks no backend."""
+        reader, problems = self.readers.get(resource), []
+        for condition in only:
+            text = reader.refusal(condition) if reader else f"{resource} has no conditions"
             if text is not None:
-                place = ("resources", resource, "fields", each.field)
-                found.append(self.document.problem(place, text, at_key=True))
-        return found
+                place = ("resources", resource, "fields", condition.field)
+                problems.append(self.document.problem(place, text, at_key=True))
+        return problems
 
     async def read_one(self, query: Query) -> Record:
-        """One record, as it was booked where it is an appointment."""
+        """Returns one record; an appointment has the time at which it was booked."""
         await self._keeper.learn_query(query)
         read = self.one(query.resource, query.id, query.only)
         record = await self._keeper.kept(read)
-        return await self._hours.told(record) if query.resource == "appointments" else record
+        return await self._hours.as_booked(record) if query.resource == "appointments" else record
 
     async def read_many(self, query: Query) -> Page:
-        """A page in a stable order; free slots are one page in the order of time."""
+        """Returns a page in a stable order. Free slots are one page, ordered by time."""
         await self._keeper.learn_query(query)
         if query.resource == "slots":
             slots = await self._hours.read(
@@ -130,11 +130,11 @@ class MappedAdapter(ABC):
             given = (query.filters, query.limit, query.after, query.only)
             return await session.reader(query.resource).page(*given)
 
-        searches = any(each.match == "search" for each in query.filters)
+        searches = any(chosen.match == "search" for chosen in query.filters)
         return await self._keeper.kept((self.search if searches else self.read)(page))
 
     async def create_appointment(self, draft: Draft) -> Record:
-        """Check, write, read back and check again, one booking at a time for each vet."""
+        """Checks, writes, reads back and checks again; one booking at a time for each vet."""
         await self._keeper.learn_draft(draft)
         booked = self._hours.book(
             lambda known: self.book(lambda session: self.bookings.book(session, draft, known))
@@ -144,15 +144,15 @@ class MappedAdapter(ABC):
         return record
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
-        """Looked up when no booking for that vet is under way, so that none is certain."""
+        """Returns a draft's appointments, looked up while no booking of that vet is under way."""
         await self._keeper.learn_draft(draft)
-        found = self.find(lambda session: self.bookings.find(session, draft, since), draft)
-        records = await self._keeper.kept(found)
+        lookup = self.find(lambda session: self.bookings.find(session, draft, since), draft)
+        records = await self._keeper.kept(lookup)
         await self._hours.keep(records)
         return records
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """All are looked at together; for every few of them it has the time of one read."""
+        """Returns what became of all of them, in the time of one read for every few."""
         await self._keeper.learn_all("appointments", appointments)
         reads = -(-len(appointments) // base.WATCHED_IN_A_READ)
         return await self._hours.read(
@@ -163,5 +163,5 @@ class MappedAdapter(ABC):
         )
 
     async def learn(self, resource: str, public_ids: Sequence[str]) -> None:
-        """Look up ids of one resource, so that they can be asked for."""
+        """Looks up ids of one resource, so that they can be asked for."""
         await self._keeper.learn_all(resource, public_ids)

@@ -1,4 +1,4 @@
-"""What a draft asks for, and what keeps it from being booked."""
+"""Checks a draft against its patient, and gives its values the names that mappings use."""
 
 from typing import Any
 
@@ -9,14 +9,13 @@ DECEASED = "DECEASED"
 
 
 class TakenMeanwhile(SlotTaken):
-    """The time was taken while the appointment was written: that booking was made, and undone."""
+    """A time that was taken while the appointment was written. The appointment was undone."""
 
 
 def check_patient(patient: Record, draft: Draft) -> None:
-    """NotFound where the animal is another client's; PatientDeceased where it is that.
+    """Raises NotFound for another client's animal, PatientDeceased for a deceased one.
 
-    An animal whose status is not mapped, or has a code that the mapping does not name, is not
-    known to be deceased and can be booked.
+    An animal whose status is not mapped, or has a code unknown to the mapping, can be booked.
     """
     if patient["clientId"] != draft.client_id:
         raise NotFound("the patient is not this client's")
@@ -25,7 +24,7 @@ def check_patient(patient: Record, draft: Draft) -> None:
 
 
 def draft_values(draft: Draft, booked: Interval) -> dict[str, Any]:
-    """The draft by the names that a mapping uses: those of DRAFT_FIELDS."""
+    """Returns the values of a draft by the names that a mapping uses, those of DRAFT_FIELDS."""
     return {
         **draft.asked,
         "endTime": booked.end,

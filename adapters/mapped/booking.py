@@ -1,4 +1,4 @@
-"""Bookings in a mapped system: checked, written, read back, found again, and watched over."""
+"""Books in a mapped system, finds bookings again, and tells which of them were overwritten."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,10 +23,10 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookingFlow:
-    """Books appointments; `fields` are those that the mapping fills of them.
+    """The steps of a booking; `fields` are those of an appointment that the mapping fills.
 
-    `has_reference` is whether an appointment carries the draft's reference. Where the diary is
-    `asked_by_day`, booked appointments are looked after day by day, too.
+    `has_reference` tells whether an appointment carries the draft's reference. Where the diary is
+    `asked_by_day`, booked appointments are watched day by day too.
     """
 
     diary: Diary
@@ -36,10 +36,10 @@ class BookingFlow:
     asked_by_day: bool
 
     async def book(self, session: Session, draft: Draft, known: KnownTimes) -> Record:
-        """Check and write one appointment, read it back, and look again at the diary.
+        """Checks and writes one appointment, reads it back, and checks the diary again.
 
-        SlotTaken, NotFound, PatientDeceased, Rejected, BackendNonsense where what was written is
-        not what was asked for, or OutcomeUnknown. `known` are booked times of others.
+        Raises SlotTaken, NotFound, PatientDeceased, Rejected, OutcomeUnknown, or BackendNonsense
+        where something else was written than was asked for. `known` are times booked by others.
         """
         draft = session.kept(draft)
         async with session.before_writing():
@@ -56,7 +56,7 @@ class BookingFlow:
         return record
 
     async def _offer(self, session: Session, draft: Draft, known: KnownTimes) -> Offer:
-        """The free time that the draft asks for, with the vet's calendars locked for it."""
+        """Locks the vet's calendars and returns the offer that the draft asks for."""
         clients, patients = (draft.only.get(name, ()) for name in ("clients", "patients"))
         _, patient, _, visit = await session.together(
             session.reader("clients").exists(draft.client_id, clients),
@@ -65,7 +65,7 @@ class BookingFlow:
             self.diary.visit(session, draft.appointment_type_id),
         )
         check_patient(patient, draft)
-        # the order of the locks is one for all
+        # every booking locks in the same order, so that no two wait for each other
         await session.lock(Calendar(draft.vet_id))
         calendars = await self.diary.calendars(session, draft.vet_id)
         named = [calendar for calendar in calendars if calendar.schedule is not None]
@@ -82,15 +82,15 @@ class BookingFlow:
         raise SlotTaken("not one of the free slots")
 
     def _difference(self, record: Record, expected: Mapping[str, Any]) -> str | None:
-        """The first mapped field in which an appointment is not as expected."""
-        found = (name for name in expected if name in self.fields)
-        return next((name for name in found if record[name] != expected[name]), None)
+        """Returns the first mapped field that is not as expected."""
+        names = (name for name in expected if name in self.fields)
+        return next((name for name in names if record[name] != expected[name]), None)
 
     async def _wrong_with(
         self, session: Session, record: Record, draft: Draft, offer: Offer, known: KnownTimes
     ) -> AdapterError | None:
-        progress, wanted = session.progress, offer.interval
-        expected = _asked(draft) | {"status": "SCHEDULED", "endTime": instant_text(wanted.end)}
+        progress, interval = session.progress, offer.interval
+        expected = _drafted(draft) | {"status": "SCHEDULED", "endTime": instant_text(interval.end)}
         if offer.slot is not None:  # a free row of the practice's own has an end of its own
             del expected["endTime"]
         if (other := self._difference(record, expected)) is not None:
@@ -98,8 +98,8 @@ class BookingFlow:
             return BackendNonsense(f"the new appointment reads back with another {other}")
         progress.place = ("booking", "reference")
         if self.has_reference and draft.reference:
-            carrying = await session.left_behind(draft, wanted, draft.now)
-            if record["id"] not in [each["id"] for each in carrying]:
+            carrying = await session.left_behind(draft, interval, draft.now)
+            if record["id"] not in [appointment["id"] for appointment in carrying]:
                 return BackendNonsense("the new appointment is not found by its reference")
         progress.place = ("diary", "busy")
         return await self._clash(session, record["id"], draft, offer, known)
@@ -107,55 +107,55 @@ class BookingFlow:
     async def _clash(
         self, session: Session, appointment: str, draft: Draft, offer: Offer, known: KnownTimes
     ) -> AdapterError | None:
-        """Whether the appointment blocks, and nothing else does for as long as it lasts.
+        """Returns an error unless the appointment, and nothing else, blocks all of its time.
 
-        A row of the practice's own may last longer than what was asked for.
+        A row of the practice's own may last longer than the time that was asked for.
         """
         if not self.diary.busy:
             return None
-        wanted = offer.interval
-        visit = VisitKind(draft.appointment_type_id, wanted.end - wanted.start)
-        blocks = await self.diary.blocks_of(session, [offer.calendar], wanted, visit, known)
+        offered = offer.interval
+        visit = VisitKind(draft.appointment_type_id, offered.end - offered.start)
+        blocks = await self.diary.blocks_of(session, [offer.calendar], offered, visit, known)
         own = blocks
-        clashes = sum(block.interval.overlaps(wanted) for block in blocks) > 1
+        clashes = sum(block.interval.overlaps(offered) for block in blocks) > 1
         if self.diary.knows_appointments:
             named = _named(session, blocks)
             mine = [block for name, block in named if name == appointment]
-            own = [block for block in narrowed(mine, wanted) if block.is_likely]
-            spans = [wanted, *(block.interval for block in own)]
+            own = [block for block in narrowed(mine, offered) if block.is_likely]
+            spans = [offered, *(block.interval for block in own)]
             others = [block.interval for name, block in named if name != appointment]
             clashes = any(other.overlaps(span) for other in others for span in spans)
-        if not any(block.interval.overlaps(wanted) for block in own):
+        if not any(block.interval.overlaps(offered) for block in own):
             return BackendNonsense("the new appointment blocks nothing: diary.busy misses it")
         return TakenMeanwhile("the desk booked that time in between") if clashes else None
 
     async def find(self, session: Session, draft: Draft, since: datetime) -> list[Record]:
-        """The appointments that carry the draft's reference.
+        """Returns the appointments that carry the draft's reference.
 
-        Where the practice system keeps none: those that are all that the draft says, and were
-        written at `since` or later by the practice's own clock. Looked for under the vet's lock.
+        Where the practice system keeps none: those that match the draft, and that may be written at
+        `since` or later by the practice's own clock. It holds the vet's lock.
         """
         draft = session.kept(draft)
         await session.lock(Calendar(draft.vet_id))
         try:
             lasts = (await self.diary.visit(session, draft.appointment_type_id)).lasts
-        except base.NotFound:  # how long it was to be is no longer known
+        except base.NotFound:  # the type is gone, and with it the length
             lasts = self.diary.default
         booked = Interval(draft.scheduled_at, draft.scheduled_at + lasts)
-        read = await session.left_behind(draft, booked, since)
-        found = [self.hours.settled(record, booked) for record in read]
+        candidates = await session.left_behind(draft, booked, since)
+        records = [self.hours.settled(record, booked) for record in candidates]
         if self.has_reference and draft.reference:
-            # what the desk has given to another animal since is nobody's to be shown
-            return [record for record in found if record["patientId"] == draft.patient_id]
+            # the desk may have given it to another animal since: then it is not shown
+            return [record for record in records if record["patientId"] == draft.patient_id]
         return [
             record
-            for record in found
-            if self._difference(record, _asked(draft)) is None
+            for record in records
+            if self._difference(record, _drafted(draft)) is None
             and self._may_be_written(record.get("createdAt"), since)
         ]
 
     def _may_be_written(self, created: str | None, since: datetime) -> bool:
-        """Whether an appointment that reads as created then may be written at `since` or later."""
+        """Returns whether what reads as created then may be written at `since` or later."""
         if not created:
             return True
         converter: Any = self.fields["createdAt"].converter
@@ -169,37 +169,37 @@ class BookingFlow:
     async def overwritten(
         self, session: Session, appointments: Sequence[str], known: KnownTimes
     ) -> Watched:
-        """What became of the appointments: read at once, and their vets' diaries once each."""
+        """Returns which appointments the desk has booked over, and which cannot be read."""
         if not self.diary.knows_appointments:
             return Watched()
         names = ["vetId", "scheduledAt"]
         by_type = self.asked_by_day and "appointmentTypeId" in self.fields
-        found = await session.reader("appointments").pick(
+        picked = await session.reader("appointments").pick(
             appointments, [*names, "appointmentTypeId"] if by_type else names
         )
         groups: dict[tuple[Any, ...], dict[str, datetime]] = defaultdict(dict)
-        for appointment, values in found.items():
-            # one without a vet or a time the desk has given to nobody
+        for appointment, values in picked.items():
+            # without a vet or a time nothing can be booked over it
             if values is not None and values[0] and values[1]:
                 vet, begins = values[0], datetime.fromisoformat(values[1])
                 day = self.diary.day_of(begins) if self.asked_by_day else None
                 groups[vet, day, values[2] if by_type else None][appointment] = begins
-        asked = (self._over(session, key[0], key[2], group, known) for key, group in groups.items())
-        over = await session.together(*asked)
+        looks = (self._over(session, key[0], key[2], group, known) for key, group in groups.items())
+        over = await session.together(*looks)
         return Watched(
             overwritten=frozenset(appointment for group in over for appointment in group),
-            unreadable=frozenset(name for name, values in found.items() if values is None),
+            unreadable=frozenset(name for name, values in picked.items() if values is None),
         )
 
     async def _over(
         self, session: Session, vet: str, type_id: str | None, begins: Mapping[str, datetime],
         known: KnownTimes,
     ) -> list[str]:  # fmt: skip
-        """Those of one vet's appointments that still block, and over which something else does."""
+        """Returns those of one vet's appointments that still block a time blocked by others."""
         window = Interval(min(begins.values()), max(begins.values()) + MINUTE)
         try:
             session.keys(vet)
-        except base.NotFound:  # whose it is nobody knows here
+        except base.NotFound:  # no vet has that id
             return []
         calendars = await self.diary.calendars(session, vet)
         visit = VisitKind(type_id, self.diary.default)
@@ -208,23 +208,23 @@ class BookingFlow:
         return [appointment for appointment in begins if _is_over(appointment, named)]
 
 
-def _asked(draft: Draft) -> dict[str, Any]:
-    """What an appointment of the draft reads as, whatever became of it since."""
+def _drafted(draft: Draft) -> dict[str, Any]:
+    """Returns what an appointment of the draft reads as, whatever became of it since."""
     reason = (draft.reason or "").strip() or None
     return draft.asked | {"scheduledAt": instant_text(draft.scheduled_at), "reason": reason}
 
 
 def _named(session: Session, blocks: Iterable[Block]) -> list[tuple[str | None, Block]]:
-    """Each with the public id of its appointment, where it has one."""
+    """Pairs each block with the public id of its appointment, if it has one."""
     return [
         (None if block.key is None else session.appointment(block.key), block) for block in blocks
     ]
 
 
 def _is_over(appointment: str, named: Sequence[tuple[str | None, Block]]) -> bool:
-    """Whether the appointment blocks a time that something else blocks too."""
+    """Returns whether the appointment blocks a time that something else blocks too."""
     mine = [block for name, block in named if name == appointment]
-    # what another vet does in a room that this one is not in is nothing to it
+    # blocks of a schedule that the appointment is not in do not concern it
     schedules = {None, *(block.schedule for block in mine)}
     return any(
         other.is_likely and own.is_likely and other.interval.overlaps(own.interval)

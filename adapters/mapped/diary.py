@@ -1,4 +1,4 @@
-"""The diary of a mapped system: a vet's calendars, what blocks them, and what they offer."""
+"""Works out when vets are free, from the diary of a mapped practice system."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from adapters.values.times import ROOM, clock, instant_text, wall
 
 T = TypeVar("T")
 Moments = tuple[datetime, ...]
-# The first date that is more than a placeholder, and the one that means the end of time.
+# Earlier dates are placeholders. LAST_DAY stands for the end of time.
 EARLIEST = datetime(1902, 1, 2, tzinfo=UTC)
 LAST_DAY = "9999-12-31"
 # 1 is Monday; Sunday is 7 or 0.
@@ -44,18 +44,18 @@ class HoursSource:
         self._decode = diary.converters.plain(hours.weekday or hours.day)
 
     async def shifts(self, session: Session, calendar: Calendar) -> list[Shift]:
-        """The shifts of a calendar; a row that can't be read opens nothing."""
+        """Returns the shifts of a calendar. A row that cannot be read opens nothing."""
         if not self.hours.is_rows:
             vets, schedules = self.hours.vets, self.hours.schedules
             mine = vets is None or not {*map(str, vets)}.isdisjoint(session.keys(calendar.vet))
             there = schedules is None or str(calendar.schedule) in map(str, schedules)
             return self._written if mine and there else []
         rows = await session.hours(self.number, calendar)
-        tried = (self._diary.tried("hours", self.shift, row) for row in rows)
-        return [shift for shift in tried if shift is not None]
+        shifts = (self._diary.tried("hours", self.shift, row) for row in rows)
+        return [shift for shift in shifts if shift is not None]
 
     def shift(self, row: HoursRow | None) -> Shift:
-        """A row as a shift; Unreadable where it is none."""
+        """Returns a row as a shift. Raises Unreadable where it is none."""
         try:
             if row is not None:
                 start, end, when = clock(row.start), clock(row.end), self._decode(row.when)
@@ -69,10 +69,7 @@ class HoursSource:
 
 
 class TimesSource:
-    """Rows that last from a start to an end: how the times of one source are read.
-
-    `kind` is where they stand in the mapping's `diary`.
-    """
+    """Rows that last from a start to an end; `kind` is their place in the mapping's `diary`."""
 
     kind: str
 
@@ -80,8 +77,8 @@ class TimesSource:
         self.number, self.rows, self._diary = number, rows, diary
         self.is_keyed = rows.key is not None
         self.start, self.end = (
-            diary.converters.moment(each, columns=len(each.source))
-            for each in (rows.start, rows.end or rows.start)
+            diary.converters.moment(value, columns=len(value.source))
+            for value in (rows.start, rows.end or rows.start)
         )
         self.default = diary.default
 
@@ -90,13 +87,13 @@ class TimesSource:
 
 
 class BusySource(TimesSource):
-    """One source of what blocks: appointments, absences. In doubt a row blocks, and is reported."""
+    """One source of what blocks: appointments, absences. A doubtful row blocks, and is reported."""
 
     kind = "busy"
     rows: BusyMap
 
     async def read(self, session: Session, span: DiarySpan) -> list[list[Block]]:
-        """What blocks the calendar within the window, and a little beyond it: row by row."""
+        """Returns what each row blocks of the calendar, in the window and a little beyond it."""
         around = Interval(span.window.start - ROOM, span.window.end + ROOM)
         rows = self.rows
         of_schedule = rows.schedule or (rows.get is not None and "schedule" in rows.names)
@@ -110,13 +107,13 @@ class BusySource(TimesSource):
         ]
 
     def _times(self, row: TimeRow | None, around: Interval) -> Iterator[tuple[Interval, bool]]:
-        """All times that a row may mean, as `readings` has them."""
+        """Yields the times that a row may mean, each with whether it is likely."""
         if row is None:
             self._diary.unusable(self.kind)
             yield around, True
             return
         begins = self.tried(self.start.instants, row.start)
-        # what databases write for the end of time: in UTC it may lie beyond that
+        # databases write the end of time so; in UTC it may be too late for a datetime
         shown = str(row.end[0] if isinstance(row.end, tuple) else row.end).strip()
         if shown == "infinity" or (shown[:10] == LAST_DAY and LAST_DAY not in self.end.zero):
             ends: Moments | None = (around.end,)
@@ -124,7 +121,7 @@ class BusySource(TimesSource):
             ends = self.tried(self.end.instants, whole_day(row.end))
         if begins:
             yield from self._between(begins, ends, row.minutes, around)
-        elif ends:  # nobody knows from when on: from the beginning
+        elif ends:  # it has no known start: it blocks from the beginning
             yield Interval(min(around.start, ends[-1]), ends[-1]), True
         elif begins is None or ends is None:
             yield around, True
@@ -132,7 +129,7 @@ class BusySource(TimesSource):
     def _between(
         self, begins: Moments, ends: Moments | None, minutes: object, around: Interval
     ) -> Iterator[tuple[Interval, bool]]:
-        """The end as it is written where that makes sense, else after the minutes."""
+        """Yields the times up to the written end where that makes sense, else by the minutes."""
         fitting = ends if ends and begins[0] < ends[-1] else ()
         is_clear = len(begins) == len(fitting) == 1
         lasts = None if is_clear else self.tried(lasting, minutes)
@@ -146,22 +143,22 @@ class BusySource(TimesSource):
 
 
 class SlotsSource(TimesSource):
-    """Free times that the practice system keeps as rows. In doubt a row offers nothing."""
+    """Free times that the practice system keeps as rows. A doubtful row offers nothing."""
 
     kind = "slots"
 
     async def read(self, session: Session, span: DiarySpan) -> list[Offer]:
-        """The free rows, with their keys."""
-        found = []
+        """Returns the free rows as offers, with their keys."""
+        offers = []
         for row in await session.slots(self.number, span):
             if row is None:
                 self._diary.unusable(self.kind)
             elif (time := self._time(row)) is not None:
-                found.append(Offer(time, span.calendar, row.key))
-        return found
+                offers.append(Offer(time, span.calendar, row.key))
+        return offers
 
     def _time(self, row: TimeRow) -> Interval | None:
-        """The least that a row may offer, and of several the first; None where it offers none."""
+        """Returns the shortest time that a row may mean, the first of several; else None."""
         starts = self.tried(self.start.instants, row.start)
         if not starts or (self.is_keyed and row.key is None):
             return None
@@ -178,8 +175,8 @@ class Diary:
     """Free times of vets, worked out from hours or taken from the practice's own free rows.
 
     With `shortens_slots` a booking gives its slot row another end, so that the rest stays free.
-    `default_length` is how long an appointment without a type lasts, None where that depends on
-    the free row that it takes; `knows_appointments` is whether it can be told which one blocks.
+    `default_length` is how long an appointment without a type lasts. It is None where that depends
+    on the free row. `knows_appointments` tells whether a block can name its appointment.
     """
 
     def __init__(
@@ -200,11 +197,11 @@ class Diary:
         self.knows_appointments = any(source.is_keyed for source in self.busy)
 
     def unusable(self, kind: str) -> None:
-        """Report a row that cannot be read."""
+        """Reports a row that cannot be read."""
         self._report(Trouble("unreadable", "slots", f"diary.{kind}", ""))
 
     def tried(self, kind: str, read: Callable[[Any], T], raw: Any) -> T | None:
-        """What `read` makes of a raw value; None, reported, where nobody can tell."""
+        """Returns what `read` makes of a raw value; reports an unreadable one and returns None."""
         try:
             return read(raw)
         except Unreadable:
@@ -214,12 +211,12 @@ class Diary:
     async def slots(
         self, session: Session, values: Mapping[str, Any], now: datetime, known: KnownTimes
     ) -> list[Record]:
-        """The free slots of a day as records."""
+        """Returns the free slots of a day as records, in the order of time."""
         vet = values["vetId"]
         _, visit = await session.together(
             session.reader("vets").exists(vet), self.visit(session, values.get("appointmentTypeId"))
         )
-        # of one start the first offer counts, as in a booking
+        # the first offer of each start counts, as in a booking
         first: dict[datetime, Interval] = {}
         for calendar in await self.calendars(session, vet):
             for offer in await self.offers(session, calendar, visit, values["date"], now, known):
@@ -230,32 +227,32 @@ class Diary:
         ]
 
     async def visit(self, session: Session, type_id: str | None) -> VisitKind:
-        """What a booking of that type is; without a type it has the default length."""
+        """Returns the kind of visit of that type; without a type it has the default length."""
         if type_id is None:
             return VisitKind(None, self.default)
         minutes = (await session.reader("appointmentTypes").one(type_id))["durationMinutes"]
         return VisitKind(type_id, type_lasts(minutes, self.map.duration))
 
     async def calendars(self, session: Session, vet: str) -> list[Calendar]:
-        """The vet's schedules in their order; where there are none at all, the vet's own time."""
+        """Returns the vet's schedules in order, or the vet's own time where none are mapped."""
         if self.map.schedules is None:
             return [Calendar(vet)]
         return [Calendar(vet, key) for key in dict.fromkeys(await session.schedules(vet))]
 
     async def shifts(self, session: Session, vet: str) -> list[Shift]:
-        """The working hours of a vet, in all the vet's schedules."""
+        """Returns the working hours of a vet, in all the vet's schedules."""
         calendars = await self.calendars(session, vet)
         return [shift for calendar in calendars for shift in await self._shifts(session, calendar)]
 
     async def _shifts(self, session: Session, calendar: Calendar) -> list[Shift]:
-        found = await session.together(*(hours.shifts(session, calendar) for hours in self.hours))
-        return list(chain.from_iterable(found))
+        shifts = await session.together(*(hours.shifts(session, calendar) for hours in self.hours))
+        return list(chain.from_iterable(shifts))
 
     async def offers(
         self, session: Session, calendar: Calendar, visit: VisitKind, day: date, now: datetime,
         known: KnownTimes,
     ) -> list[Offer]:  # fmt: skip
-        """What is free on a day: the practice's own free rows first, then what is worked out."""
+        """Returns what is free on a day: the practice's own rows first, then what is worked out."""
         if day in self.closed:
             return []
         try:
@@ -263,32 +260,32 @@ class Diary:
             lasts = await self._lasts(session, calendar, visit)
             until = Interval(window.start, window.end + lasts)
             wide = DiarySpan(calendar, until, lasts, visit.type)
-            # rows that are booked one by one begin on the day; others may go on behind it
+            # rows that are booked one by one begin on the day; others may reach beyond it
             narrow = replace(wide, window=window)
-            free = [each.read(session, narrow if each.is_keyed else wide) for each in self.free]
+            free = [rows.read(session, narrow if rows.is_keyed else wide) for rows in self.free]
             busy, shifts, *rows = await session.together(
                 self.blocks(session, wide, known), self._shifts(session, calendar), *free
             )
             free_day = FreeDay(day, self.zone, lasts, now, [block.interval for block in busy])
-            found = list(self._of_rows(calendar, rows, free_day))
+            offers = list(self._of_rows(calendar, rows, free_day))
             times = free_day.worked(shifts, self._step)
-        except OverflowError:  # the first and the last days of the calendar
+        except OverflowError:  # the day is next to the first or last that a datetime can have
             return []
-        return [*found, *(Offer(time, calendar) for time in times)]
+        return [*offers, *(Offer(time, calendar) for time in times)]
 
     async def _lasts(self, session: Session, calendar: Calendar, visit: VisitKind) -> timedelta:
         if visit.type is None:
             return visit.lasts
         for number in range(len(self.map.durations)):
             for raw in await session.durations(number, calendar, visit.type):
-                if found := self.tried("durations", lasting, raw):
-                    return found
+                if lasts := self.tried("durations", lasting, raw):
+                    return lasts
         return visit.lasts
 
     def _of_rows(
         self, calendar: Calendar, free: Sequence[Sequence[Offer]], day: FreeDay
     ) -> Iterator[Offer]:
-        """Rows that have a key one by one; of others what they cover together."""
+        """Yields an offer for each keyed row, then for what the others cover together."""
         loose: list[Interval] = []
         for source, rows in zip(self.free, free, strict=True):
             if not source.is_keyed:
@@ -302,27 +299,27 @@ class Diary:
         yield from (Offer(slot, calendar) for slot in day.covered(loose))
 
     async def blocks(self, session: Session, span: DiarySpan, known: KnownTimes) -> list[Block]:
-        """What blocks the calendar; of a booked appointment the `known` time alone."""
-        found: list[Block] = []
-        asked = await session.together(*(source.read(session, span) for source in self.busy))
-        for row in chain.from_iterable(asked):
-            # of all times that one row may mean those that it blocks
+        """Returns what blocks the calendar; a booked appointment blocks its `known` time alone."""
+        blocks: list[Block] = []
+        rows = await session.together(*(source.read(session, span) for source in self.busy))
+        for row in chain.from_iterable(rows):
+            # only a row that may mean several times has to be narrowed
             several = len(row) > 1 and row[0].key is not None
             appointment = session.appointment(row[0].key) if several else None
-            found += row if appointment is None else known.narrowed(appointment, row)
-        return found
+            blocks += row if appointment is None else known.narrowed(appointment, row)
+        return blocks
 
     async def blocks_of(
         self, session: Session, calendars: Iterable[Calendar], window: Interval, visit: VisitKind,
         known: KnownTimes,
     ) -> list[Block]:  # fmt: skip
-        """What blocks any of the calendars, asked for as for that visit."""
+        """Returns what blocks any of the calendars, asked for with that visit."""
         spans = [DiarySpan(calendar, window, visit.lasts, visit.type) for calendar in calendars]
-        found = await session.together(*(self.blocks(session, span, known) for span in spans))
-        return list(chain.from_iterable(found))
+        blocks = await session.together(*(self.blocks(session, span, known) for span in spans))
+        return list(chain.from_iterable(blocks))
 
     def day_of(self, moment: datetime) -> date:
-        """The local day of a moment; BackendNonsense beyond the calendar."""
+        """Returns the local day of a moment. Raises BackendNonsense beyond the calendar."""
         try:
             return moment.astimezone(self.zone).date()
         except OverflowError as error:

@@ -1,8 +1,6 @@
-"""Reads the records of a resource, whichever way its rows are fetched.
+"""Makes records of rows, judges which exist for a key, and fills pages of them.
 
-What a row of a database or an object of JSON becomes, which records exist for who asks, how a page
-is filled and what is skipped stands here once; the reader of each kind of backend says how rows are
-asked for.
+The reader of each kind of backend adds how rows are asked for.
 """
 
 import math
@@ -22,20 +20,17 @@ from adapters.mapping.models import ListMap, ResourceMap, ValueSource
 from adapters.mapping.narrowing import SORTED, all_hold, is_ordered
 from adapters.values.convert import Converter, Unreadable
 
-# Stands for a row that has no usable id: a page counts it as skipped.
+# Stands for a row without a usable id. A page counts it as skipped.
 UNUSABLE: Record = {}
 OF_IDS = base.FieldShape(format="uuid")
-# Where a value stands, what it is in the contract, and what reads it.
+# A value's source, its shape in the contract, and its converter.
 Planned = tuple[ValueSource, base.FieldShape, Converter]
 Mapped = ResourceMap | ListMap
 
 
 @dataclass(frozen=True, slots=True)
 class RowValue:
-    """A value of a row: `plain` finds it as it is kept, `decode` gives its JSON form.
-
-    Both raise Unreadable.
-    """
+    """A value of rows: `plain` finds it, `decode` makes JSON of it. Both raise Unreadable."""
 
     plain: Callable[[Any], Any]
     decode: Callable[[Any], Any]
@@ -45,7 +40,7 @@ class RowValue:
         return self.decode(self.plain(row))
 
     def shown(self, row: Any) -> Any:
-        """The value in its JSON form; None where it can't be read."""
+        """Returns the value in its JSON form; None where it cannot be read."""
         try:
             return self.decode(self.plain(row))
         except Unreadable:
@@ -55,9 +50,9 @@ class RowValue:
 class RowReader(ABC):
     """Makes records of the rows of a resource, or of a list inside its records.
 
-    It is made once, when the gateway starts, of a mapping that was checked; `prefix` is such as
-    `lines[].` for a list. `names` are all fields that the contract has there; those that no field
-    of the mapping fills are null. `own_id` is the record's own id, None where there is no key.
+    It is made at the start, of a checked mapping; a list has a `prefix` such as `lines[].`. `names`
+    are all fields that the contract has there. Those that the mapping does not fill are null.
+    `own_id` is None where there is no key.
     """
 
     lists: Mapping[str, "RowReader"]
@@ -87,30 +82,30 @@ class RowReader(ABC):
         self._judged_by = self.compiled(mapped, planned)
         self.by_name = {name: self._judged_by[name] for name in mapped.fields}
         self.own_id = self._judged_by.get("id")
-        self._steps = [(name, found.plain, found.decode) for name, found in self.by_name.items()]
+        self._steps = [(name, value.plain, value.decode) for name, value in self.by_name.items()]
         inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
         self.lists = {
-            name: self.__class__(resource, each, shapes, converters, report, f"{name}[].")
-            for name, each in inner.items()
+            name: self.__class__(resource, nested, shapes, converters, report, f"{name}[].")
+            for name, nested in inner.items()
         }
 
     @abstractmethod
     def compiled(self, mapped: Mapped, planned: Mapping[str, Planned]) -> dict[str, RowValue]:
-        """What finds and reads each value in a row: the key, if any, as `id`, then the fields."""
+        """Returns what reads each value of a row: the key, if any, as `id`, then the fields."""
 
     def filled(self) -> frozenset[str]:
-        """The fields that the mapping fills, those of lists inside included."""
+        """Returns the fields that the mapping fills, those of lists inside included."""
         own = frozenset(self.prefix + name for name in self._judged_by)
         return own.union(*(rows.filled() for rows in self.lists.values()))
 
     def id_of(self, row: Any) -> str | None:
-        """The public id of a row; None where it has no usable one."""
+        """Returns the public id of a row; None where it has no usable one."""
         return None if self.own_id is None else self.own_id.shown(row)
 
     def record(self, row: Any, owner: str = "") -> Record | None:
-        """The record; None, reported, where it has no usable id. What can't be read is None.
+        """Returns the record; reports one without a usable id, and returns None.
 
-        `owner` is the public id of the record that the row is inside.
+        An unreadable value is None, and reported. `owner` is the id of the record around the row.
         """
         record = self.blank.copy()
         if self.has_id:
@@ -127,14 +122,14 @@ class RowReader(ABC):
         return record
 
     def exists(self, row: Any, only: Only = ()) -> bool:
-        """Whether the row is a record that exists for who asks; nothing of it is reported."""
+        """Returns whether the conditions let the row be a record; reports nothing of it."""
         return not only or all_hold(only, lambda name: self._judged_by[name].shown(row))
 
     def missing(self) -> base.NotFound:
         return base.NotFound(f"no {self.resource} has that id")
 
     def refusal(self, condition: base.Condition) -> str | None:
-        """Why no row can be judged by a condition; None where each can."""
+        """Returns why a condition can judge no row; None where it can judge each."""
         field, shape = f"{self.resource}.{condition.field}", self.shapes.get(condition.field)
         why = None
         if shape is None:
@@ -150,19 +145,19 @@ class RowReader(ABC):
 
 
 class Endless(base.BackendNonsense):
-    """The list does not come to an end."""
+    """A list that does not come to an end."""
 
 
 class Barren(Endless):
-    """It may yet: so many pages without rows are enough for one call."""
+    """A list that may end yet: so many pages without rows are enough for one call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows that are new, and whether it is known that none follow.
+    """New rows of a list; `last` tells whether it is known that none follow.
 
-    `place` gives the place behind the row of a number; `end` is the one behind all, where one can
-    go on from a page without rows. `keyless` counts rows that have no place among the others.
+    `place` returns the place behind a row, by its number. `end` is the one behind all rows, given
+    where the list can go on from a page without any. `keyless` counts rows that have no place.
     """
 
     rows: Sequence[Any]
@@ -178,7 +173,7 @@ Batches = AsyncGenerator[Batch, None]
 class ResourceReader(ABC):
     """Reads one resource: a record by its id, or a page of records.
 
-    A page is full with its limit, or short once `most` rows were looked at or `patience` is over.
+    A page ends at its limit, or once `most` rows were looked at or `patience` seconds are over.
     """
 
     most: int
@@ -191,36 +186,36 @@ class ResourceReader(ABC):
 
     @abstractmethod
     async def row(self, public_id: str, only: Only) -> Any:
-        """The row with that id, before it is judged; NotFound."""
+        """Returns the row with that id, before it is judged. Raises NotFound."""
 
     @abstractmethod
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
-        """The rows of those records that are there; None for one that cannot be read."""
+        """Returns the rows that are there, by public id; None for one that cannot be read."""
 
     @abstractmethod
     async def page(
         self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
     ) -> Page:
-        """Up to `limit` records that the filters let through, from behind the place `after`.
+        """Returns up to `limit` records that pass the filters, from behind the place `after`.
 
-        What the conditions let not be is not among them, nor in what is skipped.
+        Records that the conditions hide are not among them, nor among those skipped.
         """
 
     async def made(self, rows: Sequence[Any], only: Only) -> Sequence[Record | None]:
-        """As `record`, of some rows of a list."""
+        """Returns what `record` makes of each of some rows of a list."""
         return [self.record(row, only) for row in rows]
 
     def add_lists(self, records: Collection[Record]) -> None:  # noqa: B027 - rows may have them
-        """Add the lists inside records that are fetched for several of them together."""
+        """Adds the lists inside records that are fetched for several records together."""
 
     def record(self, row: Any, only: Only) -> Record | None:
-        """The record of a row; None for what does not exist, UNUSABLE for what has no id."""
+        """Returns the record; None for what does not exist, UNUSABLE for what has no id."""
         if not self.rows.exists(row, only):
             return None
         return self.rows.record(row) or UNUSABLE
 
     async def one(self, public_id: str, only: Only = ()) -> Record:
-        """The record with that id; NotFound, also where the conditions let none be."""
+        """Returns the record. Raises NotFound also where the conditions let none be."""
         record = self.record(await self.row(public_id, only), only)
         if record is None:
             raise self.rows.missing()
@@ -232,15 +227,15 @@ class ResourceReader(ABC):
         return record
 
     async def exists(self, public_id: str, only: Only = ()) -> None:
-        """NotFound where there is no such record."""
+        """Raises NotFound where there is no such record."""
         await self.one(public_id, only)
 
     async def pick(
         self, public_ids: Collection[str], names: Sequence[str]
     ) -> dict[str, list[Any] | None]:
-        """Some fields of those of the records that are there, by public id, unreported.
+        """Returns some fields of the records that are there, by public id; reports nothing.
 
-        None stands for all where one of them is unreadable.
+        None stands for all fields of a record where one of them is unreadable.
         """
         picked: dict[str, list[Any] | None] = {}
         fields = [self.rows.by_name[name] for name in names]
@@ -259,13 +254,13 @@ class ResourceReader(ABC):
         fits: Callable[[Record], bool] = lambda record: True,
         at_once: int = 1,
     ) -> Page:
-        """A page of the records that fit, from so many rows `at_once`.
+        """Returns a page of the records that fit, made of so many rows `at_once`.
 
         With conditions a full page looks for what follows it: it must not tell of hidden records.
         """
         page = _Filling(limit, self.most, time.monotonic() + self.patience, only, fits, at_once)
         is_last = False
-        with suppress(Barren):  # what was found is kept, and the next call goes on behind it
+        with suppress(Barren):  # the records found are kept, and the next call goes on behind them
             is_last = await self._fill(page, batches)
         self.add_lists(page.records)
         after = None
@@ -275,7 +270,7 @@ class ResourceReader(ABC):
         return Page(records=page.records, after=after, skipped=page.skipped + page.keyless)
 
     async def _fill(self, page: "_Filling", batches: Batches) -> bool:
-        """Whether the list came to its end before the page was full, or enough was looked at."""
+        """Returns whether the list ended before the page was full or enough was looked at."""
         only, step = page.only, page.at_once
         async with aclosing(batches):
             async for batch in batches:
@@ -301,7 +296,7 @@ class ResourceReader(ABC):
 class _Filling:
     """A page that is being filled.
 
-    `behind` is the row, by its batch, up to which it goes; all of the batch where there is none.
+    `behind` is the last row of it: its batch and its number there, or None for all of the batch.
     """
 
     limit: int
@@ -322,7 +317,7 @@ class _Filling:
 
     @property
     def is_enough(self) -> bool:
-        """Whether this is enough for one call: the page may be short, the next goes on."""
+        """Whether one call has looked at enough: then the page is short, the next goes on."""
         late = self.behind is not None and time.monotonic() >= self.until
         return late or self.looked >= self.most
 

@@ -1,8 +1,7 @@
-"""Appointments in an hour that the clinic's clock shows twice: at which of the two they are.
+"""Tells appointments apart in the hour that the clinic's clock shows twice in autumn.
 
-A clock on the wall goes back in autumn; columns that keep what it shows cannot tell the two hours
-apart. When one was booked is kept beside the practice system, and told for as long as the clock
-shows the same.
+A column that keeps what the clock shows cannot tell the two hours apart. The gateway keeps which of
+them it booked, and says so for as long as the clock shows the same.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -28,7 +27,7 @@ class KnownTimes:
     missing: set[str] = field(default_factory=set)
 
     def narrowed(self, appointment: str, readings: Sequence[Block]) -> Sequence[Block]:
-        """The booked one of the times that an appointment's row may mean; all where none is."""
+        """Returns the booked one of the times that a row may mean; all where none is known."""
         if appointment in self.booked:
             return narrowed(readings, self.booked[appointment])
         self.missing.add(appointment)
@@ -36,7 +35,7 @@ class KnownTimes:
 
 
 class RepeatedHours:
-    """Tells and keeps the times of appointments; `fields` are those that the mapping fills."""
+    """Booked times of appointments; `fields` are those that the mapping fills."""
 
     def __init__(self, fields: Mapping[str, Any], kept: BookedTimes | None) -> None:
         self._begins: TimeConverter = fields[BEGINS].converter
@@ -44,9 +43,9 @@ class RepeatedHours:
         self._kept = kept
 
     def settled(self, record: Record, booked: Interval) -> Record:
-        """The record with the booked times, where the practice system's clock shows these.
+        """Returns the record with its booked times, where the practice's clock shows these.
 
-        An end that was read moves on with its start, or is the one in the other of the two hours.
+        An end that is worked out moves with its start; a written one is read after the start.
         """
         begins, ends = _moment(record, BEGINS), _moment(record, ENDS)
         if begins is None or booked.start not in self._begins.readings(begins):
@@ -63,28 +62,28 @@ class RepeatedHours:
         return settled
 
     def is_unclear(self, record: Record) -> bool:
-        """Whether the clock shows one of its times twice."""
+        """Returns whether the clock shows one of the record's times twice."""
         times = ((BEGINS, self._begins), (ENDS, self._ends))
         shown = ((_moment(record, name), converter) for name, converter in times)
         return any(at and how and len(how.readings(at)) > 1 for at, how in shown)
 
-    async def told(self, record: Record) -> Record:
-        """The record as it was booked through us; else as read, with an end behind its start."""
+    async def as_booked(self, record: Record) -> Record:
+        """Returns the record as it was booked, else as read, with an end after its start."""
         begins = _moment(record, BEGINS)
         if begins is None or not self.is_unclear(record):
             return record
-        found = (await self.known([record["id"]])).get(record["id"])
-        return self.settled(record, found or Interval(begins, _moment(record, ENDS) or begins))
+        booked = (await self.known([record["id"]])).get(record["id"])
+        return self.settled(record, booked or Interval(begins, _moment(record, ENDS) or begins))
 
     async def read(self, ask: Callable[[KnownTimes], Awaitable[T]]) -> T:
-        """The answer; asked again with the booked times of ambiguous rows, where any are kept."""
+        """Returns the answer, asked for again where booked times of ambiguous rows are kept."""
         known = KnownTimes()
         answer = await ask(known)
         booked = await self.known(known.missing)
         return await ask(KnownTimes(booked)) if booked else answer
 
     async def book(self, ask: Callable[[KnownTimes], Awaitable[T]]) -> T:
-        """The same of a booking: asked again where only ambiguous rows may stand in its way."""
+        """Does the same for a booking that ambiguous rows may stand in the way of."""
         known = KnownTimes()
         try:
             return await ask(known)
@@ -97,23 +96,20 @@ class RepeatedHours:
         return await ask(KnownTimes(booked))
 
     async def known(self, appointments: Collection[str]) -> Mapping[str, Interval]:
-        """When these were booked, of those whose times are kept."""
+        """Returns when these were booked, for those whose times are kept."""
         if self._kept is None or not appointments:
             return {}
-        found = await self._kept.find(list(appointments))
-        return {name: Interval(*each) for name, each in found.items()}
+        booked = await self._kept.find(list(appointments))
+        return {name: Interval(*times) for name, times in booked.items()}
 
     async def keep(self, records: Iterable[Record]) -> None:
-        """Keep the times of what was booked, where the clock shows them twice.
-
-        OutcomeUnknown where they could not be kept.
-        """
-        for each in records:
-            begins = _moment(each, BEGINS)
-            if self._kept is None or begins is None or not self.is_unclear(each):
+        """Keeps booked times that the clock shows twice; raises OutcomeUnknown where it cannot."""
+        for record in records:
+            begins = _moment(record, BEGINS)
+            if self._kept is None or begins is None or not self.is_unclear(record):
                 continue
             try:
-                await self._kept.remember(each["id"], begins, _moment(each, ENDS) or begins)
+                await self._kept.remember(record["id"], begins, _moment(record, ENDS) or begins)
             except AdapterError as error:
                 raise OutcomeUnknown("it was booked, and its time could not be kept") from error
 

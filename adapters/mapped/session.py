@@ -1,9 +1,9 @@
-"""What a mapped adapter asks of a practice system, whichever way it is asked.
+"""Declares what a mapped adapter asks of a practice system, whichever way it is asked.
 
 The core (adapters/mapped) is written once, as coroutines that put their questions to a `Session`
-and do no I/O themselves. The session of JSON over HTTP awaits its answers on the event loop. That
-of a database answers at once, inside one transaction and in one of its threads, where no event
-loop runs: `complete` runs a coroutine there that never has to wait.
+and do no I/O. The session over HTTP awaits its answers on the event loop. The session of a database
+answers at once, inside a transaction and in a thread without an event loop. There `complete` runs
+the coroutines.
 """
 
 from collections.abc import Awaitable, Coroutine, Sequence
@@ -22,10 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Whose time is asked for: a vet, by public id, in one of the vet's schedules, if any.
-
-    `schedule` is the raw key.
-    """
+    """A vet's time, or with `schedule`, a raw key, the vet's time in that schedule."""
 
     vet: str
     schedule: Any = None
@@ -33,7 +30,7 @@ class Calendar:
 
 @dataclass(frozen=True, slots=True)
 class DiarySpan:
-    """A calendar's time that is asked about, and what for: an appointment of that type."""
+    """The time of a calendar that is asked about, for an appointment of a length and type."""
 
     calendar: Calendar
     window: Interval
@@ -51,7 +48,7 @@ class TimeRow(NamedTuple):
 
 
 class HoursRow(NamedTuple):
-    """A row of working hours: the raw weekday or day, and when they begin and end."""
+    """A row of working hours: the raw weekday or day, the start and the end."""
 
     when: Any
     start: Any
@@ -60,7 +57,7 @@ class HoursRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A free time: in which calendar, and which row of the practice's own, where it is one."""
+    """A free time in a calendar; `slot` is the raw key of the practice's own row, if it is one."""
 
     interval: Interval
     calendar: Calendar
@@ -69,7 +66,7 @@ class Offer:
 
 @dataclass(slots=True)
 class BookingProgress:
-    """How far a booking came: what it made, and where the mapping says what is being done."""
+    """How far a booking came: what its steps kept, and where the current step is in the mapping."""
 
     made: dict[str, Any] = field(default_factory=dict)
     tables: list[str] = field(default_factory=list)
@@ -77,61 +74,61 @@ class BookingProgress:
 
 
 class Session(Protocol):
-    """The questions of one call. Each raises AdapterErrors and nothing else to be expected."""
+    """The questions of one call. The errors to expect of each are AdapterErrors."""
 
     progress: BookingProgress
 
-    async def together(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
-        """All answers in order; over HTTP they are asked for at once."""
+    async def together(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Returns all answers in order; over HTTP they are asked for at once."""
 
     def reader(self, resource: str) -> ResourceReader:
-        """What reads the records of a resource."""
+        """Returns what reads the records of a resource."""
 
     async def schedules(self, vet: str) -> Sequence[Any]:
-        """The raw keys of the vet's schedules, in their order."""
+        """Returns the raw keys of the vet's schedules, in order."""
 
     def keys(self, vet: str) -> Sequence[str]:
-        """The spellings of the vet's key, as texts."""
+        """Returns the spellings of the vet's key, as texts."""
 
     def appointment(self, key: Any) -> str | None:
-        """The public id of a raw key in the diary; None where it makes none."""
+        """Returns the public id of a raw key in the diary; None where it makes none."""
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        """The rows of `diary.hours`; None for one that cannot be read at all."""
+        """Returns the rows of `diary.hours`; None for one that cannot be read at all."""
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        """The rows of `diary.busy` that may block in the window; None for an unreadable one."""
+        """Returns the rows of `diary.busy` that may block in the window; None where unreadable."""
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
-        """The rows of `diary.slots` that may begin in the window."""
+        """Returns the rows of `diary.slots` that may begin in the window."""
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        """How long the type lasts there, as it is written, by the rows of `diary.durations`."""
+        """Returns how long the type lasts there, as the rows of `diary.durations` write it."""
 
     def kept(self, draft: Draft) -> Draft:
-        """The draft as the practice system can keep it."""
+        """Returns the draft as the practice system can keep it."""
 
     async def lock(self, calendar: Calendar) -> None:
-        """Wait for other bookings of the vet, or of the schedule; held until the call ends."""
+        """Waits for other bookings of the vet or schedule; holds the lock until the call ends."""
 
     def before_writing(self) -> AbstractAsyncContextManager[None]:
-        """What is done inside leaves nothing behind, however it ends."""
+        """Surrounds what leaves nothing behind, however it ends."""
 
     async def write(self, draft: Draft, offer: Offer) -> str:
-        """Do what the mapping's steps say; the public id of the new appointment."""
+        """Does what the mapping's steps say; returns the new appointment's public id."""
 
     def after_writing(self) -> AbstractAsyncContextManager[None]:
-        """What is done inside is about an appointment that was made."""
+        """Surrounds what concerns an appointment that was made."""
 
     async def withdraw(self) -> None:
-        """Take back what `write` made, as far as no transaction does."""
+        """Takes back what `write` made, as far as no transaction does."""
 
     async def left_behind(
         self, draft: Draft, interval: Interval, since: datetime
     ) -> Sequence[Record]:
-        """The appointments that carry the draft's reference.
+        """Returns the appointments that carry the draft's reference.
 
-        Where none is kept, those that may be the draft's, made at `since` or later.
+        Where none is kept: those that may be the draft's, made at `since` or later.
         """
 
 
@@ -141,7 +138,7 @@ def complete(answer: Awaitable[T]) -> T:
     try:
         next(steps)
     except StopIteration as stop:
-        found: T = stop.value
-        return found
+        value: T = stop.value
+        return value
     steps.close()
     raise RuntimeError("a session of a database answers at once")

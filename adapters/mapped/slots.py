@@ -1,4 +1,4 @@
-"""Free slots: working hours minus what blocks. Pure: no clock, no database.
+"""Works out free slots: working hours minus what blocks. It uses no clock and no database.
 
 Steps are counted in real time from the start of a shift, so that the night on which the clocks
 change gives neither double nor lost slots. Intervals are half open.
@@ -17,7 +17,7 @@ ONE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
-    """From `start` up to, not including, `end`; aware, in UTC."""
+    """The time from `start` up to, not including, `end`. Both are aware, in UTC."""
 
     start: datetime
     end: datetime
@@ -30,9 +30,8 @@ class Interval:
 class Block:
     """A time that is taken; `key` is the appointment's raw key, where the source names one.
 
-    `schedule` is the one that it blocks, None where it blocks the vet wherever that is. Of a row in
-    an hour that comes twice there are several: those that a clock on the wall alone would tell are
-    likely.
+    `schedule` is the one that it blocks; None blocks the vet in all schedules. A row in an hour
+    that comes twice has several blocks; those that a wall clock alone would tell are likely.
     """
 
     interval: Interval
@@ -42,10 +41,10 @@ class Block:
 
 
 def day_window(day: date, zone: ZoneInfo) -> Interval:
-    """All of a local day, from its first midnight to its last: 23, 24 or 25 hours.
+    """Returns a local day from its first midnight to its last: 23, 24 or 25 hours.
 
-    Empty for a day that a zone has left out. Where clocks go back over midnight it has moments of
-    another day in it.
+    It is empty for a day that a zone has left out. Where clocks go back over midnight it contains
+    moments of another day.
     """
     ends = datetime.combine(day + ONE_DAY, time(), zone)
     return Interval(
@@ -55,14 +54,14 @@ def day_window(day: date, zone: ZoneInfo) -> Interval:
 
 
 def is_on(moment: datetime, day: date, zone: ZoneInfo) -> bool:
-    """Whether the calendar on the wall shows the day."""
+    """Returns whether the calendar on the wall shows the day."""
     return moment.astimezone(zone).date() == day
 
 
 def working_times(day: date, zone: ZoneInfo, shifts: Iterable[Shift]) -> Iterator[Interval]:
-    """The shifts that may reach into the day, on that date's own offsets.
+    """Yields the shifts that may reach into the day, each with the offsets of its own date.
 
-    None begins on a day that the zone has left out; one that would end on it reaches behind it.
+    None begins on a day that the zone has left out. One that would end on it reaches behind it.
     """
     for shift in shifts:
         for begins in (day - 2 * ONE_DAY, day - ONE_DAY, day):
@@ -79,7 +78,7 @@ def working_times(day: date, zone: ZoneInfo, shifts: Iterable[Shift]) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class FreeDay:
-    """What is free on a local day, after `now`, for what lasts so long: nothing `busy` clashes."""
+    """What is free on a local day after `now` for what `lasts` so long, beside what is `busy`."""
 
     day: date
     zone: ZoneInfo
@@ -88,12 +87,12 @@ class FreeDay:
     busy: Sequence[Interval]
 
     def is_free(self, slot: Interval, taken: Interval | None = None) -> bool:
-        """Whether a slot starts on the day, and what it takes, more than itself maybe, is free."""
+        """Returns whether a slot starts later on the day, and all that it takes is free."""
         begins = slot.start > self.now and is_on(slot.start, self.day, self.zone)
         return begins and not any(map((taken or slot).overlaps, self.busy))
 
     def worked(self, shifts: Iterable[Shift], step: timedelta) -> list[Interval]:
-        """The free slots within the shifts, step by step, in order and without doubles."""
+        """Returns the free slots within the shifts, step by step, in order and without doubles."""
         window = day_window(self.day, self.zone)
         return self._slots(
             shift.start + number * step
@@ -103,7 +102,7 @@ class FreeDay:
         )
 
     def covered(self, offered: Iterable[Interval]) -> list[Interval]:
-        """The free slots that begin where the backend says, and that it offers all along."""
+        """Returns the free slots that start with an offer and that offers cover all along."""
         starts, spans = [], sorted(offered)
         for start in {span.start for span in spans}:
             until = start
@@ -123,5 +122,5 @@ def free_slots(
     day: date, zone: ZoneInfo, shifts: Iterable[Shift], busy: Iterable[Interval], *,
     duration: timedelta, step: timedelta, now: datetime,
 ) -> list[Interval]:  # fmt: skip
-    """The free slots of a local day, for an adapter of one's own."""
+    """Returns the free slots of a local day; it is there for adapters that clinics write."""
     return FreeDay(day, zone, duration, now, tuple(busy)).worked(shifts, step)

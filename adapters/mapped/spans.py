@@ -1,4 +1,4 @@
-"""How long what stands in a diary lasts, however its length and its end are written."""
+"""Works out how long a row of a diary lasts, however its length and its end are written."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,20 +19,20 @@ is_day = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 
 
 def lasting(raw: Any) -> timedelta | None:
-    """So long: minutes, or a text HH:MM or HH:MM:SS; None where it is not said, or nought.
+    """Returns a length of minutes, or of a text HH:MM or HH:MM:SS; None for none or zero.
 
-    Unreadable for less than nothing and for more than two days.
+    Raises Unreadable for less than zero and for more than two days.
     """
-    found = length(raw)
-    if not found:
+    lasts = length(raw)
+    if not lasts:
         return None
-    if not timedelta() < found <= LONGEST_OPEN:
+    if not timedelta() < lasts <= LONGEST_OPEN:
         raise Unreadable
-    return found
+    return lasts
 
 
 def spans_of(starts: Sequence[datetime], ends: Sequence[datetime]) -> list[Interval]:
-    """All times from one of the starts to one of the ends behind it."""
+    """Returns all times from one of the starts to one of the ends after it."""
     return [Interval(start, end) for start in starts for end in ends if start < end]
 
 
@@ -42,21 +42,20 @@ def readings(
     lasts: timedelta | None,
     zone: ZoneInfo,
 ) -> Iterator[tuple[Interval, bool]]:
-    """All times that a row may mean, and of each whether a clock on the wall alone would say it.
+    """Yields all times that a row may mean, each with whether a wall clock alone would say it.
 
-    Nothing where no end comes after a start. A length (`lasts`) decides where the start is clear,
-    or where it counts the change of the clocks: whoever writes 02:45 to 02:15 and 30 minutes knows
-    of it, whoever writes 02:30 to 03:30 and 60 minutes may not.
+    Yields nothing where no end comes after a start. A length (`lasts`) decides where the start is
+    clear, or where the length counts the change of the clocks: 02:45 to 02:15 with 30 minutes does,
+    02:30 to 03:30 with 60 minutes may not.
     """
 
-    def crosses(span: Interval) -> bool:
-        """Whether the clocks change in between."""
-        return len({each.astimezone(zone).utcoffset() for each in (span.start, span.end)}) > 1
+    def crosses_change(span: Interval) -> bool:
+        return len({moment.astimezone(zone).utcoffset() for moment in (span.start, span.end)}) > 1
 
     spans = spans_of(starts, ends)
     known = [span for span in spans if span.end - span.start == lasts]
-    decided = known if len(starts) == 1 else list(filter(crosses, known))
-    plain = [span.end - span.start for span in spans if not crosses(span)]
+    decided = known if len(starts) == 1 else list(filter(crosses_change, known))
+    plain = [span.end - span.start for span in spans if not crosses_change(span)]
     if decided or len(spans) == 1 or not plain:
         yield from ((span, True) for span in decided or spans)
         return
@@ -66,10 +65,10 @@ def readings(
 
 
 def narrowed(blocks: Sequence[Block], booked: Interval) -> Sequence[Block]:
-    """Of the times that a row may mean the one that was booked; all where none is that.
+    """Returns only the block that was booked, of all that a row may mean; all where none was.
 
-    It begins then, and lasts as long, or longer. Where it is not known how long the booked time
-    lasts (it has no length), all that begin then.
+    It begins at the booked start, and lasts as long or longer. A booked time without a length
+    stands for one that is not known: then all that begin at its start are returned.
     """
     fitting = [
         block
@@ -82,17 +81,14 @@ def narrowed(blocks: Sequence[Block], booked: Interval) -> Sequence[Block]:
 
 
 def type_lasts(minutes: int | None, default: int) -> timedelta:
-    """How long an appointment of a type lasts; `default` minutes where it does not say.
-
-    BackendNonsense for more than two days.
-    """
+    """Returns a type's length, else `default` minutes; raises BackendNonsense beyond two days."""
     if minutes and timedelta(minutes=min(minutes, MOST_MINUTES)) > LONGEST_OPEN:
         raise BackendNonsense("an appointment type lasts longer than two days")
     return timedelta(minutes=minutes if minutes and minutes > 0 else default)
 
 
 def whole_day(end: Any) -> Any:
-    """An end that is a day without a time lasts until that day is over."""
+    """Returns an end; one that is a day without a time lasts until that day is over."""
     shown = end.strip() if isinstance(end, str) else end
     if isinstance(shown, str) and is_day(shown):
         with suppress(ValueError, OverflowError):
