@@ -1,7 +1,4 @@
-"""RestAdapter: a practice system that speaks JSON over HTTP, through a mapping, as an Adapter.
-
-Each call is a session whose questions and bookings are calls over HTTP.
-"""
+"""The adapter of a mapped practice system that speaks JSON over HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -16,14 +13,7 @@ from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.booked import draft_values
 from adapters.mapped.records import Endless
-from adapters.mapped.session import (
-    BookingProgress,
-    Calendar,
-    DiarySpan,
-    HoursRow,
-    Offer,
-    TimeRow,
-)
+from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursRow, Offer, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
@@ -42,15 +32,15 @@ from adapters.values.convert import Unreadable
 from adapters.values.times import instant_text
 
 T = TypeVar("T")
-# Seconds that must be left for a call that writes to be sent at all.
+# A step of a booking is sent only while at least so many seconds are left.
 LEAST_PATIENCE = 0.5
 CANCELLED = "CANCELLED"
-# What two attempts at one booking have in common: the vet, and when it begins.
+# What attempts at one booking have in common: the vet, and when it begins.
 Attempt = tuple[str, str]
 
 
 class StepCall(NamedTuple):
-    """A step of a booking, its call, and what finds what is kept of the answer."""
+    """A step of a booking, its call, and the paths to what is kept of the answer."""
 
     map: StepMap
     call: Endpoint
@@ -58,7 +48,7 @@ class StepCall(NamedTuple):
 
 
 class RestSession:
-    """Answers by calls, each within the deadline of the whole."""
+    """Answers by calls over HTTP; a booking has until `deadline`, by the event loop's clock."""
 
     def __init__(self, adapter: "RestAdapter", stack: AsyncExitStack, deadline: float) -> None:
         self._adapter, self._readers, self._calls = adapter, adapter.readers, adapter.diary_calls
@@ -82,7 +72,7 @@ class RestSession:
         return list(map(str, self._readers["vets"].key.converter.encode(vet)))
 
     def appointment(self, key: Any) -> str | None:
-        """Rows of the diary have public ids already."""
+        """Returns the key as a text: rows of the diary have public ids already."""
         return None if key is None else str(key)
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
@@ -101,7 +91,7 @@ class RestSession:
         return draft
 
     async def lock(self, calendar: Calendar) -> None:
-        """Held in this process until the call ends."""
+        """Holds a lock of this process until the call ends."""
         named, name = calendar.schedule is not None, f"vet:{calendar.vet}"
         name = f"schedule:{calendar.schedule}" if named else name
         lock = self._adapter.locks.setdefault(name, asyncio.Lock())
@@ -109,7 +99,7 @@ class RestSession:
 
     @asynccontextmanager
     async def before_writing(self) -> AsyncIterator[None]:
-        """BackendUnavailable where no time is left to book in."""
+        """Raises BackendUnavailable where no time is left to book in."""
         try:
             async with asyncio.timeout_at(self._deadline):
                 yield
@@ -117,9 +107,9 @@ class RestSession:
             raise BackendUnavailable("no time was left to book in") from error
 
     async def write(self, draft: Draft, offer: Offer) -> str:
-        """Make the calls of the booking in their order; the appointment's public id.
+        """Makes the calls of the booking in order; returns the appointment's public id.
 
-        OutcomeUnknown as soon as something was sent and it is not known what came of it.
+        Raises OutcomeUnknown as soon as something was sent and it is not known what came of it.
         """
         given = draft_values(draft, offer.interval)
         given |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
@@ -135,11 +125,11 @@ class RestSession:
         return self._made
 
     async def _take_steps(self, kind: str) -> None:
-        """Make every call that is for such a time."""
+        """Makes every call that is for this kind of time: `time` or `slot`."""
         wrote = False
         for number, step in enumerate(self._adapter.steps):
-            asked = step.map.if_ is None or self._values.given[step.map.if_] is not None
-            if not asked or step.map.for_ not in (None, kind):
+            applies = step.map.if_ is None or self._values.given[step.map.if_] is not None
+            if not applies or step.map.for_ not in (None, kind):
                 continue
             self.progress.place = ("booking", "steps", number)
             try:
@@ -152,13 +142,13 @@ class RestSession:
                 if wrote:
                     await self.withdraw()
                 if isinstance(error, base.BackendTimeout):
-                    # of a read, or a login: nothing was done
+                    # a read or a login took too long: nothing was done
                     raise BackendUnavailable(str(error)) from error
                 raise
             wrote = wrote or step.map.get is None
 
     async def _take(self, step: StepCall) -> None:
-        """Ask, and keep what later steps need."""
+        """Makes the call of a step, and keeps what later steps need."""
         request, left = step.call.request(self._values), self._deadline - _now()
         if left < LEAST_PATIENCE:
             raise BackendUnavailable("there was no time left to book in")
@@ -175,7 +165,7 @@ class RestSession:
 
     @asynccontextmanager
     async def after_writing(self) -> AsyncIterator[None]:
-        """OutcomeUnknown where the appointment cannot be read back."""
+        """Raises OutcomeUnknown where the appointment cannot be read back."""
         async with self._unsettled():
             try:
                 async with asyncio.timeout_at(self._deadline):
@@ -185,9 +175,9 @@ class RestSession:
                 raise OutcomeUnknown(text) from error
 
     async def withdraw(self) -> None:
-        """Take the appointment back by the mapping's call.
+        """Takes the appointment back by the mapping's call.
 
-        BackendNonsense where there is none; OutcomeUnknown where it may not be gone.
+        Raises BackendNonsense where there is none, and OutcomeUnknown where it may not be gone.
         """
         cancel, record = self._adapter.cancel, None
         if cancel is None:
@@ -209,7 +199,7 @@ class RestSession:
 
     @asynccontextmanager
     async def _unsettled(self) -> AsyncIterator[None]:
-        """Remember an attempt whose outcome is not known."""
+        """Remembers an attempt whose outcome is not known."""
         try:
             yield
         except (OutcomeUnknown, asyncio.CancelledError):
@@ -220,35 +210,36 @@ class RestSession:
     async def left_behind(
         self, draft: Draft, interval: Interval, since: datetime
     ) -> Sequence[Record]:
-        """The appointments that the lookup gives, which carry the reference where one is kept.
+        """Returns the appointments of the lookup that carry the reference, if one is kept.
 
-        OutcomeUnknown where ours may be among what was not given.
+        Raises OutcomeUnknown where ours may be among those that were not returned.
         """
-        find, reader, found = self._adapter.find_call, self._readers["appointments"], list[Record]()
+        find, reader = self._adapter.find_call, self._readers["appointments"]
         reference = self._adapter.reference if draft.reference else None
 
-        def carries(row: Any) -> bool:  # what we wrote can be read
+        def carries(row: Any) -> bool:  # a row of ours can be read
             return reference is None or value_at(reference, row) == draft.reference
 
-        looked_at, endless = 0, f"{find.label}: there is no end of what it gives"
+        looked_at, records = 0, list[Record]()
+        endless = f"{find.label}: there is no end of what it gives"
         ask = self._backend.pages(find, TemplateValues(draft_values(draft, interval)))
         try:
-            async with aclosing(self._adapter.found.batches(ask, None, MOST_ROWS)) as batches:
+            async with aclosing(self._adapter.find_pager.batches(ask, None, MOST_ROWS)) as batches:
                 async for batch in batches:
                     # what has no usable id is an empty record
                     made = (reader.record(row, ()) for row in filter(carries, batch.rows))
-                    found += filter(None, made)
+                    records += filter(None, made)
                     looked_at += len(batch.rows)
-                    # a reference names one booking: no page behind has another
-                    if batch.last or (reference is not None and found):
+                    # a reference names one booking: later pages have no other
+                    if batch.last or (reference is not None and records):
                         break
                     if looked_at >= MOST_ROWS:
                         raise OutcomeUnknown(endless)
         except Endless as error:
             raise OutcomeUnknown(endless) from error
-        if reference is not None and looked_at and not found:  # the parameter was ignored
+        if reference is not None and looked_at and not records:  # the parameter was ignored
             raise OutcomeUnknown(f"{find.label}: the backend gives others than was asked for")
-        return found
+        return records
 
 
 def attempt_of(draft: Draft) -> Attempt:
@@ -256,10 +247,10 @@ def attempt_of(draft: Draft) -> Attempt:
 
 
 class RestAdapter(MappedAdapter):
-    """Reads and books through the calls that the mapping gives, over `client` or one of its own.
+    """Reads and books by the calls of a mapping, over `client` or a client of its own.
 
-    Its locks are this process's. ValueError where there is no mapping; DocumentErrors where it or
-    the address can't be used.
+    Its locks hold in this process alone. Raises ValueError without a mapping, and DocumentErrors
+    where the mapping or the address cannot be used.
     """
 
     excludes: ClassVar[bool] = False
@@ -286,7 +277,7 @@ class RestAdapter(MappedAdapter):
         find = booking.find or RowSource(get="/")  # the checker knows that there is one
         self.find_call = call(find, DRAFT_FIELDS)
         key = readers["appointments"].key.plain
-        self.found = Pager(find.page, path(find.items), key, self.find_call.label)
+        self.find_pager = Pager(find.page, path(find.items), key, self.find_call.label)
         self.reference = path(booking.reference) if booking.reference else None
         self.cancel = None if booking.cancel is None else call(booking.cancel, DRAFT_FIELDS)
         self._ping = None if ping is None else call(AnyCall(get=ping), {})
@@ -294,7 +285,7 @@ class RestAdapter(MappedAdapter):
         self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def read(self, flow: Callable[[RestSession], Awaitable[T]], *, reads: int = 1) -> T:
-        """BackendTimeout where the calls of so many reads take too long together."""
+        """Runs a flow. Raises BackendTimeout where it takes longer than so many reads may."""
         patience = self.parts.timeout * reads
         try:
             async with asyncio.timeout(patience):
@@ -303,31 +294,31 @@ class RestAdapter(MappedAdapter):
             raise base.BackendTimeout("the backend did not answer all in time") from error
 
     async def book(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
-        """The session keeps to the time that a booking may take."""
+        """Runs a flow whose session keeps to the time that a booking may take."""
         return await self.run(flow, self.options.booking_timeout)
 
     async def find(self, flow: Callable[[RestSession], Awaitable[T]], draft: Draft) -> T:
-        """OutcomeUnknown while the backend may still be at work on the attempt."""
-        found = await self.read(flow)
+        """Runs a lookup. Raises OutcomeUnknown while the backend may be at work on the attempt."""
+        result = await self.read(flow)
         sent = self._attempts.get(attempt_of(draft))
-        if not found and sent is not None and _now() - sent < self.settle:
+        if not result and sent is not None and _now() - sent < self.settle:
             raise OutcomeUnknown("the backend may still be at work on the booking")
         self._attempts.pop(attempt_of(draft), None)
-        return found
+        return result
 
     async def run(self, flow: Callable[[RestSession], Awaitable[T]], patience: float) -> T:
-        """Ask in a session that may take so many seconds to book."""
+        """Runs a flow in a session that may take so many seconds to book."""
         async with AsyncExitStack() as stack:
             return await flow(RestSession(self, stack, _now() + patience))
 
     def remember(self, attempt: Attempt) -> None:
-        """Keep that something may still come of an attempt, for as long as that may be."""
+        """Keeps for `settle` seconds that something may still come of an attempt."""
         now, sent = _now(), self._attempts.items()
         self._attempts = {name: at for name, at in sent if now - at < self.settle}
         self._attempts[attempt] = now
 
     async def ping(self) -> None:
-        """The mapping's own cheap call, or one for the appointment types."""
+        """Makes the mapping's own cheap call, or asks for one appointment type."""
         if self._ping is None:
             await self.read(lambda session: session.reader("appointmentTypes").page((), 1, None))
         else:
@@ -335,9 +326,9 @@ class RestAdapter(MappedAdapter):
             await self.read(lambda _: self.parts.backend.read(request))
 
     async def check(self) -> Sequence[Problem]:
-        found = [problem async for problem in problems_of(self, self.readers)]
-        found += [problem async for problem in diary_problems_of(self, self.readers)]
-        return warnings_of(found)
+        problems = [problem async for problem in problems_of(self, self.readers)]
+        problems += [problem async for problem in diary_problems_of(self, self.readers)]
+        return warnings_of(problems)
 
     async def aclose(self) -> None:
         await self.parts.backend.aclose()

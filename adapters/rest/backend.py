@@ -1,4 +1,4 @@
-"""The backend as one that is asked: logs in, judges each answer, and hands over its JSON."""
+"""Asks the backend: logs in, judges each answer, and hands over its JSON."""
 
 import asyncio
 import math
@@ -22,17 +22,17 @@ from adapters.values.convert import Unreadable, whole
 
 T = TypeVar("T")
 U = TypeVar("U")
-# So many calls of one read are under way at the most.
+# The most calls of one read that are under way at once.
 AT_ONCE = 8
 LONGEST_TEXT = 10_000
-# A token whose end nobody tells is used for so many seconds.
+# A token without a known end is used for so many seconds.
 USUAL_LIFETIME = 300
-# Renewed so many seconds before its end, or after four fifths of a short life.
+# A token is renewed so many seconds before its end, or after four fifths of a short life.
 MARGIN = 30.0
-# Seconds between two logins of which the first did not help: more would lock the account.
+# Seconds between two logins where the first did not help: more of them would lock the account.
 REST = 5.0
 
-# What is not good about an answer to a read, and to what writes.
+# The errors for what a bad answer means, by the kind of request.
 Errors = Mapping[str, type[AdapterError]]
 UNAVAILABLE: Errors = {
     "unavailable": BackendUnavailable,
@@ -57,9 +57,9 @@ _USUAL = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer's JSON, its `Link` header, and how a link in it reads behind the address.
+    """An answer's JSON, its `Link` header, and what makes a link the target of a request.
 
-    `means` is what is not good about it; None for a good one. Where there is no JSON, `data` is the
+    `means` is what is wrong with it, None for a good one. Where there is no JSON, `data` is the
     BackendNonsense that says why.
     """
 
@@ -71,7 +71,7 @@ class Answer:
     is_empty: bool = False
 
     def usable(self, request: Request, errors: Errors, other: type[AdapterError]) -> "Answer":
-        """The answer; raises what it means else, and BackendNonsense where there is no JSON."""
+        """Returns the answer. Raises what it means, or BackendNonsense where there is no JSON."""
         if self.means is not None:
             text = f"{request.label}: it answers {self.status}, {self.means}"
             raise errors.get(self.means, other)(text)
@@ -88,9 +88,9 @@ Ask = Callable[[Params, str | None], Awaitable[Answer]]
 class Backend:
     """Asks the practice system, as the `backend` part of its mapping says.
 
-    A token is renewed before it ends, and when it is refused; by one call, for which the others
-    wait. A login that was turned down, or whose token was, is not tried again for a while. `lives`
-    is how many seconds the token is good for; None while there is none.
+    A token is renewed before it ends, and when it is refused. One call renews it while the others
+    wait. After a login that was turned down, or whose token was, the next one waits for REST
+    seconds. `lives` is how many seconds the token is good for; None while there is none.
     """
 
     def __init__(self, backend: BackendMap, templates: Templates, client: Client) -> None:
@@ -114,7 +114,7 @@ class Backend:
         self.lives: float | None = None
 
     async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """The headers with a token that still lives; those refused where none are new for now."""
+        """Returns headers with a live token, or those `refused` while none are new."""
         if self._login is None or (refused is None and time.monotonic() < self._until):
             return self._headers
         async with self._lock:
@@ -130,9 +130,9 @@ class Backend:
     async def _renew(self, login: Login, request: Request) -> None:
         self._until = -math.inf
         began = time.monotonic()
-        (at, said), see = self._turned_down, ""
+        (at, reason), see = self._turned_down, ""
         if began < at + REST:
-            raise BackendNonsense(said)
+            raise BackendNonsense(reason)
         try:
             answer = await self._sent(request, self._fixed, None)
             see = "" if answer.means is None else ": see backend.user and backend.password"
@@ -142,7 +142,7 @@ class Backend:
             raise BackendNonsense(self._turned_down[1]) from error
 
     def _take(self, login: Login, answer: Any, began: float) -> None:
-        """Use the token of a login's answer from now on."""
+        """Uses the token of a login's answer from now on."""
         try:
             token = path(login.token)(answer)
             seconds = path(login.seconds)(answer) if login.seconds else None
@@ -159,11 +159,11 @@ class Backend:
         self._headers = {**self._fixed, login.header: login.form.format(token)}
 
     async def read(self, request: Request, errors: Errors = TO_A_READ) -> Answer:
-        """The answer to a question."""
-        return (await self._asked(request, None)).usable(request, errors, BackendNonsense)
+        """Returns the answer to a question. Raises what it means, or BackendNonsense."""
+        return (await self._answer(request, None)).usable(request, errors, BackendNonsense)
 
     def pages(self, endpoint: Endpoint, values: TemplateValues, params: Params = ()) -> Ask:
-        """Asks for pages of that call; NotFound at once where it names what nobody has."""
+        """Returns what asks for pages of that call. Raises NotFound for ids that nobody has."""
         endpoint.request(values, params)
 
         def ask(more: Params, link: str | None) -> Awaitable[Answer]:
@@ -174,8 +174,8 @@ class Backend:
         return ask
 
     async def write(self, request: Request, patience: float, *, bare: bool = False) -> Any:
-        """The JSON that came of it; with `bare` an answer may be empty, as none is wanted."""
-        answer = await self._asked(request, patience)
+        """Returns the JSON of the answer; with `bare` it may be empty, as none is wanted."""
+        answer = await self._answer(request, patience)
         if bare and answer.means is None and answer.is_empty:
             return None
         try:
@@ -186,8 +186,8 @@ class Backend:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def _asked(self, request: Request, patience: float | None) -> Answer:
-        """The answer and what it means; asked again with a new token where the old was refused."""
+    async def _answer(self, request: Request, patience: float | None) -> Answer:
+        """Returns the answer; asks again with a new token where the old one was refused."""
         headers = await self.headers()
         begun = time.monotonic()
         answer = await self._sent(request, headers, patience)
@@ -221,7 +221,7 @@ class Backend:
 
 
 def _json(received: Received, label: str) -> Any:
-    """The answer's JSON, or the BackendNonsense of what is none."""
+    """Returns the answer's JSON, or a BackendNonsense where it is none."""
     if received.kind != "application/json" and not received.kind.endswith("+json"):
         return BackendNonsense(f"{label}: the answer does not say that it is JSON")
     if received.charset not in ("utf-8", "utf8", "us-ascii"):
@@ -237,7 +237,7 @@ def _is_good(status: int) -> bool:
 
 
 def _condition(rule: ErrorRule) -> Callable[[int, Any, str], bool]:
-    """Whether the rule is for an answer: its status, its JSON (None without), and its text."""
+    """Returns what tells whether a rule fits an answer: its status, JSON (or None), and text."""
     statuses = (rule.status,) if isinstance(rule.status, int) else rule.status
     search = re.compile(rule.text, re.IGNORECASE).search if rule.text else None
     where = path(rule.path) if rule.path else None
@@ -262,9 +262,9 @@ def _condition(rule: ErrorRule) -> Callable[[int, Any, str], bool]:
     return fits
 
 
-async def together(*asked: Coroutine[Any, Any, T]) -> list[T]:
-    """All answers in order; the first error is raised, and nothing is left behind."""
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in asked]
+async def together(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
+    """Returns all answers in order. Raises the first error, and leaves nothing running."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         return await asyncio.gather(*tasks)
     finally:
@@ -273,11 +273,11 @@ async def together(*asked: Coroutine[Any, Any, T]) -> list[T]:
 
 
 async def for_each(ask: Callable[[U], Awaitable[T]], values: Iterable[U]) -> list[T]:
-    """The same for each of the values, a few at a time."""
+    """Returns what `ask` gives for each of the values, a few at a time."""
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def asked(value: U) -> T:
+    async def ask_gated(value: U) -> T:
         async with gate:
             return await ask(value)
 
-    return await together(*(asked(value) for value in values))
+    return await together(*(ask_gated(value) for value in values))

@@ -1,7 +1,7 @@
 """Asks the calls of a mapping once: whether they answer, and whether paths lead anywhere.
 
-A path that leads to nothing in any sampled record is a warning: backends leave out members that
-have no value, so a sample never proves that a path is wrong.
+A path that leads to nothing in any sampled record is only a warning: backends leave out members
+without a value, so a sample never proves that a path is wrong.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.resource import ResourceCalls
 
 Readers = Mapping[str, ResourceCalls]
-# One that answers is enough; the calendar of another may be missing.
+# Vets that are tried: one that answers is enough, as the calendar of another may be missing.
 MOST_VETS = 10
 
 
 async def problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator[Problem]:
-    """The lists that do not answer, and the paths that lead to nothing.
+    """Yields a problem for each list that does not answer, and each path that leads nowhere.
 
-    A backend that does not answer at all is no problem of the mapping's: BackendUnavailable.
+    Raises BackendUnavailable or BackendTimeout where the backend does not answer at all.
     """
     problem = adapter.document.problem
     for name, resource in adapter.mapping.resources.items():
@@ -46,13 +46,13 @@ async def problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator
 
 
 async def diary_problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator[Problem]:
-    """What the sources of the diary do not answer for any of the vets."""
+    """Yields a problem for each source of the diary that fails for a vet."""
     vets = (await readers["vets"].page((), MOST_VETS, None)).records
     diary = adapter.mapping.diary
-    asked = [("hours", number) for number, hours in enumerate(diary.hours) if hours.is_rows]
-    asked += [("slots", number) for number in range(len(diary.slots))]
-    asked += [("busy", number) for number in range(len(diary.busy))]
-    for kind, number in asked:
+    sources = [("hours", number) for number, hours in enumerate(diary.hours) if hours.is_rows]
+    sources += [("slots", number) for number in range(len(diary.slots))]
+    sources += [("busy", number) for number in range(len(diary.busy))]
+    for kind, number in sources:
         if errors := await _errors(adapter, kind, number, vets):
             first = _unanswered(adapter, ("diary", kind, number), "get", errors[0])
             certain = not first.only_sampled and len(errors) == len(vets)
@@ -68,7 +68,7 @@ def _unanswered(adapter: MappedAdapter, place: Place, method: str, error: Adapte
 async def _errors(
     adapter: MappedAdapter, kind: str, number: int, vets: Sequence[Record]
 ) -> list[AdapterError]:
-    """What a source of the diary says of the vets' time, up to the first that it answers."""
+    """Returns a source's errors for the vets, up to the first vet that it answers for."""
     now, lasts, errors = datetime.now(UTC), timedelta(hours=1), list[AdapterError]()
     for vet in vets:
 
@@ -89,7 +89,7 @@ async def _errors(
 
 
 class WrittenPath(NamedTuple):
-    """A path of the mapping: its place, what it is called, and the values it is asked of."""
+    """A path of the mapping: its place, what it is called, and the values it is tried on."""
 
     place: Place
     expression: str
@@ -97,7 +97,7 @@ class WrittenPath(NamedTuple):
     rows: list[Any]
 
     def complaints(self) -> Iterator[str]:
-        """What is said where no value has what the path names; an expression has several parts."""
+        """Yields what leads to nothing in any value; an expression has several parts."""
         is_plain = plain_steps(self.expression) is not None
         which = self.expression if is_plain else "part of the expression"
         # an expression may do without what only some records have
@@ -108,7 +108,7 @@ class WrittenPath(NamedTuple):
 
 
 def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator[WrittenPath]:
-    """Each path of a resource, with the values that `raws`, its records, have for it."""
+    """Yields each path of a resource, with the values that its records `raws` have for it."""
     place: Place = ("resources", name)
     if resource.where:
         yield WrittenPath((*place, "where"), resource.where, f"{name}.where", raws)
@@ -135,7 +135,7 @@ def _items(items: str, raw: Any) -> list[Any]:
 
 
 def _missing(steps: Steps, value: Any) -> str:
-    """The name that an object on the way lacks, with a near one; "" where nothing is amiss."""
+    """Returns the name that an object on the way lacks, with a near one; "" for none."""
     for step in steps:
         if isinstance(step, int):
             if not isinstance(value, list) or not -len(value) <= step < len(value):

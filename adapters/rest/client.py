@@ -1,8 +1,8 @@
-"""One request to the backend, and its answer as bytes: nothing is followed, kept, or unpacked.
+"""Sends requests to the backend, and returns its answers as bytes.
 
-aiohttp's defaults suit a browser's work. Here no redirect is followed, no cookie kept, nothing read
-from the environment, nothing decompressed, and an answer is cut off where it grows too large. Reads
-share pooled connections; what writes gets a connection of its own, that nobody has used before.
+aiohttp's defaults suit a browser. Here no redirect is followed, no cookie is kept, nothing is read
+from the environment or decompressed, and an answer is cut off where it grows too large. Reads share
+pooled connections. Each write gets a connection that was never used before.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _BROKEN = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Takes no connection on which something came unasked: it would pass for the next answer."""
+    """A pool that drops connections with unexpected data: it would pass for the next answer."""
 
     async def _get(self, key: Any, traces: Any) -> Any:
         while (kept := await super()._get(key, traces)) is not None:
@@ -49,7 +49,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 def connections(*, force_close: bool) -> aiohttp.ClientSession:
-    """Pooled connections, or with `force_close` a new one for each request."""
+    """Returns a session with pooled connections, or one for each request (`force_close`)."""
     trace = aiohttp.TraceConfig()
     trace.on_request_headers_sent.append(_note_sent)
     session = aiohttp.ClientSession(
@@ -65,13 +65,13 @@ def connections(*, force_close: bool) -> aiohttp.ClientSession:
         auto_decompress=False,
         trace_configs=[trace],
     )
-    # it would send a GET again by itself, beside our own once more
+    # it would repeat a GET by itself, and we repeat it too
     session._retry_connection = False  # noqa: SLF001 - there is no public way
     return session
 
 
 def _socket(address: Any) -> socket.socket:
-    """A socket that notices a peer who is gone without a word."""
+    """Opens a socket that notices a peer who is gone without a word."""
     family, kind, protocol = address[:3]
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -86,10 +86,7 @@ async def _note_sent(_: object, context: SimpleNamespace, __: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is sent; `target` is its path behind the backend's address, with the query.
-
-    `label` names it in errors: it holds no value.
-    """
+    """A request: `target` is its path and query, `label` names it in errors without values."""
 
     label: str
     method: str
@@ -99,7 +96,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came back, whole."""
+    """An answer, received as a whole."""
 
     status: int
     kind: str
@@ -109,12 +106,12 @@ class Received:
     body: bytes
 
 
-# How the addresses begin that are for the sql adapter.
+# How addresses for the sql adapter begin.
 _DATABASES = ("postgres", "mysql", "mariadb", "mssql", "sqlite")
 
 
 def address_problem(url: str) -> str | None:
-    """Why an address is none of a backend's; None where it is one."""
+    """Returns what is wrong with a backend's address; None where nothing is."""
     try:
         address = URL(url)
         named = address.scheme in ("http", "https") and bool(address.host)
@@ -133,9 +130,9 @@ def address_problem(url: str) -> str | None:
 
 
 class Client:
-    """Sends requests to one backend. `timeout` bounds each in seconds.
+    """Sends requests to one backend; a read may take `timeout` seconds.
 
-    Once it is closed nothing more is sent, and what is under way ends as BackendUnavailable, or as
+    Once it is closed nothing more is sent. What is under way ends as BackendUnavailable, or as
     OutcomeUnknown where something was written.
     """
 
@@ -148,7 +145,7 @@ class Client:
         self._is_closed = False
 
     async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
-        """The answer; a GET whose connection fails is sent once more."""
+        """Returns the answer; a GET whose connection fails is sent once more."""
         with self._translated(request.label, unsure=False) as sent:
             self._reads = self._reads or connections(force_close=False)
             send = partial(self._send, self._reads, request, headers, self._timeout, sent)
@@ -163,18 +160,18 @@ class Client:
     async def write(
         self, request: Request, headers: Mapping[str, str], patience: float
     ) -> Received:
-        """The answer to what is sent at most once; OutcomeUnknown where it went and none came."""
+        """Sends a request at most once. Raises OutcomeUnknown where it went and no answer came."""
         with self._translated(request.label, unsure=True) as sent:
             self._writes = self._writes or connections(force_close=True)
             return await self._send(self._writes, request, headers, patience, sent)
 
     async def aclose(self) -> None:
-        """Close every connection, for good."""
+        """Closes every connection, for good."""
         self._is_closed = True
         for session in (self._reads, self._writes):
             if session is not None:
                 await session.close()
-        for content in self._arriving:  # the library forgets who reads them
+        for content in self._arriving:  # closing does not wake their readers
             content.set_exception(aiohttp.ServerDisconnectedError())
 
     def _must_be_open(self, label: str) -> None:
@@ -183,7 +180,7 @@ class Client:
 
     @contextmanager
     def _translated(self, label: str, *, unsure: bool) -> Iterator[SimpleNamespace]:
-        """Raises the library's errors as ours; where `unsure`, what was sent has an unknown end."""
+        """Raises aiohttp's errors as ours; with `unsure`, what was sent is OutcomeUnknown."""
         self._must_be_open(label)
         sent = SimpleNamespace(yes=False)
         try:
@@ -196,18 +193,18 @@ class Client:
             task = asyncio.current_task()
             if not self._is_closed or task is None or task.cancelling():
                 raise
-            # nobody gives it up: it waited for a connection, and there will be none
+            # nobody cancelled it: it waited for a connection, and there will be none
             raise BackendUnavailable(f"{label}: {CLOSED}") from error
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            kind, said = _translation(error)
+            kind, text = _translation(error)
             if self._is_closed:
-                kind, said = BackendUnavailable, CLOSED
+                kind, text = BackendUnavailable, CLOSED
             if unsure:
                 kind = OutcomeUnknown if sent.yes else BackendUnavailable
-            raise kind(f"{label}: {said}") from error
+            raise kind(f"{label}: {text}") from error
 
     def behind(self, link: str, request: Request) -> str:
-        """The target of a link in the answer to a request; BackendNonsense for one elsewhere."""
+        """Returns the target of a link in an answer. Raises BackendNonsense for one elsewhere."""
         home = self._base.raw_path.rstrip("/") + "/"
         named = f"{request.label}: the link to the next page"
         try:

@@ -1,4 +1,4 @@
-"""The calls that read a mapped backend's diary: hours, what blocks, slot rows, durations."""
+"""Reads a mapped backend's diary by calls: hours, what blocks, slot rows, durations."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -29,9 +29,9 @@ NOTHING = RowValue(lambda row: None, lambda raw: None, Text())
 
 
 class OwnedRows:
-    """The rows of a call of the diary, and which of them are a calendar's.
+    """The rows of a call of the diary, and which of them belong to a calendar.
 
-    Of what blocks, those count too of which nobody can tell whether the mapping's condition holds.
+    Where nobody can tell whether the mapping's condition holds, only rows that block count.
     """
 
     def __init__(self, owned: models.Owned, parts: Components) -> None:
@@ -45,7 +45,7 @@ class OwnedRows:
         self._owner = self.value(owned.owner, GIVEN["vet"] if self._is_vets else TEXT)
 
     def value(self, source: ValueSource | None, shape: FieldShape) -> RowValue:
-        """A value of a row; of what the mapping does not name none."""
+        """Returns what reads a value of a row; NOTHING for one that is not mapped."""
         if source is None:
             return NOTHING
         make, columns = self._parts.converters.make, len(source.expressions)
@@ -54,27 +54,27 @@ class OwnedRows:
     async def read(
         self, calendar: Calendar, make: Callable[[Any], T], *given: dict[str, Any]
     ) -> list[T | None]:
-        """What is made of each of the calendar's rows; None of one that cannot be read.
+        """Returns what is made of each row of the calendar; None for an unreadable row.
 
-        The call is made with each of the values that are given.
+        The call is made once with each of the `given` values.
         """
         of = {"vet": calendar.vet, "schedule": calendar.schedule}
         answers = await for_each(self._rows, [of | more for more in given or ({},)])
         rows = answers[0]
         if len(answers) > 1:  # the same row may come with two days
             rows = list({orjson.dumps(row): row for answer in answers for row in answer}.values())
-        found: list[T | None] = []
+        values: list[T | None] = []
         whose = calendar.vet if self._is_vets else str(calendar.schedule)
         for row in rows:
             try:
                 if self._owned.owner is None or self._owner.read(row) == whose:
-                    found.append(make(row))
+                    values.append(make(row))
             except Unreadable:
-                found.append(None)
-        return found
+                values.append(None)
+        return values
 
     async def _rows(self, given: dict[str, Any]) -> list[Any]:
-        """The rows that fulfil the condition; BackendNonsense where there is no end of them."""
+        """Returns the rows that fulfil the condition. Raises BackendNonsense for too many."""
         ask = self._parts.backend.pages(self._endpoint, TemplateValues(given))
         rows = await self._pager.first(ask, MOST_ROWS + 1)
         if len(rows) > MOST_ROWS:
@@ -98,7 +98,7 @@ def hours_reader(hours: models.HoursMap, parts: Components) -> Reads[Calendar, H
 
 
 def times_reader(times: models.TimesMap, parts: Components) -> Reads[DiarySpan, TimeRow | None]:
-    """Reads the rows that lie in a window, and some round it: of slots, or of what blocks."""
+    """Returns what reads rows in a window, or begun some days before: slots or what blocks."""
     is_busy = isinstance(times, BusyMap)
     rows = OwnedRows(times, parts)
     longest = timedelta(days=(times.longest if isinstance(times, BusyMap) else None) or 1)
@@ -115,7 +115,7 @@ def times_reader(times: models.TimesMap, parts: Components) -> Reads[DiarySpan, 
     def row_of(row: Any) -> TimeRow:
         ends_at, minutes = end.plain(row), minutes_of(row)
         if is_busy and times.end is not None and not ends.instants(ends_at):
-            lasting(minutes)  # where nobody can tell how long, it blocks the whole time
+            lasting(minutes)  # unreadable, so that the row blocks the whole time
         return TimeRow(start.plain(row), ends_at, minutes, key.read(row))
 
     async def read(span: DiarySpan) -> list[TimeRow | None]:
@@ -127,8 +127,8 @@ def times_reader(times: models.TimesMap, parts: Components) -> Reads[DiarySpan, 
         moments, zone = (first, until - timedelta.resolution), parts.converters.zone
         day, last = (moment.astimezone(zone).date() for moment in moments)
         days = (day + number * ONE_DAY for number in range((last - day).days + 1))
-        asked = [{**given, "day": local_day.isoformat()} for local_day in days]
-        return await rows.read(span.calendar, row_of, *asked)
+        daily = [{**given, "day": local_day.isoformat()} for local_day in days]
+        return await rows.read(span.calendar, row_of, *daily)
 
     return read
 
@@ -136,30 +136,30 @@ def times_reader(times: models.TimesMap, parts: Components) -> Reads[DiarySpan, 
 def durations_reader(
     durations: models.DurationsMap, parts: Components
 ) -> Callable[[Calendar, str], Awaitable[list[Any]]]:
-    """Reads the raw durations of a type; what cannot be read is none."""
+    """Returns what reads the raw durations of a type, without unreadable ones."""
     rows = OwnedRows(durations, parts)
     types = rows.value(durations.type, GIVEN["type"])
     minutes = path(durations.minutes)
 
     async def read(calendar: Calendar, type_id: str) -> list[Any]:
-        found = await rows.read(
+        pairs = await rows.read(
             calendar, lambda row: (types.read(row), minutes(row)), {"type": type_id}
         )
-        return [row[1] for row in found if row is not None and row[0] == type_id]
+        return [pair[1] for pair in pairs if pair is not None and pair[0] == type_id]
 
     return read
 
 
 def schedules_reader(schedules: models.SchedulesMap, parts: Components) -> Reads[str, Any]:
-    """Reads a vet's schedules, in the order of their keys; BackendNonsense for an unreadable."""
+    """Returns what reads a vet's schedules, sorted; that raises BackendNonsense for a bad key."""
     rows = OwnedRows(schedules, parts)
     key = rows.value(schedules.key, TEXT)
 
     async def read(vet: str) -> list[Any]:
-        found = await rows.read(Calendar(vet), lambda row: (key.read(row),))
-        if None in found:
+        keys = await rows.read(Calendar(vet), lambda row: (key.read(row),))
+        if None in keys:
             raise BackendNonsense("a schedule of a vet has no readable key")
-        return sorted(row[0] for row in found if row is not None and row[0] is not None)
+        return sorted(row[0] for row in keys if row is not None and row[0] is not None)
 
     return read
 
@@ -172,6 +172,6 @@ class DiaryCalls:
         self.hours = {number: hours_reader(hours, parts) for number, hours in rows}
         self.busy = [times_reader(busy, parts) for busy in mapped.busy]
         self.slots = [times_reader(slots, parts) for slots in mapped.slots]
-        self.durations = [durations_reader(each, parts) for each in mapped.durations]
-        of = mapped.schedules
-        self.schedules = None if of is None else schedules_reader(of, parts)
+        self.durations = [durations_reader(source, parts) for source in mapped.durations]
+        source = mapped.schedules
+        self.schedules = None if source is None else schedules_reader(source, parts)

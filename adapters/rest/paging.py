@@ -1,8 +1,8 @@
-"""How a backend parts a long list, and where in it we are: ways to go through it, in batches.
+"""Goes through the pages of a backend's list, and remembers the place in it.
 
 A place is a short text: the number or cursor of a row or page, and a mark of the last row that was
-used. Going on, what was used is looked for again, so that rows which moved are neither lost nor
-read twice.
+used. Going on from there, that row is looked for again, so that rows which moved are neither lost
+nor read twice.
 """
 
 import json
@@ -27,15 +27,15 @@ from adapters.values.convert import whole
 
 # Rows of a list that one call looks at.
 MOST_ROWS = 5_000
-# Pages of a list without a new row in them, after which it has no end.
+# After so many pages without a new row a list has no end.
 MOST_BARREN = 3
-# The same where cursors lead on: a backend that sifts its rows page by page gives empty ones.
-# So many in a row are enough for one call, and so many over several calls have no end.
+# Where cursors lead on, a backend that filters page by page gives empty pages: so many in a row
+# are enough for one call, and so many over several calls have no end.
 MOST_EMPTY = 10
 MOST_EMPTY_IN_ALL = 100
-# No server takes an address that is longer.
+# Characters: no server takes a longer address.
 LONGEST_KEPT = 8_000
-# Under this name long places stand among the ids of the resources.
+# The name that long places have in the table of ids, beside the resources.
 SHELF = "places of lists"
 MOST_NEAR = 3
 EMPTY = "where the backend leaves an empty list out, write items: NAME || `[]`"
@@ -45,7 +45,7 @@ _REL_NEXT = re.compile(r';\s*rel="?(?:[^"]*\s)?next(?:\s[^"]*)?"?(?:\s*;|$)').se
 
 
 class NoArray(BackendNonsense):
-    """Where the list should be is something else; `near` are the arrays elsewhere in the answer."""
+    """There is no array where the list should be; `near` are the arrays elsewhere in the answer."""
 
     def __init__(self, text: str, near: Sequence[str] = ()) -> None:
         super().__init__(text)
@@ -53,13 +53,13 @@ class NoArray(BackendNonsense):
 
 
 def may_be_empty(error: AdapterError) -> bool:
-    """Whether an answer without the list may be one of a list that is empty."""
+    """Returns whether an answer without the list may stand for an empty list."""
     return isinstance(error, NoArray) and not error.near
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Rows of an answer, a mark of each, and whether none follow; `begin` counts those before."""
+    """Marked rows of an answer; `begin` counts the rows before, `last` tells if none follow."""
 
     begin: int
     rows: list[Any]
@@ -67,7 +67,7 @@ class _Page:
     last: bool
 
     def batch(self, fresh: int, *position: int) -> Batch:
-        """The rows from number `fresh` on, by their numbers; in the page at `position`, if any."""
+        """Returns the rows from number `fresh` on, placed in the page at `position`, if any."""
         begin = 0 if position else self.begin
 
         def place(number: int) -> str:
@@ -77,10 +77,10 @@ class _Page:
 
 
 class Pager:
-    """Goes through one list; `items` finds the rows in an answer, `mark` says which row it is.
+    """Goes through one list; `items` finds the rows in an answer, `mark` tells them apart.
 
-    Without paging everything is in one answer. `batches` gives the rows behind a place; `wanted`
-    is how many are enough for the moment.
+    `batches` yields the rows behind a place; so many rows as it is told are enough for the moment.
+    Without paging everything is in one answer.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Pager:
         self._next = path(paging.next) if paging.next else None
 
     async def first(self, ask: Ask, most: int) -> list[Any]:
-        """The rows of the first pages: all of them, or at least so many."""
+        """Returns the rows of the first pages: all of them, or at least `most`."""
         rows: list[Any] = []
         async with aclosing(self.batches(ask, None, most)) as batches:
             async for batch in batches:
@@ -110,7 +110,7 @@ class Pager:
         return rows
 
     def rows(self, answer: Answer) -> list[Any]:
-        """The rows in an answer; BackendNonsense where there is no array."""
+        """Returns the rows in an answer. Raises BackendNonsense where there is no array."""
         rows = value_at(self._items, answer.data)
         if not isinstance(rows, list):
             text = f"{self._label}: there is no array where the list should be"
@@ -119,7 +119,7 @@ class Pager:
         return rows
 
     def marks(self, rows: Iterable[Any]) -> list[str]:
-        """A short text for each row, by its key."""
+        """Returns a short text for each row, made of its key."""
         keys = (json.dumps(value_at(self._mark, row)).encode() for row in rows)
         return [blake2b(key, digest_size=9).hexdigest() for key in keys]
 
@@ -127,25 +127,25 @@ class Pager:
         return f"{self._label}: the list does not end; does the backend know {name}?"
 
     async def _page(self, ask: Ask, begin: int, *params: tuple[str | None, int]) -> _Page:
-        """The page that begins there; of the parameters those that have a name are sent."""
+        """Returns the page that begins there. Parameters without a name are not sent."""
         answer = await ask(tuple((name, number) for name, number in params if name), None)
         rows = self.rows(answer)
         total = None if self._total is None else whole(value_at(self._total, answer.data))
         last = total is not None and begin + len(rows) >= total
         return _Page(begin, rows, self.marks(rows), last)
 
-    async def _whole(self, ask: Ask, after: str | None, wanted: int) -> Batches:
+    async def _whole(self, ask: Ask, after: str | None, enough: int) -> Batches:
         page = replace(await self._page(ask, 0), last=True)
         at, mark = _parts(after, (-1, ""))
         fresh = _behind(page.marks, mark)
         yield page.batch(max(at, 0) if fresh is None else fresh)
 
-    async def _offsets(self, ask: Ask, after: str | None, wanted: int) -> Batches:
-        """By the number of the first row: each page begins with the row that was used last."""
+    async def _offsets(self, ask: Ask, after: str | None, enough: int) -> Batches:
+        """Yields pages by the number of a row. Each begins with the row that was used last."""
         at, mark = _parts(after, (-1, ""))
         barren, most = 0, self._paging.most
         while barren < MOST_BARREN:
-            page, fresh = await self._around(ask, at, mark, max(2, min(most, wanted + 2)))
+            page, fresh = await self._around(ask, at, mark, max(2, min(most, enough + 2)))
             until = page.begin + len(page.rows)
             if page.rows[fresh:]:
                 barren = 0
@@ -160,7 +160,7 @@ class Pager:
         raise Endless(self._endless(self._paging.offset))
 
     async def _around(self, ask: Ask, at: int, mark: str, size: int) -> tuple[_Page, int]:
-        """A page from the row at `at` on, and the number in it of the first row that is new."""
+        """Returns a page from the row at `at` on, and the number in it of the first new row."""
         begin, most, paging = max(at, 0), self._paging.most, self._paging
 
         async def page_at(begin: int, size: int) -> tuple[_Page, int | None]:
@@ -179,8 +179,8 @@ class Pager:
         # the row itself was removed: the next one has its number
         return page, fresh or 0
 
-    async def _numbers(self, ask: Ask, after: str | None, wanted: int) -> Batches:
-        """By the page's number; every page has the same size."""
+    async def _numbers(self, ask: Ask, after: str | None, enough: int) -> Batches:
+        """Yields pages by their number. Every page has the same size."""
         number, index, mark = _parts(after, (0, -1, ""))
         barren, paging = 0, self._paging
 
@@ -207,11 +207,8 @@ class Pager:
             number, index, mark = number + 1, -1, page.marks[-1]
         raise Endless(self._endless(paging.page))
 
-    async def _cursors(self, ask: Ask, after: str | None, wanted: int) -> Batches:
-        """By a text of the backend's own, or by the address of the next page.
-
-        An address is kept as a path behind that of the backend.
-        """
+    async def _cursors(self, ask: Ask, after: str | None, enough: int) -> Batches:
+        """Yields pages by the backend's own cursor, or by the path of the next page."""
         name = self._paging.cursor if self._paging.by == "cursor" else None
         size = self._paging.limit or self._paging.size
         sizes: Params = ((size, self._paging.most),) if size else ()
@@ -246,7 +243,7 @@ class Pager:
         raise Endless(f"{self._label}: the next page is one that was read already")
 
     def _following(self, answer: Answer, *, is_link: bool) -> Any:
-        """The cursor of the next page, or its path; None where there is none."""
+        """Returns the cursor of the next page, or its path; None where there is none."""
         if self._next is None:
             links = (link[1] for link in _NEXT(answer.link) if _REL_NEXT(link[2]))
             following = next(links, None)
@@ -260,7 +257,7 @@ class Pager:
 
 
 def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
-    """The ways to arrays in an answer, as far as their names are plain and not deep."""
+    """Yields the paths of arrays in an answer whose names are plain, `depth` levels deep."""
     if not isinstance(data, dict) or not depth:
         return
     for name, member in data.items():
@@ -275,26 +272,25 @@ def _place(*parts: Any) -> str:
 
 
 def _place_of(token: Any, marks: Sequence[str], end: str | None, number: int) -> str:
-    """The place behind a row of the page at the token; behind the last one begins the next."""
+    """Returns the place behind a row of the page at the token; behind the last one, `end`."""
     is_last = number == len(marks) - 1
     return end if is_last and end is not None else _place(token, marks[number])
 
 
 def _parts(place: str | None, beginning: Sequence[Any]) -> Sequence[Any]:
-    """What a place was made of; without one the beginning."""
     parts: Sequence[Any] = beginning if place is None else orjson.loads(place)
     return parts
 
 
 def _behind(marks: Sequence[str], mark: str) -> int | None:
-    """The number of the first row behind the marked one; None where it is not there."""
+    """Returns the number of the first row behind the marked one; None where it is not there."""
     return marks.index(mark) + 1 if mark in marks else None
 
 
 class PlaceShelf:
-    """Places too long for a cursor of ours: the gateway's store keeps them under a keyed hash.
+    """Keeps places too long for our cursors in the gateway's store, under a keyed hash.
 
-    A place is a JSON array, so a hash is told from it.
+    A place is a JSON array, so that a hash is told from it.
     """
 
     def __init__(self, secret: bytes, table: IdTable | None) -> None:
@@ -302,9 +298,9 @@ class PlaceShelf:
         self._table = table
 
     async def short(self, place: str | None) -> str | None:
-        """What stands for the place in LONGEST_AFTER; BackendNonsense beyond LONGEST_KEPT.
+        """Returns what stands for the place, within LONGEST_AFTER characters.
 
-        Without a table no way leads back from a hash.
+        Raises BackendNonsense beyond LONGEST_KEPT. Without a table no way leads back from a hash.
         """
         if place is None or len(place) <= LONGEST_AFTER:
             return place
@@ -316,7 +312,7 @@ class PlaceShelf:
         return name
 
     async def whole(self, after: str | None) -> str | None:
-        """The place that it stands for; BackendNonsense where nobody knows it any more."""
+        """Returns the place that a text stands for. Raises BackendNonsense for an unknown one."""
         if after is None or after.startswith("["):
             return after
         known = {} if self._table is None else await self._table.find(SHELF, [after])

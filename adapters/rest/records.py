@@ -1,4 +1,4 @@
-"""An answer's JSON as rows: paths, converters, and the lists inside."""
+"""Reads an answer's JSON as rows: by paths and converters, with the lists inside."""
 
 import re
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ _OF_TEXTS = frozenset({"text", "code", "email", "split text"})
 
 
 def raw_value(source: ValueSource | KeptValue) -> Path:
-    """What a path finds, and `match` takes of it; with `plus` both values. None for none.
+    """Returns what finds a value: by its path, then by `match`; with `plus` both values.
 
-    It raises Unreadable where `match` fits nothing.
+    It gives None for no value, and raises Unreadable where `match` fits nothing.
     """
     find = path(source.source if isinstance(source, KeptValue) else source.text)
     match = re.compile(source.match).search if source.match else None
@@ -30,10 +30,10 @@ def raw_value(source: ValueSource | KeptValue) -> Path:
     if match is None and plus is None:
         return find
 
-    def found(value: Any) -> Any:
+    def read(value: Any) -> Any:
         raw = find(value)
         if match is not None and raw is not None and raw != "":
-            # an expression that tries again from every character takes long over a long text
+            # an expression that starts again at every character takes long over a long text
             is_short = isinstance(raw, str) and len(raw) <= LONGEST_MATCHED
             taken = match(raw) if is_short else None
             if taken is None:
@@ -41,11 +41,11 @@ def raw_value(source: ValueSource | KeptValue) -> Path:
             raw = taken[1]
         return raw if plus is None else (raw, plus(value))
 
-    return found
+    return read
 
 
 def json_value(source: ValueSource, shape: FieldShape, converter: Converter) -> RowValue:
-    """A value of an object; what is no plain value, nor a list of them for many, is Unreadable."""
+    """Returns what reads plain values, or lists of these for many; else Unreadable."""
     find, is_key = raw_value(source), shape.format == "uuid"
     of_texts = conversion_name(source, shape) in _OF_TEXTS
 
@@ -78,10 +78,10 @@ class JsonRows(RowReader):
         self._where = path(mapped.where) if mapped.where else None
         inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
         self.items = {name: path(nested.items or "@") for name, nested in inner.items()}
-        return {name: json_value(*found) for name, found in planned.items()}
+        return {name: json_value(*parts) for name, parts in planned.items()}
 
     def exists(self, row: Any, only: Only = ()) -> bool:
-        """Also by the mapping's own condition; BackendNonsense where nobody can tell."""
+        """Judges by the mapping's condition too. Raises BackendNonsense where it is unclear."""
         if not super().exists(row, only):
             return False
         if not isinstance(row, dict):
@@ -98,12 +98,12 @@ class JsonRows(RowReader):
             return None
         for name, items in self.items.items():
             try:
-                found = items(row)
+                rows = items(row)
             except Unreadable:
-                found = False
-            if found is None or isinstance(found, list):
-                rows = self.lists[name]
-                made = (rows.record(inner, record["id"]) for inner in found or ())
+                rows = False
+            if rows is None or isinstance(rows, list):
+                reader = self.lists[name]
+                made = (reader.record(inner, record["id"]) for inner in rows or ())
                 record[name] = [inner for inner in made if inner is not None]
             else:
                 self.report(Trouble("unreadable", self.resource, name, record["id"]))

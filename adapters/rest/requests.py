@@ -1,4 +1,4 @@
-"""Calls of the mapping made into requests: values written as the backend writes them."""
+"""Makes requests of the mapping's calls, with values written as the backend writes them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Shapes = Mapping[str, FieldShape]
 
 @dataclass(frozen=True, slots=True)
 class TemplateValues:
-    """What a call is filled with: by name in the gateway's form, and as the backend gave it."""
+    """The values for a call: `given` in the gateway's form, `made` as the backend gave them."""
 
     given: Mapping[str, Any] = field(default_factory=dict)
     made: Mapping[str, Any] = field(default_factory=dict)
@@ -29,14 +29,14 @@ Fill = Callable[[TemplateValues], Any]
 
 
 class Templates:
-    """Makes templates of a mapping; `shapes` are always those of the values' names."""
+    """Makes templates of a mapping; `shapes` are those of the values that may be given."""
 
     def __init__(self, converters: Converters, secrets: Mapping[str, str]) -> None:
         self.converters = converters
         self.secrets = secrets
 
     def call(self, call: CallMap, shapes: Shapes) -> "Endpoint":
-        """The call with what it is filled with."""
+        """Returns a call as an endpoint, which can be filled with values."""
         body: Tree | None = getattr(call, "body", None)
         return Endpoint(
             method=call.method.upper(),
@@ -47,7 +47,7 @@ class Templates:
         )
 
     def tree(self, tree: Tree, shapes: Shapes) -> Fill:
-        """JSON whose values are put in when it is filled."""
+        """Returns what fills a tree of JSON with values."""
         root: Any = tree.root
         if isinstance(root, SentValue):
             return self._value(root, shapes)
@@ -75,7 +75,7 @@ class Templates:
         return self._source(value, shapes)
 
     def _source(self, value: SentValue, shapes: Shapes) -> Fill:
-        """The value in the backend's own writing; None where there is none."""
+        """Returns what writes the value as the backend does; None where there is none."""
         name = getattr(value, value.origin)
         if value.origin == "made":
             return partial(_made, name)
@@ -110,7 +110,7 @@ class Endpoint:
     body: Fill | None
 
     def request(self, values: TemplateValues, more: Iterable[tuple[str, Any]] = ()) -> Request:
-        """The request; `more` are further parameters."""
+        """Returns the request; `more` are further parameters."""
         query = [*((name, fill(values)) for name, fill in self.query), *more]
         return Request(
             label=self.label,
@@ -128,19 +128,19 @@ def _path_part(value: Any) -> str:
 
 
 def target(parts: Iterable[str], query: Iterable[tuple[str, Any]]) -> str:
-    """A path and its query; each part is quoted, so that a slash or a ? in an id stays within."""
+    """Returns path and query. Each part is quoted, so that a slash or ? in an id stays within."""
     path = "".join(f"/{quote(part, safe='')}" for part in parts)
     pairs = [(name, text_of(value)) for name, value in query if value is not None]
     return f"{path}?{URL.build(query=pairs).raw_query_string}" if pairs else path
 
 
 def text_of(value: Any) -> str:
-    """A value as it stands in an address."""
+    """Returns a value as it stands in an address."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _made(name: str, values: TemplateValues) -> Any:
-    """What an earlier step kept; BackendNonsense where none did."""
+    """Returns what an earlier step kept. Raises BackendNonsense where none did."""
     if name not in values.made:
         raise BackendNonsense(f"no step of this booking kept {name}")
     return values.made[name]

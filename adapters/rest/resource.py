@@ -1,4 +1,4 @@
-"""Reads one resource by calls: a record by its id, or a page of ours over pages and filters."""
+"""Reads one resource by calls: a record by its id, or a page made of the backend's pages."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -21,14 +21,14 @@ from adapters.rest.records import JsonRows, own_id
 from adapters.rest.requests import Templates, TemplateValues, text_of
 from adapters.values.convert import Unreadable, all_begin
 
-# Rows that cost a call each which one call looks at; then the page ends where it is.
+# The most rows that one call looks at where each costs a call; then its page ends.
 MOST_DETAILS = 400
-# The part of a read's time after which what has been found has to do.
+# The share of a read's time after which a page ends with the records that it has.
 ENOUGH = 0.6
 
 
 class Components:
-    """What all calls of the adapter are made with; `timeout` is all that one read may take."""
+    """What all calls of the adapter are made with; one read may take `timeout` seconds."""
 
     def __init__(self, mapping: MappingFile, options: base.AdapterOptions, client: Client) -> None:
         self.shapes, self.report, self.timeout = options.shapes, options.report, options.timeout
@@ -52,7 +52,7 @@ class ListCalls:
     """The calls of a resource's list, and the parameters that they take.
 
     `names` are the fields that it can be filtered by, `needed` those that it cannot be asked for
-    without; `id` tells of a row in it whose it is.
+    without. `id` reads the public id of a row.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ListCalls:
         self.names, self.sifted = frozenset(names - {SEARCH}), {*call.sift, "id"}
 
     def filter_of(self, condition: base.Condition) -> Filter | None:
-        """A condition as what one parameter can say, or more than that; what comes is judged."""
+        """Returns a filter that lets all of a condition pass, maybe more; None for none."""
         name = condition.field
         if name not in self._by or name == SEARCH:
             return None
@@ -81,35 +81,35 @@ class ListCalls:
         return Filter("equals", (name,), condition.value[0]) if is_one else None
 
     def asking(self, filters: Sequence[Filter]) -> Ask:
-        """Asks for pages of what the filters let through; what it cannot serve is left to `fits`.
+        """Returns what asks for pages of what the filters let through; the rest is left to `fits`.
 
-        BackendNonsense where a value that the path needs is not asked for; NothingFits or NotFound
-        where no record can have one that is.
+        Raises BackendNonsense where a value that the path needs is not given, NothingFits or
+        NotFound where no record can have one that is.
         """
-        given = {wanted.fields[0]: wanted.value for wanted in filters if wanted.match == "equals"}
+        given = {chosen.fields[0]: chosen.value for chosen in filters if chosen.match == "equals"}
         if not self.needed <= given.keys():
             needed = ", ".join(sorted(self.needed))
             raise BackendNonsense(f"this list can only be asked for by {needed}")
         params = [param for param in map(self._param, filters) if param[1] is not None]
         return self._parts.backend.pages(self._call, TemplateValues(given), params)
 
-    def _param(self, wanted: Filter) -> tuple[str, Any]:
-        """A parameter, and its value as the backend writes it; None where one cannot say it."""
-        name = wanted.fields[0]
-        by = self._by.get(SEARCH if wanted.match == SEARCH else name)
+    def _param(self, chosen: Filter) -> tuple[str, Any]:
+        """Returns a parameter and its value as the backend writes it, None if it has none."""
+        name = chosen.fields[0]
+        by = self._by.get(SEARCH if chosen.match == SEARCH else name)
         if by is None:
             return "", None
-        if wanted.match == SEARCH:
-            return by.query, wanted.value if set(wanted.fields) <= set(by.fields or ()) else None
+        if chosen.match == SEARCH:
+            return by.query, chosen.value if set(chosen.fields) <= set(by.fields or ()) else None
         is_own = by.model_fields_set - {"query", "form", "fields"}
         conversion, shape = by if is_own else self._fields[name], self._shapes[name]
         converter: Any = self._parts.converters.make(conversion, shape)
-        if wanted.match == "since":
-            raw = converter.since(wanted.value)
+        if chosen.match == "since":
+            raw = converter.since(chosen.value)
         elif shape.format == "boolean" and conversion.yes is None:
-            raw = wanted.value
+            raw = chosen.value
         else:
-            spellings = converter.encode(wanted.value)
+            spellings = converter.encode(chosen.value)
             if not spellings:
                 raise NothingFits
             # a code with several spellings is more than one parameter can ask for
@@ -139,7 +139,7 @@ class ResourceCalls(ResourceReader):
         self.patience = parts.timeout * ENOUGH
 
     def refusal(self, condition: base.Condition) -> str | None:
-        """Why its lists cannot leave out what a condition does; None where they can."""
+        """Returns why lists cannot leave out what a condition does; None where they can."""
         text, call = self.rows.refusal(condition), self._list
         if text is not None or call is None or condition.field in call.sifted:
             return text
@@ -157,12 +157,12 @@ class ResourceCalls(ResourceReader):
         return self._list
 
     async def row(self, public_id: str, only: Only) -> Any:
-        """From its own call, or where there is none out of the list."""
+        """Returns the row from its own call, or out of the list where there is none."""
         if self._one is None:
-            found = await self._listed([public_id], only)
-            if public_id not in found:
+            rows = await self._listed([public_id], only)
+            if public_id not in rows:
                 raise self.rows.missing()
-            return found[public_id]
+            return rows[public_id]
         request = self._one.request(TemplateValues({"id": public_id}))
         answer = await self._parts.backend.read(request, TO_ONE)
         try:
@@ -174,7 +174,7 @@ class ResourceCalls(ResourceReader):
         return record
 
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
-        """Each is asked for, or all are looked for in the list."""
+        """Asks for each record, or looks for all of them in the list."""
         rows: dict[str, Any] = {}
         if self._one is None:
             try:
@@ -195,17 +195,17 @@ class ResourceCalls(ResourceReader):
         return rows
 
     async def _listed(self, public_ids: Collection[str], only: Only = ()) -> dict[str, Any]:
-        """The rows of those records that are in the list: it is read once, as far as needed.
+        """Returns the records' rows that are in the list, which is read once, as far as needed.
 
         A hidden record is looked for to the end, as one that is not there.
         """
-        wanted = {name for name in public_ids if self.key.converter.encode(name)}
-        found: dict[str, Any] = {}
-        if not wanted:
-            return found
+        sought = {name for name in public_ids if self.key.converter.encode(name)}
+        rows: dict[str, Any] = {}
+        if not sought:
+            return rows
         after: str | None = None
         ask, pager = self._listing.asking(()), self._listing.pager
-        while wanted.difference(found):
+        while sought.difference(rows):
             with suppress(Barren):  # the list may go on behind it
                 async with aclosing(pager.batches(ask, after, MOST_ROWS)) as batches:
                     async for batch in batches:
@@ -213,45 +213,44 @@ class ResourceCalls(ResourceReader):
                         for row in batch.rows:
                             shown = self.rows.id_of(row)
                             with suppress(BackendNonsense):
-                                if shown in wanted and self.rows.exists(row, only):
-                                    found[str(shown)] = row
-                        if batch.last or found.keys() == wanted:
+                                if shown in sought and self.rows.exists(row, only):
+                                    rows[str(shown)] = row
+                        if batch.last or rows.keys() == sought:
                             break
                 break
-        return found
+        return rows
 
     async def page(
         self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
     ) -> Page:
-        """Up to `limit` records behind the place `after`, all as filters and conditions say."""
         listing, places = self._listing, self._parts.places
-        named = {name for wanted in filters for name in wanted.fields}
+        named = {name for chosen in filters for name in chosen.fields}
         conditions = filter(None, map(listing.filter_of, only))
-        asked = [*filters, *(each for each in conditions if each.fields[0] not in named)]
+        wanted = [*filters, *(more for more in conditions if more.fields[0] not in named)]
         place = await places.whole(after)
         try:
-            ask = listing.asking(asked)
+            ask = listing.asking(wanted)
         except (NothingFits, NotFound):
             return Page(records=[])
         page = await self.filled(
-            listing.pager.batches(ask, place, MOST_ROWS if asked or only else limit),
+            listing.pager.batches(ask, place, MOST_ROWS if wanted or only else limit),
             limit,
             only,
-            lambda record: all(fits(record, wanted) for wanted in asked),
+            lambda record: all(fits(record, chosen) for chosen in wanted),
             AT_ONCE if self._has_details else 1,
         )
         return replace(page, after=await places.short(page.after))
 
     def listing(self, filters: Sequence[Filter] = ()) -> tuple[Pager, Ask] | None:
-        """The way through the list, and how to ask; None where there is none without an id."""
+        """Returns the list's pager and what asks for it; None where that needs an id."""
         if self._list is None or (self._list.needed and not filters):
             return None
         return self._list.pager, self._list.asking(filters)
 
     async def sample(self, most: int = AT_ONCE) -> list[Any]:
-        """Some records as the backend gives them; none where they cannot be had without an id.
+        """Returns some records as the backend gives them; none where the list needs an id.
 
-        One that cannot be read is left out; where none can, the AdapterError is raised.
+        Unreadable ones are left out. Where none can be read, the AdapterError is raised.
         """
         listing = self.listing()
         if listing is None:
@@ -268,23 +267,23 @@ class ResourceCalls(ResourceReader):
 
         shown = map(self._listing.id.shown, rows[:most])
         answers = await for_each(answer, filter(None, shown))
-        found = [each for each in answers if not isinstance(each, base.AdapterError)]
-        if answers and not found:
+        records = [answer for answer in answers if not isinstance(answer, base.AdapterError)]
+        if answers and not records:
             raise answers[0]
-        return found
+        return records
 
     async def made(self, rows: Sequence[Any], only: Only) -> Sequence[Record | None]:
-        """Each by a call of its own, where the list has no whole records."""
+        """Asks for each record by a call of its own, where the list has no whole ones."""
         if self._has_details:
             return await for_each(lambda row: self._detailed(row, only), rows)
-        found: list[Record | None] = []
+        records: list[Record | None] = []
         for row in rows:
             try:
-                found.append(self.record(row, only))
+                records.append(self.record(row, only))
             except BackendNonsense:  # one bad row fails no list
                 where = ("unreadable", "where") if isinstance(row, dict) else ("no id", "id")
-                found.append(self._unusable(*where))
-        return found
+                records.append(self._unusable(*where))
+        return records
 
     async def _detailed(self, row: Any, only: Only) -> Record | None:
         public_id = self._listing.id.shown(row)
@@ -300,11 +299,11 @@ class ResourceCalls(ResourceReader):
         return UNUSABLE
 
 
-def fits(record: Record, wanted: Filter) -> bool:
-    """Whether a record is what was asked for, whatever the backend made of the parameter."""
-    if wanted.match == SEARCH:
-        return all_begin(wanted.value, (record[name] for name in wanted.fields))
-    value = record[wanted.fields[0]]
-    if wanted.match == "since":
-        return value is not None and datetime.fromisoformat(value) >= wanted.value
-    return bool(value == wanted.value)
+def fits(record: Record, chosen: Filter) -> bool:
+    """Returns whether a record is what was asked for, whatever the backend made of a parameter."""
+    if chosen.match == SEARCH:
+        return all_begin(chosen.value, (record[name] for name in chosen.fields))
+    value = record[chosen.fields[0]]
+    if chosen.match == "since":
+        return value is not None and datetime.fromisoformat(value) >= chosen.value
+    return bool(value == chosen.value)
