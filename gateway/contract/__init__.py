@@ -1,5 +1,5 @@
 """The public interface as data: what exists, who may call it, what can go wrong.
 
-Everything else is read off these tables: routes, validation, redaction, the OpenAPI document,
-the tables of the README and most of the tests. Standard library only, no input or output.
+Routes, validation, redaction, the OpenAPI document, the tables of the README and most of the tests
+are derived from these tables. It uses the standard library only and does no I/O.
 """

@@ -1,11 +1,11 @@
-"""Permissions and access levels: what a key may call, and how much of a record it sees."""
+"""Declares permissions and access levels: what a key may call, and how much of a record it sees."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class Permission(StrEnum):
-    """Which operations a key reaches."""
+    """A right to call some of the operations."""
 
     PATIENT_READ = "PATIENT_READ"
     CLIENT_READ = "CLIENT_READ"

@@ -1,4 +1,4 @@
-"""What an operation may answer, and what partners are told of the interface in sentences.
+"""Describes for partners what operations may answer, and the interface as a whole.
 
 Answers that are the same for all operations stand once, among the components.
 """
@@ -37,7 +37,7 @@ slots: load them again and pick another."""
 
 ABOUT = "\n\n".join((INTRODUCTION, AUTHENTICATION, _LEVELS, VISIBLE, VALUES, BOOKING)) + "\n"
 
-# What to do about an answer that is none of the good ones.
+# What a partner can do about an answer that is no success.
 REMEDIES: Mapping[int, str] = {
     400: "Mend what `errors` names; the same request is refused again.",
     401: "Send the key that the clinic gave you, or ask for a new one.",
@@ -66,7 +66,7 @@ _WAIT: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 90_000}
 
 
 def _header(description: str, *, required: bool = True, **schema: Any) -> Mapping[str, Any]:
-    """A header whose value has that JSON Schema."""
+    """Returns a header whose value has that JSON Schema."""
     always = {"required": True} if required else {}
     return {"description": description, "schema": schema, **always}
 
@@ -140,7 +140,7 @@ _OF_BOOKINGS = (errors.KeyReused, errors.BookingUnknown)
 
 
 def _object(**members: Any) -> dict[str, Any]:
-    """The schema of an object that has all of these members and no others."""
+    """Returns the schema of an object that has all of these members and no others."""
     return {
         "type": "object",
         "properties": members,
@@ -168,7 +168,7 @@ _PROBLEMS = {
 
 
 def components(schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """The records' schemas with those of errors, the headers, and the answers of all reads."""
+    """Returns the schemas of records and of errors, the headers, and the answers of all reads."""
     wait = {**_WAIT, "description": "Seconds until the next hour, or the next day of bookings."}
     of_errors = {
         "Error": _object(message=_MESSAGE),
@@ -185,16 +185,16 @@ def components(schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def responses(operation: Operation) -> dict[str, Any]:
-    """Every status that the operation may answer, in ascending order."""
+    """Returns every status that the operation may answer, in ascending order."""
     record: dict[str, Any] = {"$ref": f"#/components/schemas/{operation.returns.title}"}
     schema = {"type": "array", "items": record} if operation.many else record
-    each = "A list. Each: " if operation.many else ""
+    prefix = "A list. Each: " if operation.many else ""
     headers = ["X-Request-Id", "X-Access-Level", *_RATE]
     headers += ["Link"] if operation.paged else []
     headers += ["X-Skipped-Records"] if operation.many else []
     headers += ["Location", "Idempotent-Replayed"] if operation.creates else []
     success = {
-        "description": "Created." if operation.creates else f"{each}{operation.returns.summary}",
+        "description": "Created." if operation.creates else f"{prefix}{operation.returns.summary}",
         "headers": _headers(headers),
         "content": {"application/json": {"schema": schema}},
     }
@@ -209,8 +209,8 @@ def responses(operation: Operation) -> dict[str, Any]:
 
 
 def _error(status: int, *, booking: bool) -> dict[str, Any]:
-    shown = [each for each in EXAMPLES[status] if booking or not isinstance(each, _OF_BOOKINGS)]
-    own = (name for each in shown for name in each.headers if name in HEADERS)
+    shown = [error for error in EXAMPLES[status] if booking or not isinstance(error, _OF_BOOKINGS)]
+    own = (name for error in shown for name in error.headers if name in HEADERS)
     headers = _headers(("X-Request-Id", *own))
     if status == 429:
         headers |= _headers(_RATE)
@@ -220,7 +220,7 @@ def _error(status: int, *, booking: bool) -> dict[str, Any]:
         headers |= _headers(["Idempotent-Replayed"])
     body = {
         "schema": {"$ref": f"#/components/schemas/{_ERROR_BODIES.get(status, 'Error')}"},
-        "examples": {type(each).__name__: {"value": each.members()} for each in shown},
+        "examples": {type(error).__name__: {"value": error.members()} for error in shown},
     }
     return {
         "description": STATUS_SUMMARIES[status],

@@ -1,13 +1,13 @@
-"""The error table as classes: status and message stand on the class, matching is by class."""
+"""Declares the errors of the interface as classes, each with its status and message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, ClassVar
 
-# So many problems of one request are named; the rest are counted.
+# The most problems of one request that are named; the rest are counted.
 MOST_NAMED = 20
-# How a caller says who it is.
+# How a caller authenticates.
 SCHEME = 'ApiKey header="X-API-Key"'
 
 
@@ -35,12 +35,12 @@ class GatewayError(Exception):
             setattr(cls, name, value)
 
     def members(self) -> dict[str, Any]:
-        """The JSON object that is answered."""
+        """Returns the JSON object of the answer."""
         return {"message": self.message}
 
 
 class _Unauthenticated(GatewayError, status=401, headers={"WWW-Authenticate": SCHEME}):
-    """Who calls is not known."""
+    """The caller is not known."""
 
 
 class KeyMissing(_Unauthenticated, message="Authentication required"):
@@ -48,7 +48,7 @@ class KeyMissing(_Unauthenticated, message="Authentication required"):
 
 
 class KeyInvalid(_Unauthenticated, message="Invalid or expired API key"):
-    """Unknown, malformed, given twice, revoked, expired or used elsewhere: which is not told.
+    """Unknown, malformed, given twice, revoked, expired or used elsewhere: it does not say which.
 
     `used_elsewhere` is the id of a good key that was used from outside its networks.
     """
@@ -109,10 +109,7 @@ class HeadersTooLarge(GatewayError, status=431, message="Request header fields t
 
 
 class InvalidRequest(GatewayError, status=400):
-    """The request is malformed; `problems` names what is wrong, never an empty tuple.
-
-    The first 20 are named, a last one counts the rest.
-    """
+    """The request is malformed; `problems` has the first MOST_NAMED and a count of others."""
 
     def __init__(self, *problems: InvalidField) -> None:
         more = len(problems) - MOST_NAMED
@@ -125,7 +122,7 @@ class InvalidRequest(GatewayError, status=400):
         self.message = f"Invalid request: {first.field} {first.problem}"
 
     def members(self) -> dict[str, Any]:
-        errors = [{"field": each.field, "problem": each.problem} for each in self.problems]
+        errors = [{"field": wrong.field, "problem": wrong.problem} for wrong in self.problems]
         return {"message": self.message, "errors": errors}
 
 
@@ -182,8 +179,8 @@ class BackendUnusable(
 class Unavailable(GatewayError, status=503, message="Service temporarily unavailable"):
     """Something that the answer needs is down, or load is shed.
 
-    `retry_after` are the seconds before which nothing else can be said, 0 where that is not known:
-    the header has whole seconds, rounded up, and at least one.
+    `retry_after` is how many seconds the caller is to wait, 0 where that is not known. The header
+    has whole seconds, rounded up, and at least one.
     """
 
     def __init__(self, retry_after: float) -> None:

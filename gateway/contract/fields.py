@@ -1,4 +1,4 @@
-"""Formats and fields: how a value looks on the wire, and how one that comes in is read."""
+"""Declares formats and fields: how a value looks on the wire, and how an incoming one is read."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -21,7 +21,7 @@ _HIDDEN = (
 _HIDDEN_FURTHER = (
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
-# One of these may follow a sign, as emoji need it; a run of them hides what it likes.
+# One of these may follow a sign, as emoji need it. A run of them can hide a text.
 _SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 UNSEEN = rf"[{_HIDDEN}{_HIDDEN_FURTHER}]|(?<=[{_SELECTORS}])[{_SELECTORS}]"
 
@@ -37,8 +37,8 @@ class Format:
     """One kind of value.
 
     `schema` is its JSON Schema, `pattern` what a string on the wire must match as a whole,
-    `problem` the end of a sentence that begins with the value's name, `read` turns text into the
-    value that the road works with and raises ValueError where it can't.
+    `problem` the end of a sentence that begins with the value's name. `read` turns a text into the
+    value that the pipeline works with. It raises ValueError where it cannot.
     """
 
     name: str
@@ -70,14 +70,12 @@ def _checked(form: re.Pattern[str], text: str) -> str:
 
 
 def read_uuid(text: str) -> str:
-    """The id as it is, where it is a lower-case UUID with hyphens; ValueError for any other."""
-    if _UUID.fullmatch(text) is None:
-        raise ValueError(text)
-    return text
+    """Returns the id as it is. Raises ValueError unless it is a lower-case UUID with hyphens."""
+    return _checked(_UUID, text)
 
 
 def read_instant(text: str) -> datetime:
-    """An RFC 3339 date-time with its offset, in UTC; ValueError without an offset."""
+    """Returns an RFC 3339 date-time in UTC. Raises ValueError for one without an offset."""
     try:
         return datetime.fromisoformat(_checked(_INSTANT, text).upper()).astimezone(UTC)
     except OverflowError as error:
@@ -85,12 +83,12 @@ def read_instant(text: str) -> datetime:
 
 
 def read_integer(text: str) -> int:
-    """A whole number in its plain decimal form: no sign plus, no leading zeros."""
+    """Returns a whole number. Raises ValueError for a plus sign or leading zeros."""
     return int(_checked(_WHOLE_NUMBER, text))
 
 
 def write_instant(moment: datetime) -> str:
-    """ISO 8601 in UTC with a Z and whole seconds."""
+    """Returns ISO 8601 in UTC with a Z and whole seconds."""
     return moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
@@ -143,12 +141,12 @@ COLOR = Format(
 class Field:
     """One member of a record.
 
-    A field has a format; or `values`, where only these are allowed; or `fields`, where it is a
-    list of objects. `many` makes it a list of plain values. `refers` names the resource that an
-    id points to. `personal` marks what reaches a person or opens a door. `view` is what the schema
-    of a masked value says beside that of a whole one. `title` names one of the `fields`' objects
-    for whoever makes a client from the schema; `values` are named by the field.
-    `to_come` marks a time that the clinic's booking window bounds.
+    A field has a format; or `values`, where only these are allowed; or `fields`, where it is a list
+    of objects. `many` makes it a list of plain values. `refers` names the resource that an id
+    points to. `personal` marks what reaches a person or opens a door. `view` is what the schema of
+    a masked value says beyond that of a whole one. `title` names one of the `fields`' objects for
+    generated clients; `values` are named by the field. `to_come` marks a time that the clinic's
+    booking window bounds.
     """
 
     name: str
@@ -170,11 +168,11 @@ class Field:
 
     @property
     def nullable(self) -> bool:
-        """Every field may be null but the id."""
+        """Whether the field may be null: all may but the id."""
         return self.name != "id"
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of a value that is not null."""
+        """Returns the JSON Schema of a value that is not null."""
         if self.fields:
             members = {member.name: member.answer_schema() for member in self.fields}
             item = {"type": "object", "properties": members, "additionalProperties": False}
@@ -191,7 +189,7 @@ class Field:
         return {"type": "array", "items": schema} if self.many else schema
 
     def answer_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the member in an answer, null included."""
+        """Returns the JSON Schema of the member in an answer, null included."""
         schema = self.schema()
         if self.nullable:
             schema["type"] = [schema["type"], "null"]
@@ -220,10 +218,10 @@ class Resource:
     at: Callable[[str], Field] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        found = dict(_paths(self.fields))
-        paths = (path for path, member in found.items() if not member.fields)
+        members = dict(_paths(self.fields))
+        paths = (path for path, member in members.items() if not member.fields)
         object.__setattr__(self, "paths", tuple(paths))
-        object.__setattr__(self, "at", found.__getitem__)
+        object.__setattr__(self, "at", members.__getitem__)
 
 
 Views = Mapping[str, Mapping[str, Any]]
@@ -235,19 +233,19 @@ def opened(
     views: Views = MappingProxyType({}),
     prefix: str = "",
 ) -> tuple[Field, ...]:
-    """Those of the fields that `paths` name; a list of objects has its open members, or is out.
+    """Returns the fields that `paths` name; a list of objects has its open ones, or is left out.
 
-    `views` says of paths what their schemas say more.
+    `views` holds what the schemas of masked fields say beyond those of whole ones, by path.
     """
-    found = []
+    kept = []
     for member in fields:
         path = prefix + member.name
         if not member.fields:
             shown = replace(member, view=views[path]) if path in views else member
-            found += [shown] if path in paths else []
+            kept += [shown] if path in paths else []
         elif inner := opened(member.fields, paths, views, f"{path}[]."):
-            found.append(replace(member, fields=inner))
-    return tuple(found)
+            kept.append(replace(member, fields=inner))
+    return tuple(kept)
 
 
 def _paths(fields: tuple[Field, ...], prefix: str = "") -> Iterator[tuple[str, Field]]:

@@ -1,7 +1,7 @@
-"""The OpenAPI 3.1 document, derived from the tables: the whole interface, or what one key sees.
+"""Builds the OpenAPI 3.1 document of the whole interface, or of what one key sees.
 
 A document for a key names only the operations that its permissions reach, and in the answers only
-the fields that are open to it; so it can be handed out and generated from without a second look.
+the fields that are open to it. So it can be handed out as it is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -30,10 +30,10 @@ BODY = "CreateAppointmentRequest"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What of a resource is seen: the paths of the whole fields, and of masked ones their schemas.
+    """What of a resource is seen: the paths of whole fields, and of masked ones their schemas.
 
-    A masked field's schema is what it says more than that of the whole value. `level` is the one
-    that it is the view of, where it is that of one.
+    A masked field's schema is what it says beyond that of the whole value. `level` is the access
+    level that it is the view of, if it is that of one.
     """
 
     whole: Set[str]
@@ -51,26 +51,28 @@ def document(
     bookings_per_day: int | None = None,
     networks: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The document as JSON-ready data.
+    """Returns the document as data that is ready for JSON.
 
-    `servable` says whether the practice system can serve a filter. `visible` gives what is seen
+    `servable` tells whether the practice system can serve a filter. `visible` returns what is seen
     of a governed resource, None for all. `permissions` are those of the key, None for all. `window`
-    is when partners may book, where that is to be told; the key may make `bookings_per_day`, and be
-    used from `networks` alone, where these are bounded.
+    is when partners may book, None where that is not told. The key may make `bookings_per_day`, and
+    be used from `networks` alone, where these are bounded.
     """
     granted = frozenset(Permission) if permissions is None else permissions
     operations = [
-        bounded(each, window, bookings_per_day) for each in OPERATIONS if each.permission in granted
+        bounded(known, window, bookings_per_day)
+        for known in OPERATIONS
+        if known.permission in granted
     ]
     about = ABOUT
     if networks:
         about += f"\nThis key is accepted from these networks only: {', '.join(networks)}.\n"
-    resources = {each.returns.name: each.returns for each in operations}
+    resources = {operation.returns.name: operation.returns for operation in operations}
     views = {
-        name: (visible(each) if each.governed else None) or View(frozenset(each.paths))
-        for name, each in resources.items()
+        name: (visible(resource) if resource.governed else None) or View(frozenset(resource.paths))
+        for name, resource in resources.items()
     }
-    schemas = {each.title: _record(each, views[each.name]) for each in resources.values()}
+    schemas = {known.title: _record(known, views[name]) for name, known in resources.items()}
     for operation in operations:
         if operation.body:
             schemas[BODY] = _request(operation.body)
@@ -97,7 +99,7 @@ _SECURITY = {
 
 def _record(resource: Resource, view: View) -> dict[str, Any]:
     fields = opened(resource.fields, view.whole | view.masked.keys(), view.masked)
-    members = {each.name: each.answer_schema() for each in fields}
+    members = {member.name: member.answer_schema() for member in fields}
     return {
         **({"title": resource.class_name} if resource.class_name else {}),
         "type": "object",
@@ -132,17 +134,18 @@ def _paths(
     servable: Callable[[Operation, Param], bool],
 ) -> dict[str, Any]:
     paths: dict[str, Any] = {}
-    for each in operations:
-        view = views[each.returns.name]
+    for operation in operations:
+        view = views[operation.returns.name]
         # no filter by a field that is not seen: to filter by it is to read it
         params = [
             param
-            for param in (*each.params, *((LIMIT, CURSOR) if each.paged else ()))
+            for param in (*operation.params, *((LIMIT, CURSOR) if operation.paged else ()))
             if param.where == "path"
             or param.match is None
-            or (set(param.fields) <= view.whole and servable(each, param))
+            or (set(param.fields) <= view.whole and servable(operation, param))
         ]
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, params, view.level)
+        methods = paths.setdefault(operation.path, {})
+        methods[operation.method.lower()] = _operation(operation, params, view.level)
     return paths
 
 

@@ -1,6 +1,6 @@
-"""The fourteen operations, each declared once, and what an operation is.
+"""Declares what an operation is, and the fourteen operations, each once.
 
-A permission, a route, a validation rule, a row in the README: all of them are read off here.
+Permissions, routes, validation rules and rows of the README are derived from here.
 """
 
 from dataclasses import KW_ONLY, dataclass, field
@@ -63,7 +63,7 @@ class Param:
 class Operation:
     """One call that a partner can make.
 
-    `many` answers a JSON array, as `paged` does, which takes `limit` and `cursor`. `only` are fixed
+    `many` answers a JSON array. So does `paged`, which takes `limit` and `cursor`. `only` are fixed
     conditions as (field, value). `errors` are the statuses beyond those that every operation has.
     `notes` is what a caller must know that no other member says.
     """
@@ -144,7 +144,7 @@ CATEGORY = _equals("category", TEXT, "Only items of this category.", shortest=1,
 
 
 def _one(id_: str, path: str, permission: Permission, returns: Resource, noun: str) -> Operation:
-    """The operation that reads the record that the end of the path names."""
+    """Returns the operation that reads the record named by the end of the path."""
     name = path.rpartition("{")[2].rstrip("}")
     own = Param(name, UUID, f"Identifier of the {noun}.", where="path", required=True)
     summary = f"One {noun}"

@@ -1,4 +1,4 @@
-"""The resources, field by field, in the order in which answers carry them."""
+"""Declares the resources, field by field, in the order in which answers carry them."""
 
 from gateway.contract.fields import (
     BOOLEAN,

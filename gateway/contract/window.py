@@ -1,4 +1,4 @@
-"""When a booking may begin, and what else bounds it, as the description tells it."""
+"""Bounds when a booking may begin, and tells partners of these bounds."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -14,9 +14,9 @@ NOT_TO_COME = "must be in the future"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookingWindow:
-    """The times that may be booked, as seen from a moment.
+    """The times at which a booking may begin.
 
-    `horizon` counts days of the clinic's calendar from today, by the clock of `zone`; `lead_time`
+    `horizon` counts days of the clinic's calendar from today, by the clock of `zone`. `lead_time`
     is the number of minutes between a booking and its start.
     """
 
@@ -25,26 +25,26 @@ class BookingWindow:
     zone: tzinfo
 
     def last_day(self, now: datetime) -> date:
-        """The last day of the clinic's calendar that can be booked."""
+        """Returns the last day of the clinic's calendar that can be booked."""
         today = now.astimezone(self.zone).date()
         return today + min(timedelta(days=self.horizon), date.max - today)
 
     def day(self, now: datetime) -> tuple[datetime, datetime]:
-        """Where the present day of the clinic's calendar begins, and where it ends."""
+        """Returns when the present day of the clinic's calendar begins and ends, in UTC."""
         today = now.astimezone(self.zone).date()
-        begins, ends = (datetime.combine(each, time(), self.zone) for each in (today, today + DAY))
+        begins, ends = (datetime.combine(day, time(), self.zone) for day in (today, today + DAY))
         return begins.astimezone(UTC), ends.astimezone(UTC)
 
     def bounds(self, now: datetime) -> tuple[datetime, datetime]:
-        """The first and the last moment at which a booking may begin."""
+        """Returns the first and the last moment at which a booking may begin."""
         first = now + max(timedelta(minutes=self.lead_time), datetime.resolution)
-        # the later one of an evening that the clock shows twice
+        # where the clock shows an evening twice, the later one
         end_of_day = time.max.replace(fold=1)
         last = datetime.combine(self.last_day(now), end_of_day, self.zone)
         return first, last.astimezone(UTC)
 
     def problem(self, start: datetime, now: datetime) -> str | None:
-        """Why nothing can be booked at that time, as the end of a sentence; None where it can."""
+        """Returns why nothing can begin then, as the end of a sentence; None where it can."""
         first, last = self.bounds(now)
         if start <= now:
             return NOT_TO_COME
@@ -67,9 +67,9 @@ class BookingWindow:
 def bounded(
     operation: Operation, window: BookingWindow | None, bookings_per_day: int | None
 ) -> Operation:
-    """The same, with the clinic's booking window told beside each time that it bounds.
+    """Returns the operation with the booking window described beside each time that it bounds.
 
-    A call that creates tells in its notes how many bookings a day the key may make.
+    The notes of a call that creates also say how many bookings a day the key may make.
     """
     if operation.creates and bookings_per_day is not None:
         own = (

@@ -1,1 +1,1 @@
-"""The road of a call, from its key to its answer; no web framework here."""
+"""Takes a call from its key to its answer. No web framework is used here."""

@@ -1,4 +1,4 @@
-"""A call on its way: what the partner sent, and what is noted of it on the road; and the reply."""
+"""Describes a call, what is noted of it on its way through the pipeline, and the reply."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -19,32 +19,31 @@ class Upload(Protocol):
     """What only a creation sends; nothing of it is read before the limit has been passed."""
 
     def size(self) -> int:
-        """How many bytes it may have, before any has been read."""
+        """Returns how many bytes the body may have, before any has been read."""
 
     def idempotency_keys(self) -> Sequence[str]:
-        """The header's every occurrence."""
+        """Returns all values of the header."""
 
     async def read(self) -> bytes:
-        """The body; BodyTooSlow, BodyTooLarge, NotJson, or NotARequest where it breaks off."""
+        """Returns the body. Raises BodyTooSlow, BodyTooLarge, NotJson, or NotARequest if cut."""
 
 
 class Target(Struct, frozen=True):
-    """The operation that method and path name, and the raw last segment where that is an id."""
+    """The operation of a method and path, and the path's raw last segment where that is an id."""
 
     operation: Operation
     id: str = ""
 
 
 class Call(Struct, kw_only=True, eq=False):
-    """One call.
+    """One call: what came, and from `key` on what is noted on its way.
 
-    `at` is when it came. `target` is a refusal where the path or the method is unknown: it counts
-    only once the key has been accepted. `secrets` holds the header's every occurrence. `query` is
-    raw. What follows `upload` is noted on the road, `asking` by the adapters; `address` is the
-    caller's, as far as it can be known; `entry` is what the audit holds already of a call that
-    runs; `mark_untold` is for a booking that its caller cannot be told of, and would not find
-    again; `waits_since`, by time.monotonic, is set while nobody works for the call: it waits for
-    room or for its body. `gone` is its caller once the connection has ended.
+    `at` is when it came. `target` is an error where the path or the method is unknown; it counts
+    only once the key has been accepted. `secrets` are all values of the header. `query` is raw.
+    `address` is the caller's, as far as it is known. The adapters note in `asking`. `entry` is what
+    the audit holds already of a call that runs. `mark_untold` is for a booking that its caller
+    cannot be told of and would not find again. `waits_since`, by time.monotonic, is set while the
+    call waits for room or for its body. `gone` is true once its connection has ended.
     """
 
     at: datetime
@@ -67,8 +66,10 @@ class Call(Struct, kw_only=True, eq=False):
     waits_since: float | None = None
     gone: bool = False
 
-    def told(self, now: datetime, operation: str, outcome: str, reason: str | None = None) -> Entry:
-        """What the audit holds of it, as far as it has come."""
+    def audit_entry(
+        self, now: datetime, operation: str, outcome: str, reason: str | None = None
+    ) -> Entry:
+        """Returns what the audit is to hold of the call, as far as it has come."""
         return Entry(
             time=now,
             request_id=self.request_id,
@@ -83,7 +84,7 @@ class Call(Struct, kw_only=True, eq=False):
 
 
 class Reply(Struct, frozen=True):
-    """What is answered: JSON bytes, and what goes into headers.
+    """An answer: JSON bytes, and what goes into its headers.
 
     `location` and `next` are addresses below the interface's own, such as `/clients?limit=2`.
     """

@@ -1,6 +1,6 @@
-"""Cursors: an adapter's place in a list, encrypted on its way through the partner.
+"""Encrypts an adapter's place in a list as a cursor, and reads it back.
 
-A cursor holds for one key, one operation and one set of filters; with any other it is refused.
+A cursor holds for one key, one operation and one set of filters. With any other it is refused.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 _VERSION = b"2"
-# What is encrypted has a multiple of this length, so that it does not tell how long a place is.
+# A place is padded to a multiple of so many bytes, so that its cursor does not tell its length.
 _STEP = 32
 
 
@@ -31,14 +31,14 @@ class CursorCipher:
         return AESSIV(self._key)
 
     def write(self, after: str, bound: bytes) -> str:
-        """The cursor for the adapter's `after`."""
+        """Returns the cursor for the adapter's `after`."""
         # a byte ends what is written, and zeros follow up to the next step
         data = _VERSION + after.encode() + b"\x80"
         sealed = self._cipher.encrypt(data + bytes(-len(data) % _STEP), [bound])
         return _text(sealed)
 
     def read(self, text: str, bound: bytes) -> str:
-        """The adapter's `after`; ValueError for a cursor that was not made for this."""
+        """Returns the adapter's `after`. Raises ValueError for a cursor made for something else."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
 
         try:
@@ -46,7 +46,7 @@ class CursorCipher:
             opened: bytes = self._cipher.decrypt(sealed, [bound])
         except (Error, InvalidTag, ValueError) as error:
             raise ValueError("not a cursor of this list") from error
-        # the decoder skips much
+        # the decoder of base64 skips characters
         if _text(sealed) != text or not opened.startswith(_VERSION):
             raise ValueError("another spelling of a cursor, or another version's")
         data = opened.rstrip(b"\0").removesuffix(b"\x80")
@@ -58,5 +58,5 @@ def _text(sealed: bytes) -> str:
 
 
 def bound_to(key_id: str, operation: str, filters: Mapping[str, str]) -> bytes:
-    """What a cursor holds for: the key, the operation and the filters as the partner wrote them."""
+    """Returns what a cursor holds for: key, operation, and filters as the partner wrote them."""
     return orjson.dumps([key_id, operation, sorted(filters.items())])

@@ -1,4 +1,4 @@
-"""Asks the practice system: the adapter's verb for the operation, and its errors in our words."""
+"""Asks the adapter for what an operation needs, and translates its errors for the partner."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
@@ -22,14 +22,14 @@ TRANSLATED: Mapping[type[AdapterError], type[errors.GatewayError]] = {
     base.BackendNonsense: errors.BackendUnusable,
     base.OutcomeUnknown: errors.BookingUnknown,
 }
-# A list that is always whole and still goes on after so many pages has no end.
+# A list that partners get as a whole and that goes on after so many pages has no end.
 MOST_PAGES = 100
-# Which records of another resource exist for who asks; None where all do, of every resource.
+# Gives the conditions for records of another resource; None where all records exist for the key.
 Others = Callable[[str], Only] | None
 
 
 def translated(error: AdapterError) -> errors.GatewayError:
-    """What the partner is told; an error that is none of the adapters' own is our fault."""
+    """Returns what the partner is told; an error that no adapter should raise is our fault."""
     if isinstance(error, base.BackendUnavailable):
         return errors.Unavailable(error.retry_after)
     for kind in type(error).__mro__:
@@ -39,12 +39,12 @@ def translated(error: AdapterError) -> errors.GatewayError:
 
 
 def refusal(refused: BookingRefused) -> errors.GatewayError:
-    """The practice system's earlier no, told again."""
-    return next(told() for kind, told in TRANSLATED.items() if kind.__name__ == refused.error)
+    """Returns the practice system's earlier refusal, to be told again."""
+    return next(answer() for kind, answer in TRANSLATED.items() if kind.__name__ == refused.error)
 
 
 def servable(operation: Operation, param: Param, adapter: Adapter) -> bool:
-    """Whether the practice system can serve a filter."""
+    """Returns whether the practice system can serve a filter."""
     if param.match is None:
         return True
     return adapter.filterable.get(operation.returns.name, frozenset()).issuperset(param.fields)
@@ -53,7 +53,7 @@ def servable(operation: Operation, param: Param, adapter: Adapter) -> bool:
 class RequestPlan:
     """What one operation needs on its way, made once: its `reader`, and the adapter's queries.
 
-    `only` says which records of the operation's own resource exist for who asks.
+    `only` are the conditions under which records of the operation's resource exist for the key.
     """
 
     def __init__(self, operation: Operation, adapter: Adapter, cursors: CursorCipher) -> None:
@@ -75,7 +75,7 @@ class RequestPlan:
         ]
 
     def one(self, values: CallValues, now: datetime, only: Only) -> Awaitable[Record]:
-        """The record that the path names."""
+        """Reads the record that the path names."""
         return self._adapter.read_one(
             Query(resource=self._resource, now=now, id=values.params[self._id], only=only)
         )
@@ -83,9 +83,9 @@ class RequestPlan:
     async def refers_to_nothing(
         self, values: CallValues, now: datetime, others: Callable[[str], Only]
     ) -> bool:
-        """Whether a filter names a record that does not exist for who asks: then nothing fits it.
+        """Returns whether a filter names a record that does not exist for the key.
 
-        All records that do not exist are alike: one that is hidden and one that is not there.
+        Then nothing fits the filter. A record that is hidden is treated as one that is not there.
         """
         for name, resource in self._referring:
             only = others(resource)
@@ -100,7 +100,7 @@ class RequestPlan:
     def many(
         self, values: CallValues, now: datetime, only: Only, others: Others = None
     ) -> Awaitable[Page]:
-        """A page of records."""
+        """Reads a page of records."""
         params, within = values.params, self._within
         chosen = [
             Filter(str(param.match), param.fields, params[param.name])
@@ -121,7 +121,7 @@ class RequestPlan:
         return self._adapter.read_many(query)
 
     async def rest(self, page: Page, values: CallValues, now: datetime, only: Only) -> Page:
-        """A list that has no pages for partners: this page and all that follow."""
+        """Returns this page and all that follow as one, for a list without pages for partners."""
         records, skipped = list(page.records), page.skipped
         for _ in range(MOST_PAGES):
             if page.after is None:
@@ -134,7 +134,7 @@ class RequestPlan:
 
 
 def draft_of(body: Mapping[str, Any], now: datetime, others: Others) -> Draft:
-    """The appointment that a checked body asks for."""
+    """Returns the appointment that a checked body asks for."""
     return Draft(
         client_id=body["clientId"],
         patient_id=body["patientId"],

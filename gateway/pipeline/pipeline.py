@@ -1,4 +1,4 @@
-"""The road: one function holds the order of the checks, each value is what the next line needs."""
+"""Takes a call through all checks. One function holds their order: see `Pipeline.run`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ from gateway.pipeline.validate import CallValues, Creation
 from gateway.policy.policy import Policy
 from gateway.policy.redactor import Redactor
 
-# Bytes of a page, where it has more than one record: who reads slowly holds no more than that.
+# The most bytes of a page of several records: a slow reader makes us hold no more than that.
 PAGE_BYTES = 1024 * 1024
 
 
@@ -58,11 +58,11 @@ class Pipeline:
         }
 
     def crowded(self, key: Key | None) -> bool:
-        """Whether a key has more calls than can be done at once."""
+        """Returns whether a key has more calls than can be done at once."""
         return key is not None and self.shedder.crowded(key.id)
 
     async def run(self, call: Call) -> Reply:
-        """The reply to a call; what is learned on the way is noted in the call."""
+        """Returns the reply to a call; notes in the call what is learned on the way."""
         now = call.at
         try:
             key = call.key = authenticate(call.secrets, call.address, self.keys, now)
@@ -107,7 +107,7 @@ class Pipeline:
     async def _read_many(
         self, call: Call, plan: RequestPlan, values: CallValues, redactor: Redactor, others: Others
     ) -> Reply:
-        now, wanted = call.at, values.limit
+        now, limit = call.at, values.limit
         if others is not None and await plan.refers_to_nothing(values, now, others):
             return self._list(call, plan.operation, values, Page(records=[]), b"[]")
         while True:
@@ -122,7 +122,7 @@ class Pipeline:
             # only the adapter knows how to go on behind a record: it is asked for half at most
             many = len(page.records)
             values.limit = max(1, min(many // 2, many * PAGE_BYTES // len(body)))
-        values.limit = wanted
+        values.limit = limit
         page = replace(page, skipped=page.skipped + left_out)
         return self._list(call, plan.operation, values, page, body)
 
@@ -130,7 +130,7 @@ class Pipeline:
         self, call: Call, plan: RequestPlan, redactor: Redactor, others: Others
     ) -> Reply:
         if call.key is not None and not call.upload.idempotency_keys():
-            # with one it may be a replay, which is told whatever the key may still book
+            # with one it may be a replay, which is answered whatever the key may still book
             now = self.now()
             if allowance := self._allowance(call.key, now):
                 await self.ledger.check_allowance(call.key.id, allowance, now)
@@ -139,7 +139,7 @@ class Pipeline:
         call.waits_since = None
 
         def check_key() -> Key:
-            """A body, or a booking before this one, may take its time; the key may be revoked."""
+            """Checks the key again: it may be revoked while a body or another booking takes time."""
             key = authenticate(call.secrets, call.address, self.keys, self.now(), settled=True)
             authorize(key, plan.operation)
             return key
@@ -150,7 +150,7 @@ class Pipeline:
         )
         try:
             # on disk before anything is sent
-            await self.audit.begin(call.told(self.now(), plan.operation.id, BEGUN))
+            await self.audit.begin(call.audit_entry(self.now(), plan.operation.id, BEGUN))
         except Unwritten as error:
             raise errors.Unavailable(EVERY) from error
         try:
@@ -161,7 +161,7 @@ class Pipeline:
         call.replayed = booked.replayed
         call.records = id_of(booked.record)
         if creation.idempotency_key is None:
-            # what the caller asks again is answered with this booking
+            # when the same request comes again, it is answered with this booking
             made = str(booked.record.get("id"))
             call.mark_untold = partial(self.ledger.mark_untold, key.id, made)
         body = redact(redactor, booked.record)
@@ -172,9 +172,9 @@ class Pipeline:
     async def _book(
         self, creation: Creation, key: Key, others: Others, check_key: Callable[[], object]
     ) -> Booked:
-        """The new appointment, or the one that the same request made before.
+        """Returns the new appointment, or the one that the same request made before.
 
-        `check_key` raises where the caller may book no longer.
+        `check_key` raises where the caller may no longer book.
         """
         draft = draft_of(creation.body, self.now(), others)
 
@@ -205,7 +205,7 @@ class Pipeline:
             raise
 
     def _allowance(self, key: Key, now: datetime) -> Allowance | None:
-        """The key's bookings of this day, by the clinic's calendar."""
+        """Returns what the key may book on this day of the clinic's calendar; None for all."""
         if key.bookings_per_day is None:
             return None
         since, until = self.window.day(now)
@@ -223,13 +223,13 @@ class Pipeline:
 
 
 def id_of(record: Record) -> tuple[str, ...]:
-    """The record's id for the audit, where it has any."""
+    """Returns the record's id for the audit, as a tuple that is empty where it has none."""
     own = record.get("id")
     return (own,) if isinstance(own, str) else ()
 
 
 def next_page(operation: Operation, values: CallValues, cursor: str) -> str:
-    """The address of the page that follows, with the same filters and limit."""
+    """Returns the address of the page that follows, with the same filters and limit."""
     path, query = operation.path, dict(values.texts)
     for param in operation.params:
         if param.where == "path":

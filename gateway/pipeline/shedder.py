@@ -1,4 +1,4 @@
-"""Is there room: what would be too much at once waits a moment, or is turned away uncounted."""
+"""Bounds what is under way at once: further calls wait a moment, or are turned away uncounted."""
 
 import asyncio
 from collections import Counter
@@ -10,27 +10,26 @@ from gateway.contract.errors import Crowded
 from gateway.events import Events
 from gateway.pipeline.call import Call
 
-# Seconds that a call waits for room: so long after a refusal everybody who waits now is gone.
+# Seconds that a call waits for room. So long after a refusal all calls that wait now are gone.
 PATIENCE = 1.0
-# So many times as many calls of one key may wait as may ever be inside: each holds a connection.
+# Of one key so many times more calls may wait than may be inside: each holds a connection.
 LONGEST = 10
-# Seconds for which it counts as crowded for a key after any of its calls has waited for room.
+# Seconds for which a key counts as crowded after any of its calls has waited for room.
 CROWDED_FOR = 2.0
-# An event loop that mostly comes back so late (seconds) has too much to do: then each key has half
-# as many places with each look, but never fewer than FEWEST, and half as many more after every CALM
-# looks that found it in time. Of all looks before one that comes makes up one part in FORGETS, and
-# none counts as more than twice LATE: a process that stood still for once has not too much to do.
+# An event loop that mostly comes back LATE seconds late has too much to do. Then each look halves
+# the places of each key, down to FEWEST; CALM looks in time make them half as many more. A new look
+# counts for one part in FORGETS of the mean, and for at most twice LATE: to stand still once is not
+# to have too much to do.
 LATE, CALM, FEWEST, FORGETS = 0.03, 20, 2, 4
 
-# Why a call was turned away: its key had too many under way, or waiting; the process had; or there
-# was no room for its body.
+# Why a call was turned away: too many calls of its key, too many of all, no room for its body.
 KEY, PROCESS, BODY = "key", "process", "body"
-# Whose calls wait in a line, and whether they bring bodies.
+# The key whose calls wait in a line, and whether they bring bodies.
 Line = tuple[str, bool]
 
 
 class AdaptiveLimit:
-    """How many calls one key may have under way at once: `most`, `now` as many.
+    """How many calls one key may have under way: `most` of all times, `now` at this time.
 
     There are fewer while the event loop comes late. Calls that only wait for a slow practice system
     make no loop late.
@@ -44,7 +43,7 @@ class AdaptiveLimit:
         self._calm, self._late = 0, 0.0
 
     def on_lag(self, late: float) -> None:
-        """The loop came back so many seconds late; told several times a second."""
+        """Notes that the loop came back so many seconds late; called several times a second."""
         self._late += (min(late, 2 * LATE) - self._late) / FORGETS
         if self._late >= LATE:
             self._calm = 0
@@ -64,7 +63,7 @@ class AdaptiveLimit:
 
 
 class _WaitingCall:
-    """A call that waits: `let_in` is done when it stands inside, cancelled where nobody waits."""
+    """A call that waits: `let_in` is done when it is inside, cancelled where it no longer waits."""
 
     __slots__ = ("call", "let_in", "number", "size")
 
@@ -74,12 +73,12 @@ class _WaitingCall:
 
 
 class LoadShedder:
-    """How many calls may be under way at once, how many of one key, and how many bytes of bodies.
+    """Bounds the calls under way at once, those of one key, and the bytes of bodies.
 
-    Whoever is let in stands in `inside` until it leaves. While there are fewer than `free`, nobody
-    who brings no body need be asked whose they are. Who finds no room waits; who comes in is of the
-    key that has the fewest calls inside, and of these who has waited for the longest. So nobody
-    waits behind a key whose own calls are too many, nor behind bodies that are.
+    A call that is let in stands in `inside` until it leaves. While fewer than `free` do, one
+    without a body can be let in without looking at its key. A call without room waits. Next comes
+    in a call of the key that has the fewest inside, and of these the one that has waited longest.
+    So no call waits behind a key that has too many calls, nor behind too many bodies.
 
     `places` are those of one key.
     """
@@ -109,10 +108,10 @@ class LoadShedder:
         self._waited: dict[str, float] = {}
 
     async def enter(self, call: Call, key_id: str, size: int = 0) -> None:
-        """Let a call in whose body may have that size, now or in a while.
+        """Lets a call in whose body may have `size` bytes, now or in a while.
 
-        Crowded where there was no room in time, or nobody is left to be answered. It leaves all
-        the same.
+        Raises Crowded where there was no room in time, or nobody is left to be answered. The call
+        leaves all the same.
         """
         line = key_id, size > 0
         own = self._own(key_id)
@@ -133,11 +132,11 @@ class LoadShedder:
         raise Crowded(self._patience)
 
     def crowded(self, key_id: str) -> bool:
-        """Whether a call of that key waits for room, or did so just now."""
+        """Returns whether a call of that key waits for room, or did so just now."""
         return self._clock() - self._waited.get(key_id, float("-inf")) < CROWDED_FOR
 
     def leave(self, call: Call) -> None:
-        """It has ended, however far it came; who waited for its room is let in."""
+        """Takes out a call, however far it came, and lets in those that waited for its room."""
         self.inside.discard(call)
         if self._sizes:
             self._bytes -= self._sizes.pop(call, 0)
@@ -145,7 +144,7 @@ class LoadShedder:
             self._let_in_who_waits()
 
     def on_lag(self, late: float) -> None:
-        """The event loop came back so many seconds late; told several times a second."""
+        """Notes that the loop came back so many seconds late; called several times a second."""
         self.places.on_lag(late)
         self.free = min(self._most, self.places.now)
         if self._lines:
@@ -158,7 +157,7 @@ class LoadShedder:
         return sum(_key_of(call) == key_id for call in self.inside)
 
     def _waiting(self, key_id: str) -> int:
-        """How many calls of a key wait whose callers are still there."""
+        """Returns how many calls of a key wait whose callers are still there."""
         lines = (self._lines.get((key_id, brings), ()) for brings in (False, True))
         return sum(not waiting.call.gone for line in lines for waiting in line)
 
@@ -176,7 +175,7 @@ class LoadShedder:
             self._bytes += size
 
     async def _wait(self, line: Line, waiting: _WaitingCall) -> bool:
-        """Whether it was let in before its patience was over."""
+        """Returns whether the call was let in before its patience was over."""
         self._lines.setdefault(line, {})[waiting] = None
         waiting.call.waits_since = monotonic()
         try:
@@ -205,7 +204,7 @@ class LoadShedder:
                 waiting.let_in.set_result(None)
 
     def _first(self) -> tuple[Line, _WaitingCall] | None:
-        """Whose turn it is, of those that there is room for."""
+        """Returns the call whose turn it is, and its line, of those that there is room for."""
         own = Counter(map(_key_of, self.inside))
         firsts = ((line, next(iter(in_line))) for line, in_line in self._lines.items())
         fit = (first for first in firsts if self._has_room(own[first[0][0]], first[1].size))

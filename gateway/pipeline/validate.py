@@ -1,4 +1,4 @@
-"""Is the call well formed: path, query, headers and body, with all that is wrong at once."""
+"""Reads the path, query, headers and body of a call, and names all that is wrong at once."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -20,21 +20,18 @@ _controls = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 _controls_but_newline = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]").search
 _hidden = re.compile(UNSEEN).search
 _visible = re.compile("[!-~]{1,255}").fullmatch
-_LONGEST_NAME = 40  # shorter than the secret of a key, which somebody may have taken for a name
+_LONGEST_NAME = 40  # shorter than a secret, which a caller may have sent as a name
 _MOST_HINTS = 5
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
 
 class _Unfit(Exception):
-    """A value that can't be used; the text goes on where the field's name ends."""
+    """A value that cannot be used; the text goes on where the field's name ends."""
 
 
 class CallValues(Struct):
-    """What the partner asks for in path and query, read; `texts` is the same as it came.
-
-    Paging stands apart from both.
-    """
+    """What path and query ask for: `params` are read, `texts` as they came, both without paging."""
 
     params: dict[str, Any]
     texts: dict[str, str]
@@ -43,14 +40,14 @@ class CallValues(Struct):
 
 
 class Creation(Struct):
-    """What the partner asks to be made: every member of the body, the absent with their default."""
+    """What the partner asks to be made: all members of the body, absent ones with their default."""
 
     body: dict[str, Any]
     idempotency_key: str | None
 
 
 class CallReader:
-    """Reads the calls of one operation; `servable` says which filters can be served."""
+    """Reads the calls of one operation; `servable` tells which filters can be served."""
 
     def __init__(
         self, operation: Operation, servable: Callable[[Param], bool], cursors: CursorCipher
@@ -63,7 +60,7 @@ class CallReader:
         self._cursors = cursors
 
     def read(self, raw_id: str, raw_query: str, key_id: str, visible: frozenset[str]) -> CallValues:
-        """The values of a call; InvalidRequest with every problem.
+        """Returns the values of a call. Raises InvalidRequest with every problem.
 
         `visible` are the paths of the fields that are open at the key's level.
         """
@@ -77,7 +74,7 @@ class CallReader:
     def read_creation(
         self, raw_query: str, body: bytes, idempotency_keys: Iterable[str], visible: frozenset[str]
     ) -> Creation:
-        """The same for a call with a body."""
+        """Does the same for a call with a body."""
         _, problems = self._read("", raw_query, visible)
         keys = list(idempotency_keys)
         if len(keys) > 1:
@@ -112,24 +109,24 @@ class CallReader:
         return values, problems
 
     def _pairs(self, raw_query: str, problems: list[InvalidField]) -> Iterator[tuple[str, str]]:
-        """The known parameters, each once; what is wrong with the others."""
-        found: dict[str, list[str]] = {}
+        """Yields the known parameters, each once; adds what is wrong with others to `problems`."""
+        texts: dict[str, list[str]] = {}
         garbled: dict[str, None] = {}
         # bytes that are not UTF-8 come out as lone surrogates
         for name, text in parse_qsl(raw_query, keep_blank_values=True, errors="surrogateescape"):
             if _surrogate(name + text):
                 garbled[name if name in self._query else "query"] = None
             else:
-                found.setdefault(name, []).append(text)
+                texts.setdefault(name, []).append(text)
         problems += [InvalidField(name, "must be percent-encoded UTF-8") for name in garbled]
-        for name in [name for name in found if name in self._query]:
-            if len(found[name]) > 1:
+        for name in [name for name in texts if name in self._query]:
+            if len(texts[name]) > 1:
                 problems.append(InvalidField(name, "must be given once"))
             else:
-                yield name, found[name][0]
-        missing = [name for name in self._required if name not in {*found, *garbled}]
+                yield name, texts[name][0]
+        missing = [name for name in self._required if name not in {*texts, *garbled}]
         problems += [InvalidField(name, "is required") for name in missing]
-        problems += _unknown(found, self._query, "is not a parameter of this operation")
+        problems += _unknown(texts, self._query, "is not a parameter of this operation")
 
     def _page(self, values: CallValues, key_id: str, problems: list[InvalidField]) -> None:
         values.limit = values.params.pop(LIMIT.name, PAGE_DEFAULT)
@@ -179,9 +176,9 @@ def _take(param: Param, text: str, values: CallValues, problems: list[InvalidFie
 def _read_object(
     body: bytes, problems: list[InvalidField]
 ) -> tuple[dict[str, Any], Collection[str]] | None:
-    """The members, and the names of those that stand more than once, in inner objects too.
+    """Returns the members, and the names that stand more than once, in inner objects too.
 
-    None for what is no JSON object; the problem then stands among the others.
+    Returns None for what is no JSON object, and adds that to `problems`.
     """
     try:
         data = orjson.loads(body)
@@ -197,10 +194,10 @@ def _read_object(
 
 
 def _repeated_members(text: str) -> Collection[str]:
-    """The names that stand more than once in one object of a JSON text.
+    """Returns the names that stand more than once in one object of a JSON text.
 
-    orjson takes the last of them without a word. RecursionError where objects are nested about a
-    thousand levels deep.
+    orjson takes the last of them without an error. Raises RecursionError where objects are nested
+    about a thousand levels deep.
     """
     repeated: dict[str, None] = {}
 
@@ -211,7 +208,7 @@ def _repeated_members(text: str) -> Collection[str]:
                 repeated[name] = None
             seen.add(name)
 
-    # a number may have more digits than Python makes a number of
+    # a number may have more digits than Python reads
     JSONDecoder(object_pairs_hook=note, parse_int=len, parse_float=len).decode(text)
     return repeated.keys()
 
@@ -248,9 +245,9 @@ def _read_member(member: Field, value: Any) -> Any:
         _check_length(value, 0, member.longest)
         if _controls_but_newline(value):
             raise _Unfit("must not contain control characters other than newline")
-        # whoever reads it sees all of it, in the order in which it was sent
-        if found := _hidden(value):
-            code = f"U+{ord(found[0]):04X}"
+        # people are to see all of it, in the order in which it was sent
+        if unseen := _hidden(value):
+            code = f"U+{ord(unseen[0]):04X}"
             raise _Unfit(f"must not contain {code}: it is not seen, or changes what is seen")
     try:
         return member.format.read(value)
@@ -265,7 +262,7 @@ def _check_length(text: str, shortest: int, longest: int | None) -> None:
 
 
 def _unknown(names: Iterable[str], known: Collection[str], problem: str) -> Iterator[InvalidField]:
-    """A problem for each name that is not known; to look for a near one takes long."""
+    """Yields a problem for each unknown name; only a few get a hint, which takes long to find."""
     unknown = (name for name in names if name not in known)
     for number, name in enumerate(unknown):
         short = name[:_LONGEST_NAME]

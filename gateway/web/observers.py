@@ -138,8 +138,8 @@ class Observers:
 def entry_of(call: Call, operation: str, now: datetime, error: GatewayError | None) -> Entry:
     """Returns the audit entry of a call that ended with that error, or with none."""
     if error is None:
-        return call.told(now, operation, entries.ANSWERED)
-    return call.told(now, operation, outcome(error), type(error).__name__)
+        return call.audit_entry(now, operation, entries.ANSWERED)
+    return call.audit_entry(now, operation, outcome(error), type(error).__name__)
 
 
 def outcome(error: GatewayError) -> str:
