@@ -127,8 +127,8 @@ class MappedAdapter(ABC):
             if query.within is not None:
                 resource, public_id = query.within
                 await session.reader(resource).exists(public_id, query.within_only)
-            given = (query.filters, query.limit, query.after, query.only)
-            return await session.reader(query.resource).page(*given)
+            reader = session.reader(query.resource)
+            return await reader.page(query.filters, query.limit, query.after, query.only)
 
         searches = any(chosen.match == "search" for chosen in query.filters)
         return await self._keeper.kept((self.search if searches else self.read)(page))

@@ -171,10 +171,7 @@ Batches = AsyncGenerator[Batch, None]
 
 
 class ResourceReader(ABC):
-    """Reads one resource: a record by its id, or a page of records.
-
-    A page ends at its limit, or once `most` rows were looked at or `patience` seconds are over.
-    """
+    """Reads one resource. A page ends at its limit, after `most` rows or `patience` seconds."""
 
     most: int
     # whether a row under another id than the one that was asked for is nonsense
@@ -233,10 +230,7 @@ class ResourceReader(ABC):
     async def pick(
         self, public_ids: Collection[str], names: Sequence[str]
     ) -> dict[str, list[Any] | None]:
-        """Returns some fields of the records that are there, by public id; reports nothing.
-
-        None stands for all fields of a record where one of them is unreadable.
-        """
+        """Returns fields of the records that are there, by public id; None where unreadable."""
         picked: dict[str, list[Any] | None] = {}
         fields = [self.rows.by_name[name] for name in names]
         for public_id, row in (await self.rows_of(public_ids)).items():
@@ -294,10 +288,7 @@ class ResourceReader(ABC):
 
 @dataclass(slots=True)
 class _Filling:
-    """A page that is being filled.
-
-    `behind` is the last row of it: its batch and its number there, or None for all of the batch.
-    """
+    """A page that is being filled, up to `behind`: a batch and a row's number, or None for all."""
 
     limit: int
     most: int

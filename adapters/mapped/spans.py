@@ -37,10 +37,7 @@ def spans_of(starts: Sequence[datetime], ends: Sequence[datetime]) -> list[Inter
 
 
 def readings(
-    starts: Sequence[datetime],
-    ends: Sequence[datetime],
-    lasts: timedelta | None,
-    zone: ZoneInfo,
+    starts: Sequence[datetime], ends: Sequence[datetime], lasts: timedelta | None, zone: ZoneInfo
 ) -> Iterator[tuple[Interval, bool]]:
     """Yields all times that a row may mean, each with whether a wall clock alone would say it.
 

@@ -92,8 +92,8 @@ class RestSession:
 
     async def lock(self, calendar: Calendar) -> None:
         """Holds a lock of this process until the call ends."""
-        named, name = calendar.schedule is not None, f"vet:{calendar.vet}"
-        name = f"schedule:{calendar.schedule}" if named else name
+        vet, schedule = calendar.vet, calendar.schedule
+        name = f"vet:{vet}" if schedule is None else f"schedule:{schedule}"
         lock = self._adapter.locks.setdefault(name, asyncio.Lock())
         await self._stack.enter_async_context(lock)
 

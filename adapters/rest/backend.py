@@ -34,10 +34,7 @@ REST = 5.0
 
 # The errors for what a bad answer means, by the kind of request.
 Errors = Mapping[str, type[AdapterError]]
-UNAVAILABLE: Errors = {
-    "unavailable": BackendUnavailable,
-    "too busy": BackendUnavailable,
-}
+UNAVAILABLE: Errors = {"unavailable": BackendUnavailable, "too busy": BackendUnavailable}
 TO_A_LOGIN = {**UNAVAILABLE, "broken for now": BackendUnavailable}
 TO_A_READ = {**TO_A_LOGIN, "not found": base.NotFound}
 TO_ONE = {**TO_A_READ, "no such record": base.NotFound}

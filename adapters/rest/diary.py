@@ -54,10 +54,7 @@ class OwnedRows:
     async def read(
         self, calendar: Calendar, make: Callable[[Any], T], *given: dict[str, Any]
     ) -> list[T | None]:
-        """Returns what is made of each row of the calendar; None for an unreadable row.
-
-        The call is made once with each of the `given` values.
-        """
+        """Returns what is made of each row, asked for with each of `given`; None if unreadable."""
         of = {"vet": calendar.vet, "schedule": calendar.schedule}
         answers = await for_each(self._rows, [of | more for more in given or ({},)])
         rows = answers[0]

@@ -36,7 +36,6 @@ class Templates:
         self.secrets = secrets
 
     def call(self, call: CallMap, shapes: Shapes) -> "Endpoint":
-        """Returns a call as an endpoint, which can be filled with values."""
         body: Tree | None = getattr(call, "body", None)
         return Endpoint(
             method=call.method.upper(),
@@ -135,7 +134,6 @@ def target(parts: Iterable[str], query: Iterable[tuple[str, Any]]) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Returns a value as it stands in an address."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,7 +1,4 @@
-"""Describes for partners what operations may answer, and the interface as a whole.
-
-Answers that are the same for all operations stand once, among the components.
-"""
+"""Describes the interface, and what its operations may answer; shared answers stand once."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -66,7 +63,6 @@ _WAIT: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 90_000}
 
 
 def _header(description: str, *, required: bool = True, **schema: Any) -> Mapping[str, Any]:
-    """Returns a header whose value has that JSON Schema."""
     always = {"required": True} if required else {}
     return {"description": description, "schema": schema, **always}
 
@@ -130,17 +126,12 @@ EXAMPLES: Mapping[int, tuple[errors.GatewayError, ...]] = {
     500: (errors.InternalError(),),
     502: (errors.BackendUnusable(),),
     503: (errors.Unavailable(10),),
-    504: (
-        errors.BackendTooSlow(),
-        errors.BookingUnknown(),
-        errors.BookingUnknownWithoutKey(),
-    ),
+    504: (errors.BackendTooSlow(), errors.BookingUnknown(), errors.BookingUnknownWithoutKey()),
 }
 _OF_BOOKINGS = (errors.KeyReused, errors.BookingUnknown)
 
 
 def _object(**members: Any) -> dict[str, Any]:
-    """Returns the schema of an object that has all of these members and no others."""
     return {
         "type": "object",
         "properties": members,

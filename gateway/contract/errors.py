@@ -13,10 +13,7 @@ SCHEME = 'ApiKey header="X-API-Key"'
 
 @dataclass(frozen=True, slots=True)
 class InvalidField:
-    """One thing that is wrong with a request.
-
-    `field` is the name of a member, a parameter or a header, or `request`, `query` or `body`.
-    """
+    """A problem; `field` names a member, parameter or header, or is `request`, `query`, `body`."""
 
     field: str
     problem: str

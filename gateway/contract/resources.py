@@ -138,11 +138,7 @@ INVOICE = Resource(
         Field(
             "payments",
             title="Payment",
-            fields=(
-                Field("paidAt", INSTANT),
-                Field("amount", MONEY),
-                Field("method"),
-            ),
+            fields=(Field("paidAt", INSTANT), Field("amount", MONEY), Field("method")),
         ),
     ),
 )
@@ -175,12 +171,7 @@ APPOINTMENT_TYPE = Resource(
     title="AppointmentType",
     summary="A kind of visit and how long it takes.",
     governed=False,
-    fields=(
-        ID,
-        Field("name"),
-        Field("durationMinutes", INTEGER),
-        Field("color", COLOR),
-    ),
+    fields=(ID, Field("name"), Field("durationMinutes", INTEGER), Field("color", COLOR)),
 )
 
 SLOT = Resource(

@@ -67,10 +67,7 @@ class BookingWindow:
 def bounded(
     operation: Operation, window: BookingWindow | None, bookings_per_day: int | None
 ) -> Operation:
-    """Returns the operation with the booking window described beside each time that it bounds.
-
-    The notes of a call that creates also say how many bookings a day the key may make.
-    """
+    """Returns the operation with the booking window, and the key's bookings a day, described."""
     if operation.creates and bookings_per_day is not None:
         own = (
             f"This key may book {bookings_per_day} a day, by the clinic's calendar: beyond that a"

@@ -84,10 +84,7 @@ class Call(Struct, kw_only=True, eq=False):
 
 
 class Reply(Struct, frozen=True):
-    """An answer: JSON bytes, and what goes into its headers.
-
-    `location` and `next` are addresses below the interface's own, such as `/clients?limit=2`.
-    """
+    """An answer: JSON bytes and header values; `location` and `next` are paths of the interface."""
 
     status: int
     body: bytes

@@ -1,7 +1,4 @@
-"""Encrypts an adapter's place in a list as a cursor, and reads it back.
-
-A cursor holds for one key, one operation and one set of filters. With any other it is refused.
-"""
+"""Encrypts an adapter's place in a list as a cursor, bound to one key, operation and filters."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error

@@ -75,7 +75,6 @@ class RequestPlan:
         ]
 
     def one(self, values: CallValues, now: datetime, only: Only) -> Awaitable[Record]:
-        """Reads the record that the path names."""
         return self._adapter.read_one(
             Query(resource=self._resource, now=now, id=values.params[self._id], only=only)
         )
@@ -100,7 +99,6 @@ class RequestPlan:
     def many(
         self, values: CallValues, now: datetime, only: Only, others: Others = None
     ) -> Awaitable[Page]:
-        """Reads a page of records."""
         params, within = values.params, self._within
         chosen = [
             Filter(str(param.match), param.fields, params[param.name])

@@ -139,7 +139,7 @@ class Pipeline:
         call.waits_since = None
 
         def check_key() -> Key:
-            """Checks the key again: it may be revoked while a body or another booking takes time."""
+            """Checks the key again: it may be revoked while a body or a booking takes its time."""
             key = authenticate(call.secrets, call.address, self.keys, self.now(), settled=True)
             authorize(key, plan.operation)
             return key
@@ -172,10 +172,7 @@ class Pipeline:
     async def _book(
         self, creation: Creation, key: Key, others: Others, check_key: Callable[[], object]
     ) -> Booked:
-        """Returns the new appointment, or the one that the same request made before.
-
-        `check_key` raises where the caller may no longer book.
-        """
+        """Returns the new appointment, or the one that the same request made before."""
         draft = draft_of(creation.body, self.now(), others)
 
         def check_time() -> None:

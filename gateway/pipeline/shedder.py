@@ -78,9 +78,8 @@ class LoadShedder:
     A call that is let in stands in `inside` until it leaves. While fewer than `free` do, one
     without a body can be let in without looking at its key. A call without room waits. Next comes
     in a call of the key that has the fewest inside, and of these the one that has waited longest.
-    So no call waits behind a key that has too many calls, nor behind too many bodies.
-
-    `places` are those of one key.
+    So no call waits behind a key that has too many calls, nor behind too many bodies. `places` are
+    those of one key.
     """
 
     def __init__(
@@ -119,7 +118,9 @@ class LoadShedder:
             self._let_in(call, size)
             return
         self._waited[key_id] = self._clock()
-        if self._waiting(key_id) >= LONGEST * self.places.most:
+        lines = (self._lines.get((key_id, brings), ()) for brings in (False, True))
+        waiting = sum(not other.call.gone for in_line in lines for other in in_line)
+        if waiting >= LONGEST * self.places.most:
             self._events.report("calls_turned_away", reason=KEY)
             raise Crowded(self._patience)
         let_in = await self._wait(line, _WaitingCall(next(self._numbers), call, size))
@@ -144,7 +145,6 @@ class LoadShedder:
             self._let_in_who_waits()
 
     def on_lag(self, late: float) -> None:
-        """Notes that the loop came back so many seconds late; called several times a second."""
         self.places.on_lag(late)
         self.free = min(self._most, self.places.now)
         if self._lines:
@@ -155,11 +155,6 @@ class LoadShedder:
 
     def _own(self, key_id: str) -> int:
         return sum(_key_of(call) == key_id for call in self.inside)
-
-    def _waiting(self, key_id: str) -> int:
-        """Returns how many calls of a key wait whose callers are still there."""
-        lines = (self._lines.get((key_id, brings), ()) for brings in (False, True))
-        return sum(not waiting.call.gone for line in lines for waiting in line)
 
     def _has_room(self, own: int, size: int) -> bool:
         return (
