@@ -1,1 +1,1 @@
-"""Who is asking: keys, their secrets, the store that keeps them, the ring that is asked."""
+"""Tells who is calling: keys, their secrets, their store, and the ring that is asked."""

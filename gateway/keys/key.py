@@ -15,14 +15,14 @@ from gateway.contract.access import AccessLevel, Permission
 
 DEFAULT_LIMIT = 1000
 MOST_NETWORKS = 100
-# Addresses for which it is remembered whether they are within a key's networks.
+# Addresses that are remembered for each key, with whether they are in its networks.
 REMEMBERED = 1_000
-# An IPv4 address written as an IPv6 one has its own bits behind so many others.
+# An IPv4 address that is written as an IPv6 one comes after so many bits.
 _MAPPED, _MAPPED_BITS = IPv6Network("::ffff:0:0/96"), 96
 
 
 def read_network(text: str) -> str:
-    """The network, or the one address, in its shortest form; ValueError with the remedy."""
+    """Returns the network or address in its shortest form; raises ValueError with the remedy."""
     try:
         network = ip_network(text.strip())
     except ValueError as error:
@@ -37,19 +37,18 @@ def read_network(text: str) -> str:
 
 
 def within_some(networks: Iterable[str]) -> Callable[[str], bool]:
-    """What tells whether an address is in one of them: worked out once, and then remembered."""
+    """Returns what tells whether an address is in one of the networks, and remembers it."""
     known = [ip_network(network) for network in networks]
 
     @lru_cache(REMEMBERED)
     def is_within(address: str) -> bool:
         with suppress(ValueError):
-            found = ip_address(address.partition("%")[0])
-            if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-                found = found.ipv4_mapped
+            parsed = ip_address(address.partition("%")[0])
+            if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+                parsed = parsed.ipv4_mapped
             # an address of the other family is in no network
-            return any(found in network for network in known)
-        # what is no address never is
-        return False
+            return any(parsed in network for network in known)
+        return False  # it is no address
 
     return is_within
 
@@ -60,11 +59,11 @@ Count = Annotated[int, Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key; `scopes` override the level per resource name, times are in UTC.
+    """What a key may do; `scopes` override the level per resource name, times are in UTC.
 
     `networks` are all that it may be used from, as `read_network` writes them, and `within` tells
-    whether an address is in one; where there are none it may be used from anywhere. Without
-    `bookings_per_day` their number is not bounded.
+    whether an address is in one. Without networks it may be used from anywhere, and without
+    `bookings_per_day` it may book any number.
     """
 
     id: str = field(default_factory=lambda: str(uuid4()))
@@ -92,5 +91,5 @@ class Key:
         return self.scopes.get(resource, self.level)
 
     def active(self, now: datetime) -> bool:
-        """Neither revoked nor expired; a key expires at its date, not after it."""
+        """Returns whether it is neither revoked nor expired; it expires at its date, not after."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

@@ -1,4 +1,4 @@
-"""The keys in memory: the hot path looks up a dict, changes arrive from the store by polling.
+"""Holds the keys in memory: a call looks up a dict, and changes are polled from the store.
 
 Keys end by the latest time that the store has seen: a clock that is set back revives none.
 """
@@ -21,38 +21,35 @@ ASK_EVERY = 3  # polls after which the store is asked though its file looks unto
 TIME_EVERY = 200  # polls between two looks at the latest time that the store has seen
 SAVE_EVERY = 6.0  # seconds between two writes of the times of last use
 
-# Seconds since the store was last read, after which a secret that is not known may be a new one,
-# and after which a key that is known may have been revoked.
+# Seconds since the store was last read after which an unknown secret may be a new one, and after
+# which a known key may have been revoked.
 UNKNOWN_FOR = 5.0
 KNOWN_FOR = 60.0
 # Seconds after which the store is read before anybody is answered, and how long that may take.
 BEHIND_AFTER = 1.0
 CATCH_UP = 0.5
 
-# Seconds for which a wall clock that is ahead is doubted, and its time not told to the store: where
-# that is a mistake, it may be mended meanwhile.
+# Seconds for which a wall clock that is ahead is doubted, and its time is not told to the store, so
+# that a mistake can be mended meanwhile.
 REST = 3600.0
-# So many digests of secrets that open nothing any more are known, to tell whose they were.
+# Digests of former secrets that are remembered, to tell whose they were.
 MOST_FORMER = 50_000
 
 # A key, and the moment from which its secret is good no more.
 Entry = tuple[Key | None, datetime]
 _NEVER_ENDS = datetime.max.replace(tzinfo=UTC)
-# What is found where nothing is known, so that this takes as long as to find what has ended.
+# What an unknown digest finds, so that it takes as long as one that has ended.
 _NOBODY: Entry = (None, datetime.min.replace(tzinfo=UTC))
 
 
 class KeysUnreadable(Exception):
-    """The key store has not been readable for so long that nobody can say who a caller is.
-
-    `retry_after` are the seconds until it is read again.
-    """
+    """Raised where the keys could not be read for so long that callers are not known any more."""
 
     retry_after = POLL
 
 
 class KeysBehind(Exception):
-    """It has been long since the keys were read, as after a pause of the process: catch up."""
+    """Raised where the keys were not read for long, as after a pause of the process: catch up."""
 
 
 @dataclass(eq=False)
@@ -64,34 +61,35 @@ class LatestTime:
     now: Callable[[], datetime]
     clock: Callable[[], float] = time.monotonic
     _seen: datetime | None = None
-    # by how much the wall clock is ahead of the steady one: when last looked at, and believed
+    # by how much the wall clock was ahead of the steady one when last seen, and when last believed
     _offset: float | None = None
     _believed: float = 0.0
     _leapt_at: float = 0.0
     _said: bool = False
 
     def at(self, now: datetime) -> datetime:
-        """The time by which keys end, at a time of this machine's clock."""
+        """Returns the time by which keys end, at a time of this machine's clock."""
         return now if self._seen is None or self._seen < now else self._seen
 
     async def turn(self) -> None:
-        """Tell the store of this machine's time, and learn of the others'. StoreError."""
+        """Tells the store of this machine's time, and learns of the others'. Raises StoreError."""
         now = self.now()
         stored = await self.store.latest_time()
         if stored is None or self._is_believed(now, stored):
             stored = await self.store.advance_time(now)
-        # less than before: somebody has accepted an earlier time
+        # it is less than before where somebody has accepted an earlier time
         self._seen = stored
         is_behind = (stored - now).total_seconds() > JUMP
         if is_behind and not self._said:
-            clock, latest = (each.isoformat(timespec="seconds") for each in (now, stored))
+            clock, latest = (moment.isoformat(timespec="seconds") for moment in (now, stored))
             self.events.report("clock_behind", clock=clock, latest=latest)
         self._said = is_behind
 
     def _is_believed(self, now: datetime, stored: datetime) -> bool:
-        """Whether the clock is not ahead, or has been for an hour in which this process served.
+        """Returns whether the clock is not ahead, or has been for an hour of this process.
 
-        At its start the time that the store has seen is the expected one, and then its own.
+        At the start the expected time is the one that the store has seen, and then this process's
+        own.
         """
         clock = self.clock()
         offset = now.timestamp() - clock
@@ -108,9 +106,9 @@ class LatestTime:
 
 @dataclass(eq=False)
 class KeyRing:
-    """Every key that could be valid, by the digests of its secrets.
+    """The keys that could be valid, by the digests of their secrets.
 
-    While the store can't be read the known keys go on for a minute.
+    While the store cannot be read the known keys go on for a minute.
     """
 
     store: KeyStore
@@ -133,7 +131,7 @@ class KeyRing:
         self._turns = 0
         name, failed, back = "follow keys", "keys_unreadable", "keys_readable"
         self._following = Periodic(POLL, self._follow, events, name=name, failed=failed, back=back)
-        # beside the following: a store that is locked for writing can still be read
+        # apart from the following: a store that is locked for writing can still be read
         name, failed = "save when keys were used", "last_use_unwritten"
         self._saving = Periodic(SAVE_EVERY, self.save, events, name=name, failed=failed)
 
@@ -146,10 +144,10 @@ class KeyRing:
         return len(self._digests)
 
     def find(self, digest: bytes, now: datetime, *, settled: bool = False) -> Key | None:
-        """The valid key behind a secret's digest; None for unknown, revoked and expired alike.
+        """Returns the valid key of a secret's digest; None for unknown, revoked and expired alike.
 
-        KeysBehind where it has been long since the keys were read, unless the caller has seen to
-        that; KeysUnreadable where nobody can tell any more.
+        Raises KeysBehind where the keys were not read for long, unless the caller has `settled`
+        that, and KeysUnreadable where nobody can tell any more.
         """
         age = self.clock() - self._read_at
         if age > BEHIND_AFTER:
@@ -158,33 +156,34 @@ class KeyRing:
             if age > KNOWN_FOR:
                 raise KeysUnreadable
         key, end = self._entries.get(digest, _NOBODY)
-        # one way for all: the time does not tell which they are
+        # the same steps for all, so that the time does not tell which case it is
         is_good = self._latest.at(now) < end
         if age > UNKNOWN_FOR and not is_good:
             raise KeysUnreadable
         return key if is_good else None
 
     def owner_of(self, digest: bytes) -> str:
-        """The id of the key whose secret has, or had, that digest, good or not; else "".
+        """Returns the id of the key whose secret has, or had, that digest, good or not; else "".
 
-        For the figures: whoever is refused must not be told any of it, not by the time either.
+        It is for the figures: a refused caller must not learn it, not even by the time that it
+        takes.
         """
         key, _ = self._entries.get(digest, _NOBODY)
         return self._former.get(digest, "") if key is None else key.id
 
     def touch(self, key_id: str, now: datetime) -> None:
-        """Remember that the key was used: that is written now and then, and at the end."""
+        """Remembers that the key was used, which `save` writes."""
         self._used[key_id] = now
 
     async def start(self) -> None:
-        """Load every key, then follow the store. StoreError where it can't be read."""
+        """Loads every key, then follows the store. Raises StoreError where it cannot be read."""
         await self.refresh()
         await self._latest.turn()
         self._following.start()
         self._saving.start()
 
     async def refresh(self) -> None:
-        """Take what changed since the last time; everything anew where the store was put back."""
+        """Takes what changed since the last time; all of it where the store was put back."""
         async with self._reading:
             began = self.clock()
             revision, changed = await self.store.changes(self._revision)
@@ -199,7 +198,7 @@ class KeyRing:
             self._read_at = began
 
     async def catch_up(self) -> None:
-        """Read the store, once for all who wait, unless it is known not to be readable."""
+        """Reads the store, once for all who wait, unless it is known to be unreadable."""
         if self._following.failing:
             return
         if self._catching is None or self._catching.done():
@@ -209,7 +208,7 @@ class KeyRing:
                 await asyncio.shield(self._catching)
 
     async def save(self) -> None:
-        """Write the times of last use, where there are any."""
+        """Writes the times of last use, where there are any."""
         if not self._used:
             return
         used, self._used = self._used, {}
@@ -220,7 +219,7 @@ class KeyRing:
             raise
 
     async def aclose(self) -> None:
-        """Stop following; write what is not written."""
+        """Stops following, and writes what is not written."""
         await self._following.aclose()
         await self._saving.aclose()
         await ended(self._catching)
@@ -254,8 +253,8 @@ class KeyRing:
         self._turns += 1
         if self._turns % TIME_EVERY == 0:
             await self._latest.turn()
-        # asking the store costs far more than looking whether it seems untouched; what could not be
-        # read is asked for again all the same
+        # asking the store costs far more than seeing that its file looks untouched; after a failure
+        # it is asked in any case
         began, mark = self.clock(), self.store.mark()
         certainly = self._following.failing or self._turns % ASK_EVERY == 0
         if certainly or mark is None or mark != self._mark:

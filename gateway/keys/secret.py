@@ -1,4 +1,4 @@
-"""The raw secret: made here, shown once, and never kept. No other file touches one."""
+"""Makes and recognises raw secrets, which are shown once and never kept."""
 
 import base64
 import binascii
@@ -8,20 +8,20 @@ import zlib
 from hashlib import sha256
 
 PREFIX = "vk_"
-# What has this form is taken for a secret of ours, also where it stands within another text.
+# A text of this form is taken for a secret of ours, also within another text.
 FORM = rf"{PREFIX}[A-Za-z0-9_-]{{48}}"
 _form = re.compile(FORM).fullmatch
 
 
 def mint() -> str:
-    """A new secret: `vk_` and the URL-safe Base64 of 32 random bytes and their CRC-32."""
+    """Returns a new secret: `vk_` and the URL-safe Base64 of 32 random bytes and their CRC-32."""
     body = secrets.token_bytes(32)
     checked = body + zlib.crc32(body).to_bytes(4)
     return PREFIX + base64.urlsafe_b64encode(checked).decode()
 
 
 def well_formed(secret: str) -> bool:
-    """Whether it could be one of ours: form and checksum, without asking anyone."""
+    """Returns whether it could be one of ours: by form and checksum, without asking anyone."""
     if _form(secret) is None:
         return False
     try:
@@ -32,10 +32,10 @@ def well_formed(secret: str) -> bool:
 
 
 def digest(secret: str) -> bytes:
-    """What is kept of a secret; any text has one, so that looking up costs always the same."""
+    """Returns what is kept of a secret; any text has one, so that all look-ups cost the same."""
     return sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
 def hint(secret: str) -> str:
-    """What people may see of a secret, to tell keys apart: `vk_` and five characters."""
+    """Returns what people may see of a secret to tell keys apart: `vk_` and five characters."""
     return secret[:8]

@@ -1,4 +1,4 @@
-"""Keys in the store: made, changed, rotated and revoked here; the ring follows by revision."""
+"""Keeps the keys in the store: makes, changes, rotates and revokes them."""
 
 import contextlib
 import json
@@ -22,29 +22,26 @@ from gateway.store.tables import instant, keys, meta, read_instant, revisions, s
 
 
 def _untyped(table: sa.Table) -> list[sa.ColumnElement[Any]]:
-    """The columns with their times as texts: one that is none spoils its own row alone."""
+    """Returns the columns with their times as texts, so that a bad one spoils only its own row."""
     texts = (sa.type_coerce(column, sa.String).label(column.name) for column in table.c)
     pairs = zip(table.c, texts, strict=True)
     return [text if isinstance(own.type, tables.Instant) else own for own, text in pairs]
 
 
 _COLUMNS, _SECRETS = _untyped(keys), _untyped(secrets)
-# A revision moves on by a step that nobody can foresee: what was put back from a backup and
-# changed as often as before is then not taken for what it was.
+# A revision moves on by a random step, so that a store that was put back from a backup and changed
+# as often as before is not taken for what it was.
 MOST_STEP = 1_000
 _SCOPES = frozenset(resource.name for resource in GOVERNED)
-# So many ids go into one question.
+# Ids in one query.
 KEYS_AT_ONCE = 1_000
-# What the store calls the latest time that it has seen.
+# The name in the store of the latest time that it has seen.
 LATEST = "latest time"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSecret:
-    """What is kept of a secret: its hint, which may be told, its digest, and how long it is good.
-
-    It is good until `expires_at`, or as long as its key.
-    """
+    """What is kept of a secret; without `expires_at` it is good for as long as its key."""
 
     hint: str
     digest: bytes
@@ -65,18 +62,18 @@ class KeyAndSecrets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Every key in the order of making, with its secrets; `odd` are the ids that make no sense."""
+    """Every key in the order of making, with its secrets; `odd` are ids that make no sense."""
 
     keys: Sequence[KeyAndSecrets]
     odd: Sequence[str]
 
 
 class OddKey(Exception):
-    """What is kept of the key with that id makes no sense."""
+    """Raised where what is kept of the key with that id makes no sense."""
 
 
 class OddTime(StoreError):
-    """What the store at that place keeps as the latest time is none."""
+    """Raised where the store at that place keeps no time as its latest time."""
 
     def __init__(self, place: str) -> None:
         super().__init__(
@@ -86,30 +83,30 @@ class OddTime(StoreError):
 
 
 class UnknownKey(LookupError):
-    """No key has that id."""
+    """Raised where no key has that id."""
 
 
 class KeyExists(Exception):
-    """There is a key of that id already."""
+    """Raised where there is a key of that id already."""
 
 
 class RevokedKey(Exception):
-    """The key with that id was taken away for good."""
+    """Raised where the key with that id was revoked."""
 
 
 class ChangedKey(Exception):
-    """The key with that id is not as it was when somebody looked at it."""
+    """Raised where the key with that id is not as it was when somebody looked at it."""
 
 
 class KeyStore:
-    """The keys of one store; every verb may raise StoreError."""
+    """The keys of one store. Every method may raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.mark = store.mark  # where it stays the same, most likely nothing has changed
+        self.mark = store.mark  # while it is the same, most likely nothing has changed
 
     async def add(self, key: Key) -> str:
-        """Keep a new key; its secret, which is told this once. KeyExists: one has its id."""
+        """Stores a new key; returns its secret, told this once. Raises KeyExists."""
         secret = mint()
 
         async def added(connection: AsyncConnection) -> None:
@@ -124,7 +121,7 @@ class KeyStore:
         return secret
 
     async def list(self) -> Listing:
-        """Every key, with what may be told of its secrets."""
+        """Returns every key, with what may be told of its secrets."""
         async with self._store.begin() as connection:
             read = await _read(connection)
         sound = [held for held in read.values() if held is not None]
@@ -132,18 +129,18 @@ class KeyStore:
         return Listing(sound, [key_id for key_id, held in read.items() if held is None])
 
     async def get(self, key_id: str) -> Key:
-        """The key with that id; UnknownKey, OddKey."""
+        """Returns the key with that id. Raises UnknownKey and OddKey."""
         return (await self.show(key_id)).key
 
     async def show(self, key_id: str) -> KeyAndSecrets:
-        """The key with that id, with what is kept of its secrets; UnknownKey, OddKey."""
+        """Returns the key with that id and what is kept of its secrets; raises as `get`."""
         async with self._store.begin() as connection:
             return await _get(connection, key_id)
 
     async def update(self, key_id: str, expected: Key | None = None, **changes: Any) -> Key:
-        """Change fields of a key; UnknownKey, OddKey, RevokedKey.
+        """Changes fields of a key, and returns it. Raises UnknownKey, OddKey and RevokedKey.
 
-        ChangedKey where its settings are no longer those of `expected`.
+        Raises ChangedKey where its settings are no longer those of `expected`.
         """
 
         def changed(before: Key) -> Key:
@@ -158,10 +155,10 @@ class KeyStore:
     async def rotate(
         self, key_id: str, overlap: timedelta, now: datetime, newest: str | None = None
     ) -> tuple[str, KeyAndSecrets]:
-        """A new secret for the key, told this once; those before it are valid for the overlap.
+        """Returns a new secret, told this once, and the key; older ones are good for the overlap.
 
-        UnknownKey, OddKey; RevokedKey, since a new secret would open nothing; ChangedKey where
-        `newest` is not the hint of its newest secret.
+        Raises UnknownKey and OddKey; RevokedKey, since a new secret would open nothing; and
+        ChangedKey where `newest` is not the hint of its newest secret.
         """
         secret = mint()
 
@@ -180,13 +177,13 @@ class KeyStore:
             await _add_secret(connection, key_id, secret, now)
             moved = sa.update(keys).where(keys.c.id == key_id).values(revision=revision)
             await connection.execute(moved)
-            # read before it is certain: a new secret that could not be told would be lost
+            # read before the commit: a new secret that could not be told would be lost
             return await _get(connection, key_id)
 
         return secret, await self._store.run(rotated)
 
     async def revoke(self, key_id: str, now: datetime) -> Key:
-        """Take the key away for good; revoking it again changes nothing. UnknownKey, OddKey."""
+        """Revokes the key for good; a second time changes nothing. Raises UnknownKey and OddKey."""
         return await self._change(
             key_id, lambda key: replace(key, revoked_at=key.revoked_at or now)
         )
@@ -204,21 +201,21 @@ class KeyStore:
         return await self._store.run(changed)
 
     async def latest_time(self) -> datetime | None:
-        """The latest time that this store has seen; None before it has seen any. OddTime."""
+        """Returns the latest time that this store has seen; None before any. Raises OddTime."""
         return self._time(await self._store.meta(LATEST))
 
     async def key_time(self, now: datetime) -> datetime:
-        """The time by which keys end: the latest seen, or this one where it is later. OddTime."""
+        """Returns the time by which keys end: the latest seen, or a later `now`. Raises OddTime."""
         return max(now, await self.latest_time() or now)
 
     async def advance_time(self, now: datetime) -> datetime:
-        """It has seen that time; the latest that it has seen. OddTime."""
+        """Notes a time that was seen; returns the latest of all. Raises OddTime."""
         text = instant(now)  # its order as a text is that of time
         seen = await self._store.set_meta(LATEST, text, over=meta.c.value < text)
         return self._time(seen) or now
 
     async def accept_time(self, now: datetime) -> None:
-        """That time is right, though later ones have been seen."""
+        """Sets the latest time, though later ones have been seen."""
         await self._store.set_meta(LATEST, instant(now))
 
     def _time(self, text: str | None) -> datetime | None:
@@ -229,42 +226,39 @@ class KeyStore:
             raise OddTime(self._store.place) from error
 
     async def changes(self, since: int) -> tuple[int, Mapping[str, KeyAndSecrets | None]]:
-        """The present revision, and by its id each key that changed after the revision `since`.
-
-        It is None where what is kept makes no sense.
-        """
+        """Returns the revision, and by id each key that changed since; None where it is odd."""
         async with self._store.glance() as connection:
             revision = await _revision(connection)
         if revision == since:
             return revision, {}
         async with self._store.begin() as connection:
-            # what is newer than this is read with it perhaps, and then once more
+            # a later change may be read with it, and is then read once more
             revision = await _revision(connection)
             return revision, await _read(connection, keys.c.revision > since)
 
     async def last_used(self, key_ids: Sequence[str]) -> Mapping[str, datetime]:
-        """When each of some keys was last used, where it was at all."""
-        found: dict[str, datetime] = {}
+        """Returns when each of some keys was last used, where it was at all."""
+        times: dict[str, datetime] = {}
         columns = keys.c.id, sa.type_coerce(keys.c.last_used_at, sa.String)
         for start in range(0, len(key_ids), KEYS_AT_ONCE):
             some = keys.c.id.in_(key_ids[start : start + KEYS_AT_ONCE])
             for key_id, moment in await self._store.rows(sa.select(*columns).where(some)):
                 with contextlib.suppress(ValueError):
                     if (used := read_instant(moment)) is not None:
-                        found[key_id] = used
-        return found
+                        times[key_id] = used
+        return times
 
     async def unused_since(self, moment: datetime) -> frozenset[str]:
-        """The ids of the keys that are older than that, and have not been used since then."""
+        """Returns the ids of keys that are older than that, and were not used since then."""
         idle = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < moment)
-        wanted = sa.select(keys.c.id).where(keys.c.created_at < moment, idle)
-        return frozenset(key_id for (key_id,) in await self._store.rows(wanted))
+        query = sa.select(keys.c.id).where(keys.c.created_at < moment, idle)
+        return frozenset(key_id for (key_id,) in await self._store.rows(query))
 
     async def save_last_used(self, used: Mapping[str, datetime]) -> None:
-        """Write times of last use; that is no change that others follow."""
+        """Writes times of last use, which is no change that others follow."""
         if not used:
             return
-        # in one order, whoever writes: two processes do not wait for each other's rows
+        # in one order, so that two processes do not wait for each other's rows
         rows = [{"key": key_id, "used": moment} for key_id, moment in sorted(used.items())]
         earlier = keys.c.last_used_at.is_(None) | (keys.c.last_used_at < sa.bindparam("used"))
         own = sa.update(keys).where(keys.c.id == sa.bindparam("key"), earlier)
@@ -273,22 +267,21 @@ class KeyStore:
 
 
 async def _revision(connection: AsyncConnection) -> int:
-    found = await connection.execute(sa.select(revisions.c.value).where(revisions.c.name == "keys"))
-    return int(found.scalar_one())
+    value = await connection.execute(sa.select(revisions.c.value).where(revisions.c.name == "keys"))
+    return int(value.scalar_one())
 
 
 async def _next_revision(connection: AsyncConnection) -> int:
-    """Moved on first in a transaction: until its end no other one changes a key."""
+    """Moves the revision on and returns it; until the transaction ends no other changes a key."""
     moved = sa.update(revisions).where(revisions.c.name == "keys")
     step = 1 + randbelow(MOST_STEP)
     await connection.execute(moved.values(value=revisions.c.value + step))
     return await _revision(connection)
 
 
-async def _read(connection: AsyncConnection, *wanted: Any) -> dict[str, KeyAndSecrets | None]:
-    """The keys that meet the conditions, by their ids, with their secrets."""
-    rows = (await connection.execute(sa.select(*_COLUMNS).where(*wanted))).all()
-    theirs = sa.select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(*wanted)
+async def _read(connection: AsyncConnection, *conditions: Any) -> dict[str, KeyAndSecrets | None]:
+    rows = (await connection.execute(sa.select(*_COLUMNS).where(*conditions))).all()
+    theirs = sa.select(*_SECRETS).join(keys, keys.c.id == secrets.c.key_id).where(*conditions)
     held: dict[str, list[Any]] = {}
     for secret in await connection.execute(theirs.order_by(secrets.c.created_at)):
         held.setdefault(secret.key_id, []).append(secret)
@@ -296,10 +289,10 @@ async def _read(connection: AsyncConnection, *wanted: Any) -> dict[str, KeyAndSe
 
 
 async def _get(connection: AsyncConnection, key_id: str) -> KeyAndSecrets:
-    found = await _read(connection, keys.c.id == key_id)
-    if key_id not in found:
+    rows = await _read(connection, keys.c.id == key_id)
+    if key_id not in rows:
         raise UnknownKey(key_id)
-    if (held := found[key_id]) is None:
+    if (held := rows[key_id]) is None:
         raise OddKey(key_id)
     return held
 
@@ -326,7 +319,7 @@ def row_of(key: Key) -> dict[str, Any]:
 
 
 def _stored(row: Any, own: Sequence[Any]) -> KeyAndSecrets | None:
-    """A key of its rows; None for what this version of the gateway can't have written."""
+    """Returns the key of a row; None for what this version of the gateway cannot have written."""
     try:
         known = [KnownSecret(held.hint, held.digest, read_instant(held.expires_at)) for held in own]
         values = tables.members(row) | {"limit": row.hourly_limit}

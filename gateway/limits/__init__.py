@@ -1,4 +1,4 @@
-"""How often: the door of the limiters, chosen by address."""
+"""Limits how often a key may call. The door of the limiters is `open_limiter`."""
 
 from urllib.parse import urlsplit
 
@@ -15,10 +15,11 @@ def open_limiter(
     patience: float = PATIENCE,
     counters: Counters | None = None,
 ) -> Limiter:
-    """The limiter at that address; ValueError, in a sentence, for one that is not there.
+    """Returns the limiter at that address; raises ValueError, in a sentence, where there is none.
 
-    `share` is how many processes count in all; `patience` is for how many seconds a call waits for
-    another machine. In `counters` those of this machine count together, else each by itself.
+    `share` is how many processes count in all; `patience` is the seconds that a call waits for
+    another machine. In `counters` the processes of this machine count together, else each by
+    itself.
     """
     if url == "memory:" and counters is None:
         return MemoryLimiter()
@@ -26,7 +27,7 @@ def open_limiter(
 
 
 def open_shared(url: str, counters: Counters | None, patience: float = PATIENCE) -> Limiter:
-    """What counts there for several processes; ValueError as `open_limiter`."""
+    """Returns what counts for several processes; raises ValueError as `open_limiter`."""
     if url == "memory:" and counters is not None:
         return counters
     if not url.startswith(("redis://", "rediss://")):
@@ -42,7 +43,7 @@ def open_shared(url: str, counters: Counters | None, patience: float = PATIENCE)
 
 
 def place_of(url: str) -> str:
-    """The address without what opens it."""
+    """Returns the address without the user, the password and the query."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}" if host else f"{parts.scheme}:{parts.path}"

@@ -1,7 +1,6 @@
-"""What a limiter promises: one counter per key, exact whoever counts at the same time.
+"""The interface of limiters, the limiter of one process, and one that falls back on it.
 
-And the limiters that need no other place: that of a single process, and one around a limiter that
-counts for all, which goes on by itself where that is down.
+A limiter has one counter per key, exact however many count at the same time.
 """
 
 import asyncio
@@ -17,17 +16,17 @@ from gateway.background import ended
 from gateway.events import Events
 
 WINDOW = 3600
-# Seconds for which a call waits for what counts for all; then it is counted otherwise.
+# Seconds that a call waits for what counts for all; then its own process counts it.
 PATIENCE = 0.05
-# So many calls in a row may wait in vain; then none does, and every so many seconds it is tried.
+# Calls in a row that may wait in vain; then none does, and a trial is made every so many seconds.
 FAILURES = 5
 TRY_EVERY = 1.0
-# Counted where it is tried whether anything counts; no key has such an id.
+# What a trial counts; no key has such an id.
 TRIAL = "trial"
 
 
 class Quota(Struct, frozen=True, gc=False):
-    """A key's hour after a call: `reset` is whole seconds to its end, rounded up, 1 to 3600."""
+    """A key's hour after a call; `reset` is the whole seconds to its end, rounded up, 1 to 3600."""
 
     limit: int
     remaining: int
@@ -36,47 +35,47 @@ class Quota(Struct, frozen=True, gc=False):
 
 
 class Used(Struct, frozen=True, gc=False):
-    """What a key has used of its hour: calls, and whole seconds to the hour's end, rounded up."""
+    """What a key has used of its hour; `reset` is whole seconds to the end, rounded up."""
 
     calls: int
     reset: int
 
 
 def whole_seconds(left: float) -> int:
-    """What is left of a window, in seconds rounded up: 1 to 3600."""
+    """Returns what is left of a window, in seconds rounded up: 1 to 3600."""
     return min(max(ceil(left), 1), WINDOW)
 
 
 class LimiterDown(Exception):
-    """What counts for all did not count this call, or did not say so in time; why, in words."""
+    """Raised where a call was not counted, or not in time; the text says why."""
 
 
 class LimiterFull(LimiterDown):
-    """It has no room for one more key; those that it knows are counted as ever."""
+    """Raised where there is no room for one more key; known ones are counted as ever."""
 
 
 class Limiter:
-    """Counts calls in fixed windows of an hour that start at a key's first counted call."""
+    """Counters of calls, in fixed windows of an hour that start at a key's first counted call."""
 
-    degraded = False  # whether it counts by itself, as what counts for all is down
+    degraded = False  # whether each process counts by itself, as what counts for all is down
 
     async def start(self) -> None:
-        """Reach what counts, before the first call waits for it."""
+        """Connects, before the first call waits for it. Raises LimiterDown."""
 
     async def hit(self, key_id: str, limit: int) -> Quota:
-        """Count one call, in one step; a call that is not admitted does not count. LimiterDown."""
+        """Counts one call, in one step, unless it is not admitted. Raises LimiterDown."""
         raise NotImplementedError
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
-        """What these keys have used of the hours that run, where one does; LimiterDown."""
+        """Returns what these keys have used of the hours that run. Raises LimiterDown."""
         raise NotImplementedError
 
     async def aclose(self) -> None:
-        """Let go of whatever counts."""
+        """Lets go of what counts."""
 
 
 class MemoryLimiter(Limiter):
-    """Exact, and gone with the process; `clock` is monotonic, in seconds."""
+    """An exact limiter that is gone with its process; `clock` is monotonic, in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -84,7 +83,7 @@ class MemoryLimiter(Limiter):
         self._windows: dict[str, list[float]] = {}
 
     async def hit(self, key_id: str, limit: int) -> Quota:
-        """Count one call; there is no await in here, so nothing can come between."""
+        """Counts one call; there is no await in here, so nothing can come between."""
         now = self._clock()
         window = self._windows.get(key_id)
         if window is None or window[0] <= now:
@@ -108,11 +107,10 @@ class MemoryLimiter(Limiter):
 
 
 class Degrading(Limiter):
-    """The inner limiter, and `limit / share` of this process's own where that is down.
+    """The inner limiter, and `limit / share` of this process's own while that is down.
 
-    What was counted here is not told to the inner one when that is back: in all, a key has one such
-    share per process more at most, as the windows here last for an hour too, however often the
-    inner one comes and goes.
+    What is counted here is not handed to the inner one. Windows here last an hour too, so that a
+    key gets at most one share per process in addition, however often the inner one comes and goes.
     """
 
     def __init__(self, inner: Limiter, share: int, events: Events) -> None:
@@ -125,7 +123,7 @@ class Degrading(Limiter):
         self._trying: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Reach the inner one; where that cannot be, it is down from the beginning."""
+        """Connects the inner limiter; where that fails it is down from the beginning."""
         try:
             await self._inner.start()
         except LimiterDown as error:
@@ -151,7 +149,7 @@ class Degrading(Limiter):
         return Quota(limit, quota.remaining, quota.reset, quota.admitted)
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
-        """What counts for all has counted: what is counted here meanwhile is a part at most."""
+        """Returns what the inner limiter has counted; raises LimiterDown while it is down."""
         if self.degraded:
             raise LimiterDown("each process counts its share")
         return await self._inner.peek(key_ids)
@@ -168,7 +166,7 @@ class Degrading(Limiter):
             self._events.report("limiter_down", reason=why)
 
     async def _try(self) -> None:
-        """No partner's call waits for it: it is tried beside them, with a counter of its own."""
+        """Tries the inner limiter every second, with a counter of its own, until it counts."""
         while True:
             await asyncio.sleep(TRY_EVERY)
             with contextlib.suppress(LimiterDown):

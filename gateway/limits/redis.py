@@ -1,7 +1,7 @@
 """The limiter of several machines: in Redis or Valkey, in one step that says what is left.
 
-Redis keeps the time of the windows by its own clock. Whatever it forgets (a restart, a failover)
-begins a new window.
+Redis measures the windows by its own clock. Whatever it forgets (a restart, a failover) begins a
+new window.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from redis.commands.core import AsyncScript
 
 from gateway.limits import base
 
-# The number is the version of what lies under the name.
+# The number is the version of what is stored under the name.
 PREFIX = "clinic-gateway:limit:1:"
 AT_ONCE = 200  # calls in one message
-PEEKED_AT_ONCE = 500  # keys in one step of those that only look
-# Seconds after which a connection that says nothing is given up; nobody waits for as long.
+PEEKED_AT_ONCE = 500  # keys in one step of a peek
+# Seconds after which a silent connection is given up; no call waits for as long.
 SILENCE = 1.0
-# Seconds by which this process itself may be late, and for which an answer is then looked for.
+# Seconds by which this process itself may be late, and for which it then still waits.
 LATE, GRACE = 0.005, 0.025
 
 _WINDOW = str(base.WINDOW * 1000)
@@ -33,10 +33,9 @@ STEP, LOOK = ((_FOLDER / name).read_text("utf-8") for name in ("step.lua", "look
 
 
 class RedisLimiter(base.Limiter):
-    """One message and one answer for all calls that come while another message is under way.
+    """A limiter that sends one message for all calls that come while another is under way.
 
-    So one connection is enough, however many calls come at once. LimiterDown after `patience`
-    seconds.
+    So one connection is enough. A call raises LimiterDown after `patience` seconds.
     """
 
     def __init__(self, url: str, prefix: str = PREFIX, patience: float = base.PATIENCE) -> None:
@@ -44,18 +43,18 @@ class RedisLimiter(base.Limiter):
         self._patience = patience
         self._client = _client(url)
         self._step = self._client.register_script(STEP)
-        # apart from the calls, which would wait behind it; it connects when somebody looks
+        # a client of its own, as calls would wait behind a peek; it connects with the first one
         self._onlooker = _client(url)
         self._look = self._onlooker.register_script(LOOK)
         self._waiting: list[_Call] = []
         self._asking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Connect; LimiterDown."""
+        """Connects to Redis; raises LimiterDown where that fails."""
         await self.hit(base.TRIAL, 1)
 
     async def hit(self, key_id: str, limit: int) -> base.Quota:
-        """Count one call. One whose answer comes too late may be counted in Redis all the same."""
+        """Counts one call; one whose answer comes too late may be counted in Redis all the same."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[base.Quota] = loop.create_future()
         self._waiting.append(_Call(self._prefix + key_id, limit, answer))
@@ -64,7 +63,7 @@ class RedisLimiter(base.Limiter):
         began = loop.time()
         await asyncio.wait((answer,), timeout=self._patience)
         if not answer.done() and loop.time() - began > self._patience + LATE:
-            # it was this process that was busy: the answer may lie there unread
+            # this process was busy: the answer may have come and not be read
             await asyncio.wait((answer,), timeout=GRACE)
         if not answer.done():
             answer.cancel()
@@ -72,7 +71,7 @@ class RedisLimiter(base.Limiter):
         return answer.result()
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, base.Used]:
-        """What is used of the hours that run: one message and one answer for all keys."""
+        """Returns what the keys have used, by one message and one answer for all."""
         names = [self._prefix + key_id for key_id in key_ids]
         starts = range(0, len(names), PEEKED_AT_ONCE)
         given = [(names[start : start + PEEKED_AT_ONCE], (_WINDOW,)) for start in starts]
@@ -83,9 +82,9 @@ class RedisLimiter(base.Limiter):
                     raise answer
         except (exceptions.RedisError, OSError) as error:
             raise base.LimiterDown(_why(error)) from error
-        found = (counter for answer in answers for counter in answer.decode().split(","))
+        counters = (counter for answer in answers for counter in answer.decode().split(","))
         used = {}
-        for key_id, counter in zip(key_ids, found, strict=True):
+        for key_id, counter in zip(key_ids, counters, strict=True):
             if counter:
                 calls, left = counter.split()
                 used[key_id] = base.Used(int(calls), base.whole_seconds(int(left) / 1000))
@@ -102,7 +101,7 @@ class RedisLimiter(base.Limiter):
         try:
             while self._waiting:
                 calls, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
-                # whoever has given up is counted elsewhere
+                # a call that has given up is counted elsewhere
                 calls = [call for call in calls if not call.quota.done()]
                 given = [((call.key,), (str(call.limit), _WINDOW)) for call in calls]
                 try:
@@ -123,7 +122,7 @@ class _Call(NamedTuple):
     quota: asyncio.Future[base.Quota]
 
     def tell(self, answer: Any) -> None:
-        """What Redis said: whoever asked has perhaps given up."""
+        """Hands on what Redis said, unless the caller has given up."""
         if self.quota.done():
             return
         if isinstance(answer, Exception):
@@ -138,19 +137,19 @@ class _Call(NamedTuple):
 async def _run(
     client: Redis, script: AsyncScript, given: Iterable[_Given], *, again: bool = True
 ) -> list[Any]:
-    """What the script says of each keys and arguments: one message and one answer for all."""
+    """Returns the script's answers for each keys and arguments, by one message for all."""
     try:
         async with client.pipeline(transaction=False) as messages:
             for keys, arguments in given:
                 messages.evalsha(script.sha, len(keys), *keys, *arguments)
             answers: list[Any] = await messages.execute(raise_on_error=False)
     except exceptions.ConnectionError:
-        # it may have closed this connection long ago; at worst these calls count twice
+        # the server may have closed the connection long ago; at worst these calls count twice
         if again:
             return await _run(client, script, given, again=False)
         raise
     if any(isinstance(answer, exceptions.NoScriptError) for answer in answers):
-        # a Redis that has forgotten the script did not run one: now it knows it
+        # a Redis that has forgotten the script did not run it: teach it, and run it again
         await client.script_load(script.script)
         return await _run(client, script, given)
     return answers
@@ -159,12 +158,12 @@ async def _run(
 def _why(error: Exception) -> str:
     if isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError):
         return "it refuses the user or the password"
-    # its own words may quote what opens it
+    # the library's words may quote the password
     return f"it cannot be used ({type(error).__name__})"
 
 
 def _client(url: str) -> Redis:
-    """Over one connection, which is made when it is needed first."""
+    """Returns a client with one connection, which is made when it is first needed."""
     pool = BlockingConnectionPool.from_url(
         url,
         max_connections=1,

@@ -1,9 +1,9 @@
 """The limiter of several processes on one machine: a table of counters, made before they fork.
 
 It is exact, and gone with the last of them. Each key has a place in one of the table's buckets. A
-bucket is written under a lock of its own, which the kernel takes away from a process that ends;
-every single write leaves the table as one that may be read, so that whoever ends in the middle of a
-call has counted it or has not.
+bucket is written under a lock of its own, which the kernel takes away from a process that ends.
+After every single write the table can be read, so that a process that ends in the middle of a call
+has counted it or has not.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ _WORDS, _END, _CALLS = 4, 2, 3
 _SECOND = 1_000_000_000
 _WINDOW = base.WINDOW * _SECOND
 MOST_PLACES = 10_000
-# Whoever writes is done in a few microseconds: so often is looked again at once, and then after
-# pauses of so many seconds.
+# A write takes a few microseconds: a busy bucket is tried so often at once, and then after pauses
+# of so many seconds.
 LOOKS = 20
 PAUSE = 0.001
-PEEKED_AT_ONCE = 500  # keys for which the event loop is held up
+PEEKED_AT_ONCE = 500  # keys that are read before other tasks have a turn
 
 
 class Counters(base.Limiter):
-    """Whoever inherits it by a fork counts together with all others.
+    """The counters that a process shares with all that inherit them by a fork.
 
-    A slot whose window has ended is taken for another key, so that the table bounds the keys of
-    an hour and not of all times. `clock` is the same in all processes of a machine, in nanoseconds,
+    A slot whose window has ended is taken for another key, so that the table bounds the keys of an
+    hour and not of all times. `clock` is the same in all processes of a machine, in nanoseconds,
     and nobody sets it.
     """
 
@@ -44,7 +44,7 @@ class Counters(base.Limiter):
         self, buckets: int = BUCKETS, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
         self._clock = clock
-        # a file without a name, in memory where it can be: gone with the last process that has it
+        # a file without a name, in memory where possible, gone with the last process that has it
         if hasattr(os, "memfd_create"):
             self._file = os.memfd_create("clinic-gateway counters")
         else:
@@ -57,10 +57,7 @@ class Counters(base.Limiter):
         self.place = lru_cache(MOST_PLACES)(partial(_place, buckets))
 
     async def hit(self, key_id: str, limit: int) -> base.Quota:
-        """Count one call, as a rule without waiting for anything.
-
-        LimiterFull; LimiterDown where a process that was stopped holds a part of the table.
-        """
+        """Counts one call. Raises LimiterFull; LimiterDown while a stopped process blocks it."""
         deadline, looks = time.monotonic() + base.PATIENCE, 0
         while (quota := self.try_hit(key_id, limit, self._clock())) is None:
             looks += 1
@@ -71,22 +68,22 @@ class Counters(base.Limiter):
         return quota
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, base.Used]:
-        """What is used of the hours that run; without a lock, as nothing is written."""
-        found, words = dict[str, base.Used](), self._words
+        """Returns what the keys have used of the hours that run; only reads, so takes no lock."""
+        used, words = dict[str, base.Used](), self._words
         for start in range(0, len(key_ids), PEEKED_AT_ONCE):
             now = self._clock()
             for key_id in key_ids[start : start + PEEKED_AT_ONCE]:
-                bucket, *its_own = self.place(key_id)
-                if (at := self._at(bucket, *its_own)) >= 0:
+                bucket, *first_words = self.place(key_id)
+                if (at := self._at(bucket, *first_words)) >= 0:
                     end, calls = words[at + _END], words[at + _CALLS]
-                    # it may have become another key's meanwhile, whose window that is
-                    if [words[at], words[at + 1]] == its_own and end > now:
-                        found[key_id] = base.Used(calls, base.whole_seconds((end - now) / _SECOND))
+                    # the slot may have become another key's meanwhile, and the window with it
+                    if [words[at], words[at + 1]] == first_words and end > now:
+                        used[key_id] = base.Used(calls, base.whole_seconds((end - now) / _SECOND))
             await asyncio.sleep(0)
-        return found
+        return used
 
     def try_hit(self, key_id: str, limit: int, now: int) -> base.Quota | None:
-        """Count one call; None where another process is just writing. LimiterFull."""
+        """Counts one call; returns None where another process is writing. Raises LimiterFull."""
         bucket, first, second = self.place(key_id)
         if not self.lock(bucket):
             return None
@@ -109,13 +106,13 @@ class Counters(base.Limiter):
         return True
 
     def close(self) -> None:
-        """Let go of this process's view of the table, which is its maker's: no `aclose` does it."""
+        """Closes this process's view of the table; `aclose` leaves that to the table's maker."""
         self._words.release()
         self._memory.close()
         os.close(self._file)
 
     def _at(self, bucket: int, first: int, second: int) -> int:
-        """The key's slot; -1 where it has none."""
+        """Returns where the key's slot begins; -1 where it has none."""
         words, begin = self._words, bucket * SLOTS * _WORDS
         for at in range(begin, begin + SLOTS * _WORDS, _WORDS):
             if words[at] == first and words[at + 1] == second:
@@ -125,7 +122,7 @@ class Counters(base.Limiter):
         return -1
 
     def _slot(self, bucket: int, first: int, second: int, now: int) -> int:
-        """The key's slot, with a window that runs."""
+        """Returns where the key's slot begins, with a window that runs. Raises LimiterFull."""
         at, words = self._at(bucket, first, second), self._words
         if at < 0:
             begin = bucket * SLOTS * _WORDS
@@ -135,14 +132,14 @@ class Counters(base.Limiter):
                 raise base.LimiterFull("there are more keys than its table has room for")
             words[at], words[at + 1] = first, second
         if words[at + _END] <= now:
-            # the calls first: of a window that has ended they may be anything
+            # the calls first: nobody reads them while the window has ended
             words[at + _CALLS] = 0
             words[at + _END] = now + _WINDOW
         return at
 
 
 def _place(buckets: int, key_id: str) -> tuple[int, int, int]:
-    """Where the key is counted: its bucket, and the words that its slot begins with."""
+    """Returns the key's bucket, and the words that its slot begins with."""
     digest = blake2b(key_id.encode(), digest_size=16).digest()
     first, second = int.from_bytes(digest[:8]), int.from_bytes(digest[8:])
     # a slot that begins with 0 was never used
