@@ -298,8 +298,8 @@ class Buffer(Periodic):
             self._failing_since = self.clock()
         if not self.broken:
             self._outbox.encode()  # its bytes count from now on
-            said, kind = f"{self.writer.folder}: {reason_of(error)}", type(error).__name__
-            self.events.report("audit_unwritable", said=said, error=kind)
+            text, kind = f"{self.writer.folder}: {reason_of(error)}", type(error).__name__
+            self.events.report("audit_unwritable", said=text, error=kind)
         self.broken = reason_of(error)
 
 

@@ -57,8 +57,8 @@ class Sparing:
         self._full_at[key_id] = full_at
         return False
 
-    def told(self) -> Mapping[str | None, int]:
-        """Returns how many calls got no line since this was asked last."""
+    def take_spared(self) -> Mapping[str | None, int]:
+        """Returns how many calls got no line, and counts them anew from 0."""
         spared, self._spared = self._spared, Counter()
         return spared
 
@@ -103,7 +103,7 @@ class Journal:
 
     def _tell_spared(self) -> None:
         self._telling = None
-        for key_id, calls in self._sparing.told().items():
+        for key_id, calls in self._sparing.take_spared().items():
             self.audit.note(Mark(entries.SPARED, self._now(), lines=calls, key_id=key_id or ""))
 
 

@@ -45,8 +45,9 @@ async def readers(
 ) -> dict[CallView, Occurrences]:
     """Returns who was shown a record by one of the operations. Raises StoreError."""
     by = [audit_views.c[name] for name in CallView._fields]
-    wanted = (audit_reads.c.record == record_key(record), audit_views.c.operation.in_(operations))
-    views = await _occurrences(store, audit_reads, by, days, *wanted)
+    of_record = audit_reads.c.record == record_key(record)
+    by_operation = audit_views.c.operation.in_(operations)
+    views = await _occurrences(store, audit_reads, by, days, of_record, by_operation)
     return {CallView(*view): seen for view, seen in views.items()}
 
 
@@ -57,7 +58,7 @@ async def deeds(store: Store, key_id: str, days: Days) -> dict[tuple[Any, ...], 
 
 
 async def _occurrences(
-    store: Store, table: sa.Table, by: Sequence[sa.Column[str]], days: Days, *wanted: Any
+    store: Store, table: sa.Table, by: Sequence[sa.Column[str]], days: Days, *conditions: Any
 ) -> dict[tuple[Any, ...], Occurrences]:
     """Returns the sums over all days by some columns, in the order of the first time."""
     # each day by its number, so that the database seeks once for a day and never scans
@@ -71,7 +72,7 @@ async def _occurrences(
     query = (
         sa.select(sa.func.sum(table.c.times), first, sa.func.max(midnight + table.c.last), *by)
         .join(audit_views, audit_views.c.id == table.c.view_id)
-        .where(table.c.day.in_(some), *wanted)
+        .where(table.c.day.in_(some), *conditions)
         .group_by(*by)
         .order_by(first, *by)
     )
@@ -83,9 +84,9 @@ async def _occurrences(
 
 async def has_called(store: Store, key_id: str) -> bool:
     """Returns whether any line of the audit is of that key. Raises StoreError."""
-    wanted = sa.select(audit_views.c.id).where(audit_views.c.key_id == key_id).limit(1)
+    query = sa.select(audit_views.c.id).where(audit_views.c.key_id == key_id).limit(1)
     # calls without a key have an empty one
-    return bool(key_id) and bool(await store.rows(wanted))
+    return bool(key_id) and bool(await store.rows(query))
 
 
 async def known_days(store: Store) -> list[date]:
@@ -94,28 +95,28 @@ async def known_days(store: Store) -> list[date]:
     return [_date(day) for (day,) in await store.rows(days)]
 
 
-async def days_with(store: Store, wanted: EntryFilter, days: Collection[date]) -> set[date]:
+async def days_with(store: Store, conditions: EntryFilter, days: Collection[date]) -> set[date]:
     """Returns those of the days on which there may be such an entry. Raises StoreError."""
     views, calls, reads = sa.select(audit_views.c.id), audit_calls.c, audit_reads.c
-    if wanted.keys is not None:
-        views = views.where(audit_views.c.key_id.in_(wanted.keys))
-    if wanted.operation:
-        views = views.where(audit_views.c.operation == wanted.operation)
+    if conditions.keys is not None:
+        views = views.where(audit_views.c.key_id.in_(conditions.keys))
+    if conditions.operation:
+        views = views.where(audit_views.c.operation == conditions.operation)
     sources: list[tuple[sa.Table, Any]] = []
-    if wanted.record and wanted.outcome in {"", ANSWERED}:
-        sources.append((audit_reads, reads.record == record_key(wanted.record)))
-        if not wanted.outcome:
+    if conditions.record and conditions.outcome in {"", ANSWERED}:
+        sources.append((audit_reads, reads.record == record_key(conditions.record)))
+        if not conditions.outcome:
             sources.append((audit_calls, calls.outcome.in_(_UNCOUNTED)))
     else:
         sources.append(
-            (audit_calls, calls.outcome == wanted.outcome if wanted.outcome else sa.true())
+            (audit_calls, calls.outcome == conditions.outcome if conditions.outcome else sa.true())
         )
     # each day by its number, so that the database seeks once for a day and never scans
     numbers, matching = [day.toordinal() - EPOCH for day in days], set[date]()
     async with store.begin() as connection:
         for table, condition in sources:
             query = sa.select(table.c.day).where(table.c.day.in_(numbers), condition).distinct()
-            if wanted.keys is not None or wanted.operation:
+            if conditions.keys is not None or conditions.operation:
                 query = query.where(table.c.view_id.in_(views))
             matching.update(map(_date, (await connection.execute(query)).scalars()))
     return matching

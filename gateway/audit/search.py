@@ -196,7 +196,7 @@ def read_cursor(text: str) -> SearchCursor:
     )
 
 
-def _steps(file: DayFile, left: int | None, wanted: EntryFilter) -> Iterator[Step]:
+def _steps(file: DayFile, left: int | None, conditions: EntryFilter) -> Iterator[Step]:
     """Yields the steps of a search through the first `left` bytes of a file, from their end."""
     at_once, piece = LEAST, last_lines(file.path, left)
     left = piece.offset + len(piece.data) if piece else 0
@@ -206,19 +206,19 @@ def _steps(file: DayFile, left: int | None, wanted: EntryFilter) -> Iterator[Ste
         piece = last_lines(file.path, left, at_once)
         at_once, left = min(at_once * 2, MOST), 0
         if piece is not None:
-            yield from wanted.among(piece)
+            yield from conditions.among(piece)
             reached, left = piece.times[0] or reached, piece.offset
 
 
 def search(
     files: Iterable[DayFile],
-    wanted: EntryFilter,
-    found: list[AuditLine],
+    conditions: EntryFilter,
+    entries: list[AuditLine],
     most: int,
     deadline: float,
     place: SearchCursor | None = None,
 ) -> SearchCursor | None:
-    """Appends entries to `found`, the newest first, until it has `most` or the deadline has passed.
+    """Appends entries, the newest first, until there are `most` or the deadline has passed.
 
     Returns where to go on, having read something; None once all is searched. `deadline` is of
     time.monotonic. Raises OSError.
@@ -228,18 +228,18 @@ def search(
         # files that a cursor in the midst of their day does not name are read, or too new
         left = place.left if place is not None and place.day == day else {}
         ways = {
-            _name(file): _steps(file, left.get(_name(file), 0) if left else None, wanted)
+            _name(file): _steps(file, left.get(_name(file), 0) if left else None, conditions)
             for file in own
         }
         steps = {name: step for name, way in ways.items() if (step := next(way, None))}
         while steps:
             name, step = max(steps.items(), key=lambda item: item[1].at)
             is_late = has_read and time.monotonic() >= deadline
-            if len(found) == most if step.entry else is_late:
+            if len(entries) == most if step.entry else is_late:
                 rest = {name: step.left for name, step in steps.items()}
                 return SearchCursor(day=day, until=step.at, left=rest)
             if step.entry:
-                found.append(step.entry)
+                entries.append(step.entry)
             has_read = has_read or step.entry is None
             if following := next(ways[name], None):
                 steps[name] = following
@@ -257,10 +257,10 @@ def end_of(day: date) -> datetime:
 
 
 def newest_entries(
-    folder: Path, wanted: EntryFilter, most: int = sys.maxsize
+    folder: Path, conditions: EntryFilter, most: int = sys.maxsize
 ) -> list[dict[str, Any]]:
     """Returns up to `most` entries as JSON objects, the newest first. Raises OSError."""
-    found: list[AuditLine] = []
-    search(day_files(folder), wanted, found, most, math.inf)
-    found.sort(key=lambda entry: entry.time, reverse=True)
-    return [entry.members() for entry in found]
+    entries: list[AuditLine] = []
+    search(day_files(folder), conditions, entries, most, math.inf)
+    entries.sort(key=lambda entry: entry.time, reverse=True)
+    return [entry.members() for entry in entries]

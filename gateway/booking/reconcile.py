@@ -212,7 +212,7 @@ class Reconciler(Periodic):
                     await asyncio.wait(list(self._looks.values()))
 
     async def aclose(self) -> None:
-        """Stops; what is being looked up stays unknown."""
+        """Stops the task; what is being looked up stays unknown."""
         await super().aclose()
         with suppress(Exception):  # their errors were reported
             await ended(*self._looks.values())

@@ -43,8 +43,8 @@ def test_so_many_at_once_and_then_one_a_second_of_each_key() -> None:
     assert Counter(sparing.spares(None) for _ in range(50)) == {False: 10, True: 40}
     ticks.now = 1e6
     assert Counter(sparing.spares(None) for _ in range(250)) == {False: AT_ONCE, True: 150}
-    assert sparing.told() == {None: 340}
-    assert sparing.told() == {}
+    assert sparing.take_spared() == {None: 340}
+    assert sparing.take_spared() == {}
 
 
 async def test_a_flood_without_a_key_or_beyond_a_limit_fills_no_disk(
