@@ -21,8 +21,8 @@ from gateway.observe.json_lines import Outbox, is_in_place, texts
 
 # Seconds between two writes; a booking does not wait for the next.
 EVERY = 1.0
-# While the disk takes nothing, reads go on for so many seconds, or until so many entries wait, or
-# about so many bytes of them.
+# While the disk takes nothing, reads go on until so many entries wait, or about so many bytes of
+# them, or for so many seconds.
 MOST_WAITING = 10_000
 MOST_BYTES = 16 << 20
 LONGEST_WAIT = 60.0

@@ -21,7 +21,7 @@ from gateway.audit.entries import ANSWERED, AuditLine, read_line
 from gateway.store import Store, tables
 from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_views
 
-# Bytes that are read and decoded at once: it takes half the time in the processor's cache.
+# Bytes that are read and decoded at once: what fits the processor's cache takes half the time.
 PIECE = 1 << 16
 # Bytes that are counted at most before the sums are added: a record that is read again and again
 # costs one row for all of them.

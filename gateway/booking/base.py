@@ -125,7 +125,7 @@ class LedgerRow:
             vet_id=draft.vet_id,
             starts_at=draft.scheduled_at,
             ends_at=draft.scheduled_at + request.lasts,
-            draft=msgspec.json.encode(replace(draft, only={})),  # not what it may name
+            draft=msgspec.json.encode(replace(draft, only={})),  # the conditions are not stored
             owner=owner,
             claim=claim,
         )

@@ -76,7 +76,7 @@ class UnknownBookings:
         self._looks: dict[str, asyncio.Task[float]] = {}
 
     def left(self, adapter: Adapter, row: LedgerRow) -> float:
-        """Returns the seconds in which it may still be made, though a look-up finds nothing.
+        """Returns the seconds in which a booking may still be made, though a look-up finds nothing.
 
         They are 0 for an attempt of this process, and where the practice system makes look-ups
         wait.

@@ -180,7 +180,7 @@ class LedgerRows(BoundedStore):
         return await self.run(written)
 
     async def tell(self, row: LedgerRow) -> bool:
-        """Returns whether it is this call that tells of a booking that was found."""
+        """Marks a booking that was found as told; returns whether this call did so."""
         this = and_(_row.id == row.id, _row.outcome == base.FOUND)
         return await self.change(update(bookings).where(this).values(outcome=None)) == 1
 

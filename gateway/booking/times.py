@@ -35,8 +35,8 @@ class FreeTimes(Around):
     """A wrapper that leaves out free times that must not be offered.
 
     They are outside the window in which partners may book, or may be taken by a booking whose
-    outcome is not known. The ledger's answer is half a second old at most, but for one that cannot
-    be read. That nothing is booked at such times is the ledger's own care.
+    outcome is not known. The ledger is read at most half a second before; while it cannot be read,
+    its last answer counts. It is the ledger that keeps such times from being booked.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class FreeTimes(Around):
 
 
 def _is_free(slot: Record, bounds: Span, taken: Sequence[Span]) -> bool:
-    """Returns whether a slot begins within the bounds and is over nothing; False if unreadable."""
+    """Returns whether a slot begins within the bounds and overlaps nothing; False if unreadable."""
     try:
         start, end = (datetime.fromisoformat(slot[name]) for name in ("startTime", "endTime"))
     except (KeyError, TypeError, ValueError):

@@ -85,7 +85,7 @@ class Outbox:
             self.drop(lines)
 
     def drop(self, lines: int) -> None:
-        """Counts lines as missing that are not in here."""
+        """Counts lines as missing that are not in here, and reports them."""
         self.missing += lines
         self.events.report("log_lines_dropped", lines=lines)
 
