@@ -39,7 +39,7 @@ class Asking:
         """Notes that the call has been answered."""
 
 
-# The default notes what is asked for no partner, and is read by nobody.
+# The default takes the notes on what is asked for no partner; nobody reads them.
 ASKING: ContextVar[Asking] = ContextVar("asking", default=Asking())  # noqa: B039 - see above
 
 

@@ -53,7 +53,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """`left_out` is what no field is made of; `filled` are the fields (paths) that a mapping fills.
+    """What a mapping leaves out (`left_out`), and the fields (paths) that it fills (`filled`).
 
     Each problem in `left_out` is where the mapping reads the table, or the records, that have it.
     """

@@ -128,7 +128,7 @@ async def build_operations(
     """Returns the process beside the workers; it begins before them, and makes what they find."""
     async with _opening(settings, now, "operations") as kit:
         store, file = await _begun_state(kit)
-        # once a policy has been handed on, it goes on; the file is then looked at as it always is
+        # a policy that has been handed on stays in force, and the file is then looked at as usual
         is_first = take(shared.handed) is None
         practice = await parts.open_practice(kit, store, file if is_first else None)
         keeper, follower = await parts.open_keeper(
@@ -152,7 +152,7 @@ async def build_operations(
             await look()
             reports = await workers.ask()
             text = exposition(workers.snapshot(reports))
-            # kept before they are shown, so that none falls below what anybody has seen
+            # kept before they are shown, so that no figure falls below what anybody has seen
             await workers.keep(reports)
             return text
 

@@ -29,7 +29,7 @@ class StaticFile:
 
     @cached_property
     def packed(self) -> bytes:
-        """The body by gzip; the first time takes as long as many a page."""
+        """The body, compressed by gzip when it is first asked for."""
         return gzip.compress(self.body, mtime=0)
 
     @cached_property

@@ -35,7 +35,7 @@ VERBS = tuple(name for name, member in vars(Adapter).items() if callable(member)
 LOOK_PATIENCE = 1.0
 # Seconds between two such looks.
 CHECK_EVERY = 30.0
-# The breaker's states, as its figure counts them.
+# The breaker's states, as its metric numbers them.
 BREAKER = ("closed", "half-open", "open")
 
 
@@ -263,10 +263,10 @@ def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
 
 @dataclass(slots=True, eq=False)
 class BackendProbe:
-    """Asks whether the practice system answers, and still has all that the mapping names.
+    """A check that the practice system answers, and still has all that the mapping names.
 
-    The tables are looked at every CHECK_EVERY seconds, and each time while something is wrong. That
-    may take many seconds over a slow line; until a look ends, the outcome of the last one stands.
+    The tables are looked at every CHECK_EVERY seconds, and each time while something is wrong. A
+    look may take many seconds over a slow line; until it ends, the last outcome stands.
 
     `warnings` are what only the records of the last look say; `warn` is called with the place and
     the text of each new one.

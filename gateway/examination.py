@@ -231,7 +231,7 @@ class Rounds:
         first = await page(limit=half)
         if first.after is not None:
             more = await page(limit=half, after=first.after)
-            if {record["id"] for record in first.records} & {one["id"] for one in more.records}:
+            if {row["id"] for row in first.records} & {row["id"] for row in more.records}:
                 raise PartnerFailure("the second page repeats records of the first")
             done.append("a second page")
         for param in operation.query:
@@ -260,7 +260,7 @@ class Rounds:
         result = await page(
             Filter(str(param.match), param.fields, value), limit=contract.PAGE_LARGEST
         )
-        if record["id"] not in {one["id"] for one in result.records} and result.after is None:
+        if record["id"] not in {row["id"] for row in result.records} and result.after is None:
             raise PartnerFailure(f"by {param.name}, a record that has the value is not found")
         return [f"by {param.name}"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 # Its name in the store.
 META = "state identity"
-# How the name of a file ends that is not whole yet.
+# The end of the name of a file that is not whole yet.
 UNDER_WAY = ".under-way"
 
 Account = tuple[int, int]
@@ -83,7 +83,7 @@ def _beside(path: Path, pieces: Iterable[bytes], account: Account | None) -> Ite
             os.fsync(stream.fileno())
         yield beside
     except OSError as error:
-        # the system names the file beside it, or none
+        # so far the file has another name, or the system names none
         if error.filename in (None, str(beside), beside):
             error.filename = str(path)
         raise

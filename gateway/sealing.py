@@ -98,7 +98,7 @@ def make_file(settings: Settings, state: str | None) -> None:
         return
     text = f"{identity.state_line(state)}{secrets.token_hex(32)}\n"
     try:
-        # of two processes that begin at once, the first one's stays
+        # where two processes begin at once, the first one's file stays
         with suppress(FileExistsError):
             identity.write_new(path, text)
     except OSError as error:

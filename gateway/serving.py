@@ -146,7 +146,7 @@ class ServingProcess:
 
 @dataclass(slots=True, kw_only=True)
 class Operations(ServingProcess):
-    """The process beside the workers: it decides the policy, watches, and tells how all fare."""
+    """The process beside the workers: it decides the policy, watches, and answers the operator."""
 
     follower: Follower
     probe: BackendProbe

@@ -16,15 +16,13 @@ from gateway.events import Events
 from gateway.store.base import Store
 from gateway.store.tables import add_sums, usage, usage_days
 
-# Sums (of a minute, a key, an operation) that wait while the store cannot be written; beyond that
-# the oldest go.
+# Sums that wait while the store cannot be written; beyond that number the oldest are given up.
 MOST_WAITING = 50_000
 WRITTEN_AT_ONCE = 1_000  # of them in one transaction
 DROP_EVERY = 3600.0  # seconds between two looks at what is old, and before the first
 # Seconds after which a call was a slow one.
 SLOW = 1.0
-# The key of calls without one: they are counted like any other, so that they take as long, and then
-# forgotten.
+# The key of calls without one, which are counted so that they take as long, and then dropped.
 NOBODY = ""
 KEPT = timedelta(days=35)
 DAY = 24 * 60  # minutes

@@ -25,7 +25,7 @@ Span = tuple[datetime, datetime]
 
 
 class DiaryPromises:
-    """What every adapter promises about free times."""
+    """Tests of what every adapter promises about free times."""
 
     async def test_free_times_are_in_order_and_without_doubles(self, probe: Probe) -> None:
         draft = await probe.draft()
@@ -172,7 +172,7 @@ SHIFTED = 5
 
 
 class BookingPromises:
-    """What every adapter promises about bookings."""
+    """Tests of what every adapter promises about bookings."""
 
     async def test_a_booking_takes_its_time_reads_back_and_can_be_found(self, probe: Probe) -> None:
         draft = await probe.draft()
@@ -210,12 +210,12 @@ class BookingPromises:
     async def test_only_a_time_that_is_offered_can_be_booked(self, probe: Probe) -> None:
         draft = await probe.draft()
         last = (await probe.offered(draft))[-1]
-        odd = (
+        unbookable = (
             replace(draft, scheduled_at=draft.scheduled_at + timedelta(seconds=1)),
             replace(draft, scheduled_at=last + timedelta(days=3650, minutes=7)),
             replace(draft, now=draft.scheduled_at),
         )
-        await _refused(probe, SlotTaken, *odd, free=draft)
+        await _refused(probe, SlotTaken, *unbookable, free=draft)
 
     async def test_of_many_at_once_through_two_processes_one_gets_the_time(
         self, probe: Probe

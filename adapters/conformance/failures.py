@@ -19,24 +19,24 @@ Ask = Callable[[], Awaitable[object]]
 
 
 class FailurePromises:
-    """What every adapter promises when the practice system fails."""
+    """Tests of what every adapter promises when the practice system fails."""
 
     @needs("stop", "mend")
     async def test_a_practice_system_that_is_down_is_said_to_be_so_until_it_is_back(
         self, probe: Probe
     ) -> None:
-        await _ails(probe, probe.practice.stop)
+        await _fails_and_recovers(probe, probe.practice.stop)
 
     @needs("slow", "mend")
     async def test_a_slow_practice_system_costs_no_more_than_the_patience(
         self, probe: Probe
     ) -> None:
-        await _ails(probe, probe.practice.slow)
+        await _fails_and_recovers(probe, probe.practice.slow)
 
     @needs("garble", "mend")
     async def test_nonsense_is_said_to_be_so(self, probe: Probe) -> None:
         """Whether a booking is overwritten may be left open, and be asked again later."""
-        await _ails(probe, probe.practice.garble, lenient={"find_overwritten"})
+        await _fails_and_recovers(probe, probe.practice.garble, lenient={"find_overwritten"})
 
     async def test_callers_who_leave_keep_nothing(self, probe: Probe) -> None:
         for pause in (0.0, 0.001, 0.01):
@@ -55,7 +55,7 @@ class FailurePromises:
         assert [record["id"] for record in records] == clients
 
 
-async def _ails(
+async def _fails_and_recovers(
     probe: Probe, begin: Callable[[], Awaitable[None]], lenient: Set[str] = frozenset()
 ) -> None:
     """Asserts that every verb fails in time while the system ails, and works again afterwards.

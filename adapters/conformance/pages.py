@@ -18,7 +18,7 @@ EVERY = 10  # pages
 
 
 class PagePromises:
-    """What every adapter promises about its pages.
+    """Tests of what every adapter promises about its pages.
 
     `many` clients are added before their list is read while others are added. `asked_per_page` is
     how many statements or requests a page may cost, beside one for each list inside its records.
@@ -95,11 +95,11 @@ MEMBERS = ("in", "not in")
 
 def let_be(records: Sequence[Record], only: Only) -> list[Record]:
     """Returns the records that meet all conditions."""
-    return [record for record in records if all(_meets(record[one.field], one) for one in only)]
+    return [record for record in records if all(_meets(record, condition) for condition in only)]
 
 
-def _meets(value: Any, condition: Condition) -> bool:
-    if value is None:
+def _meets(record: Record, condition: Condition) -> bool:
+    if (value := record[condition.field]) is None:
         return False
     if condition.test in MEMBERS:
         return (value in condition.value) is (condition.test == "in")
@@ -128,7 +128,7 @@ AT_MOST = 6  # conditions of each resource
 
 
 class NarrowingPromises:
-    """What every adapter promises about the conditions that it says it can narrow by."""
+    """Tests of what every adapter promises about conditions that it can narrow by."""
 
     async def test_pages_hold_all_that_conditions_let_be_and_nothing_else(
         self, probe: Probe

@@ -77,7 +77,7 @@ NAMES = ("firstName", "lastName")
 
 
 class RecordPromises:
-    """What every adapter promises about its records."""
+    """Tests of what every adapter promises about its records."""
 
     async def test_it_has_what_the_operations_need(self, probe: Probe) -> None:
         assert set(probe.practice.shapes) <= probe.adapter.resources
@@ -183,15 +183,15 @@ class RecordPromises:
 
     @needs("write_unknown_code")
     async def test_an_unknown_code_is_null_and_told(self, probe: Probe) -> None:
-        assert "unknown code" in await _told(probe, probe.practice.write_unknown_code())
+        assert "unknown code" in await _troubles_of(probe, probe.practice.write_unknown_code())
 
     @needs("write_unreadable")
     async def test_an_unreadable_value_is_null_and_told(self, probe: Probe) -> None:
-        assert "unreadable" in await _told(probe, probe.practice.write_unreadable())
+        assert "unreadable" in await _troubles_of(probe, probe.practice.write_unreadable())
 
     @needs("write_zero_date")
     async def test_a_zero_date_is_null_and_no_trouble(self, probe: Probe) -> None:
-        assert await _told(probe, probe.practice.write_zero_date()) == []
+        assert await _troubles_of(probe, probe.practice.write_zero_date()) == []
 
 
 async def _exists(probe: Probe, resource: str, public_id: str) -> bool:
@@ -201,7 +201,7 @@ async def _exists(probe: Probe, resource: str, public_id: str) -> bool:
         return False
 
 
-async def _told(probe: Probe, writing: Awaitable[Place]) -> list[str]:
+async def _troubles_of(probe: Probe, writing: Awaitable[Place]) -> list[str]:
     """Returns the kinds of trouble that are reported about what the desk writes.
 
     Asserts that its field is null, and that the record and the others are otherwise whole.

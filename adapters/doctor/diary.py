@@ -25,7 +25,7 @@ SourceRows = dict[str, tuple[list[str], Sequence[Any]]]
 NOT_HELD = frozenset({"CANCELLED", "NO_SHOW"})
 PAST = NOT_HELD | {"COMPLETED", None}
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-# The different weeks, and the days with hours of their own, that are told at most.
+# How many different weeks, and days with hours of their own, are told.
 MOST_WEEKS, MOST_DAYS = 12, 7
 # Readable times: what cannot be read with these has an unreadable day.
 _FINE = {"start": "08:00", "end": "09:00"}
@@ -85,19 +85,19 @@ async def _read(source: Source, tell: Callable[..., None], case: DoctorCase, loo
     is_own = owned.vet is not None or owned.get is not None
     for vet in case.vets():
         for calendar in await case.adapter.diary.calendars(case.session, vet):
-            whose = str(calendar.schedule) if owned.schedule is not None else vet if is_own else ""
+            owner = str(calendar.schedule) if owned.schedule is not None else vet if is_own else ""
             try:
-                if whose in rows:
+                if owner in rows:
                     pass
                 elif isinstance(source, HoursSource):
-                    rows[whose] = [], await case.session.hours(source.number, calendar)
+                    rows[owner] = [], await case.session.hours(source.number, calendar)
                 else:
                     span = DiarySpan(calendar, window, lasts)
-                    rows[whose] = [], await source.read(case.session, span)
+                    rows[owner] = [], await source.read(case.session, span)
             except AdapterError as error:
                 case.refused(look, error, vet)
                 return
-            rows[whose][0].append(vet)
+            rows[owner][0].append(vet)
     tell(source, rows, case, look)
 
 
@@ -111,7 +111,7 @@ def _everybodys(case: DoctorCase) -> Look:
                 continue
             # `where` may choose the rows without a vet, while another source has the others
             where = " ".join((source.where or "").lower().split())
-            vets = [one.vet.text for one in sources if one.from_ == source.from_ and one.vet]
+            vets = [s.vet.text for s in sources if s.from_ == source.from_ and s.vet]
             if not any(f"{vet.lower()} is null" in where for vet in vets):
                 remedy = "name it, unless they are meant for everybody"
                 text = f"no `vet` here: each row {what}"
@@ -256,8 +256,8 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
             continue
         known += 1
         beginning = Interval(begins, begins + timedelta(minutes=1))
-        theirs = (taken for taken, other in blocks if not by_key or other == shown)
-        if not any(taken.overlaps(beginning) for taken in theirs):
+        intervals = (taken for taken, other in blocks if not by_key or other == shown)
+        if not any(taken.overlaps(beginning) for taken in intervals):
             lost.append(shown)
     if lost:
         text = f"{len(lost)} of {known} appointments to come block nothing: offered again"
@@ -274,10 +274,10 @@ async def _fitting(case: DoctorCase, look: Look) -> None:
     visits: list[tuple[list[Shift], datetime, datetime]] = []
     shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
     for record, begins in _visits(case, now - AGO, now + AHEAD, NOT_HELD):
-        if theirs := shifts.get(record["vetId"]):
+        if hours := shifts.get(record["vetId"]):
             ends = datetime.fromisoformat(record["endTime"] or record["scheduledAt"])
             wall = begins.astimezone(own.zone)
-            visits.append((theirs, wall, wall + max(ends - begins, timedelta())))
+            visits.append((hours, wall, wall + max(ends - begins, timedelta())))
     if len(visits) < ENOUGH:
         return
 
@@ -285,7 +285,7 @@ async def _fitting(case: DoctorCase, look: Look) -> None:
         def moved(wall: datetime) -> datetime:
             return wall + offsets * (wall.utcoffset() or timedelta()) + days * ONE_DAY
 
-        fits = (_within(theirs, moved(begins), moved(ends)) for theirs, begins, ends in visits)
+        fits = (_within(hours, moved(begins), moved(ends)) for hours, begins, ends in visits)
         return sum(fits) / len(visits)
 
     weekdays: Iterator[Place] = (

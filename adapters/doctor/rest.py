@@ -49,7 +49,7 @@ NOBODYS = "NOTABOOKING00000"
 # The rows of a page without a limit, and the rows that are enough to try a filter.
 USUAL, FEW = 50, 10
 _word = re.compile(r"[^\W_]{2,}").search
-# Records that are searched for members without a field, names that are told, and levels.
+# The limits of a survey: records, names that are told, and levels of nesting.
 SAMPLE, MOST_NAMES, DEEPEST = 200, 60, 6
 # Other names, such as keys of an object, may belong to somebody.
 _NAME = re.compile(r"[^\W\d]\w{0,40}").fullmatch
@@ -241,9 +241,9 @@ async def _login(case: RestCase, look: Look) -> None:
     except AdapterError as error:
         look.failed(short(error), call.method)
     else:
-        also = "" if call.seconds else ", as the mapping says"
+        origin = "" if call.seconds else ", as the mapping says"
         lives = case.adapter.parts.backend.lives
-        look.ok(f"it lets us in; a token is good for {lives:g} s{also}")
+        look.ok(f"it lets us in; a token is good for {lives:g} s{origin}")
 
 
 async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:

@@ -17,11 +17,11 @@ from adapters.mapped.records import RowValue
 from adapters.values.convert import UnknownCode, Unreadable, plain
 from adapters.values.times import ZERO_DATES, UtcTime
 
-# A larger share of unreadable values is more than old mistakes.
+# The share of unreadable values that may just be old mistakes.
 TOLERABLE = 0.01
-# Where a larger share of ids leads nowhere, they are ids of something else.
+# The share of ids that may lead nowhere; with more, they are ids of something else.
 TOLERABLE_LEADS = 0.5
-# A larger share of rows without their record is no accident.
+# The share of a list's rows that may lack their record by accident.
 ORPHANS = 0.2
 LONGEST_CODE = 20
 # Among so many rows some should have a value.

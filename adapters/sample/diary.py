@@ -174,7 +174,7 @@ class Desk:
             if start is not None:
                 placements.append(Placement(sheet.vet, start, kind))
         kept = placements.copy()
-        for _ in range(void):  # half of them have been given to another visit, half at any time
+        for _ in range(void):  # half of them at the time of a kept one, half at any time
             other = self._rng.choice(kept)
             if self._rng.random() >= 0.5:
                 row = list[datetime]()
@@ -241,13 +241,13 @@ class Desk:
     def _let_linger(self, rows: list[Row]) -> None:
         """Gives some past rows and one to come to the animals of the former client."""
         owned = self._herd.ownerships
-        theirs = [row.id_animal for row in owned if row.id_pers == self._lingering.id_pers]
+        animals = [row.id_animal for row in owned if row.id_pers == self._lingering.id_pers]
         now = stamp(self._rng.now)
         simple = [n for n, row in enumerate(rows) if row.id_type == words.CONSULTATION.id_type]
         past = [n for n in simple if rows[n].d_debut < now]
         coming = [n for n in simple if rows[n].d_debut[:10] > now[:10]]
         for n in self._rng.sample(past, LINGERING_PAST) + self._rng.sample(coming, 1):
-            rows[n] = rows[n]._replace(id_animal=self._rng.choice(theirs))
+            rows[n] = rows[n]._replace(id_animal=self._rng.choice(animals))
 
     def _wear(self, rows: list[Row]) -> None:
         """Removes ends, vets, kinds and statuses from some rows, and sets an unexplained status.

@@ -151,7 +151,7 @@ def _animal(rng: Chance, owner: Row | None, fate: str) -> Row:
     known = stamp(rng.takeover + timedelta(days=900))
     first = datetime.fromisoformat(owner.dt_creation if owner else known)
     days = rng.randrange((rng.today - first.date()).days)
-    # the old ones came over with the owner
+    # an old animal came over with its owner
     created = max(first, rng.at_desk(first.date() + timedelta(days=days)))
     if owner and owner.actif == "N":
         created = first + timedelta(days=20)

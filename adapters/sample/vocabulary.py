@@ -11,7 +11,7 @@ from adapters.sample.rows import Row, row_of
 
 
 class Ware(NamedTuple):
-    """A service or an article; `rate` is its tax in percent. `halves`: half units can be billed."""
+    """A service or an article; `rate` is the tax in percent, `halves` allows half units of it."""
 
     label: str
     cents: int

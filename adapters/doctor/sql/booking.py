@@ -165,16 +165,16 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
 
 async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
     """Tells the result of a booking that is undone; nothing where the time was taken meanwhile."""
-    done, begun, also = BookingProgress(), time.monotonic(), ""
+    done, begun, detail = BookingProgress(), time.monotonic(), ""
 
     def work(connection: Connection) -> Any:
-        nonlocal done, also
+        nonlocal done, detail
         session = SqlSession(case.adapter, connection)
         done = session.progress
         try:
             record = complete(case.adapter.bookings.book(session, draft, KnownTimes()))
         except BackendNonsense:
-            also = _status(connection, case, done)
+            detail = _status(connection, case, done)
             raise
         raise _Undone(record)
 
@@ -184,7 +184,7 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
         return
     except AdapterError as error:
         place = done.place if isinstance(error, BackendNonsense) else ()
-        sentence = f"it was refused, and undone: {short(error)}{also}"
+        sentence = f"it was refused, and undone: {short(error)}{detail}"
         name = place[-1] if place[:3] == _FIELDS else ""
         if isinstance(name, str) and name in DRAFT_FIELDS:
             sentence += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"

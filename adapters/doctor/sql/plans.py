@@ -22,9 +22,9 @@ from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table
 from adapters.sql.columns import sql
 
-# Rows of a table above which a scan is a warning, and above which it fails a partner.
+# Rows of a table above which a scan is a warning, and above which it is a failure.
 BIG, HUGE = 5_000, 100_000
-# The filters of partners that are by a reference to another resource.
+# The filters by a reference to another resource.
 REFERRING = (("patients", "clientId"), ("invoices", "clientId"))
 _NAME = r"(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
 _COLUMN = re.compile(rf"(?:(\w+)\.)?({_NAME})").fullmatch
@@ -99,17 +99,17 @@ def _look(
 async def _plan(
     what: str, call: Call, places: Sequence[Place], strict: bool, case: SqlCase, look: Look
 ) -> None:
-    connection, heard = case.session.connection, list[tuple[Executable, dict[str, Any]]]()
+    connection, statements = case.session.connection, list[tuple[Executable, dict[str, Any]]]()
 
     def hear(_: Connection, statement: Any, __: Any, parameters: Any, ___: Any) -> None:
-        heard.append((statement, dict(parameters)))
+        statements.append((statement, dict(parameters)))
 
     event.listen(connection, "before_execute", hear)
     try:
         await call(case.session)
     finally:
         event.remove(connection, "before_execute", hear)
-    for number, (statement, parameters) in enumerate(heard):
+    for number, (statement, parameters) in enumerate(statements):
         place = places[min(number, len(places) - 1)]
         for step in case.speech.explain(connection, statement, parameters):
             # what is read along an index ends with the page
@@ -124,9 +124,9 @@ async def _plan(
                     at, remedy = _blamed(case, connection, place, alias, table)
                     look.judge(verdict, text, place=at, remedy=remedy)
     # two statements may give the same finding
-    look.findings[:] = {(one.text, one.place): one for one in look.findings}.values()
+    look.findings[:] = {(f.text, f.place): f for f in look.findings}.values()
     if not look.findings:
-        many = counted(len(heard), "statement")
+        many = counted(len(statements), "statement")
         look.ok(f"{what}: {many}, no big table is read whole")
 
 
