@@ -125,7 +125,7 @@ async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
 async def build_operations(
     settings: Settings, shared: Shared, *, now: Clock = utc_now
 ) -> Operations:
-    """Returns the process beside the workers; it begins before them, and makes what they find."""
+    """Returns the process beside the workers, which begins before them; raises as `build` does."""
     async with _opening(settings, now, "operations") as kit:
         store, file = await _begun_state(kit)
         # a policy that has been handed on stays in force, and the file is then looked at as usual

@@ -72,7 +72,7 @@ def check_configured(settings: Settings) -> None:
 async def open_backend(
     settings: Settings, store: Store, report: Report, troubles: BackendTroubles | None = None
 ) -> tuple[Adapter, bytes]:
-    """Returns the adapter of the settings, and the sealing secret; the store has been migrated."""
+    """Returns the adapter of the settings, and the sealing secret; the store must be migrated."""
     secret = await sealing_secret(settings, store)
     inner = bare_adapter_of(settings, secret, report, store)
     return wrapped(settings, inner, troubles, secret), secret
@@ -144,7 +144,7 @@ def clinic_zone(settings: Settings) -> ZoneInfo:
 
 
 def booking_window(settings: Settings) -> BookingWindow:
-    """Returns when partners may book."""
+    """Returns the window in which partners may book."""
     booking, zone = settings.booking, clinic_zone(settings)
     return BookingWindow(horizon=booking.horizon, lead_time=booking.lead_time, zone=zone)
 
@@ -196,7 +196,7 @@ def bare_adapter_of(
 
 
 def credentials(backend: BackendSettings) -> dict[str, str]:
-    """Returns what the gateway logs in with at a practice system, as far as it was given."""
+    """Returns the credentials for the practice system, as far as they were given."""
     given = {"user": backend.user, "password": backend.password, "token": backend.token}
     return {name: secret_text(value) for name, value in given.items() if value is not None}
 
@@ -215,7 +215,7 @@ def shapes() -> Shapes:
 
 
 def check_serves(adapter: Adapter, settings: Settings) -> None:
-    """Raises StartRefused or, with a mapping, DocumentErrors where an operation has no answer."""
+    """Raises StartRefused or DocumentErrors where the adapter cannot answer all operations."""
     unserved = list(_unserved(adapter))
     mapping = settings.backend.mapping
     if unserved and (mapping is None or settings.backend.adapter not in ADAPTERS):
@@ -283,7 +283,7 @@ class BackendProbe:
     )
 
     async def __call__(self, patience: float | None = LOOK_PATIENCE) -> None:
-        """Raises DocumentErrors or AdapterError; a look may take `patience` seconds, None: any."""
+        """Raises DocumentErrors or AdapterError; a look has `patience` seconds, or any with None."""
         await self.adapter.ping()
         sound = self._sound_at
         if self._look is None and (sound is None or self.clock() - sound >= CHECK_EVERY):

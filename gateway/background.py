@@ -140,7 +140,7 @@ class WallClock:
         self._trusted_at = clock()
 
     def is_trusted(self, now: datetime) -> bool:
-        """Returns whether it has not been set within the last day, as far as was seen here."""
+        """Returns whether the wall clock was not set within the last day, as far as was seen."""
         clock = self._clock()
         ahead = now.timestamp() - clock
         if self._ahead is not None and abs(ahead - self._ahead) > JUMP:

@@ -27,7 +27,7 @@ def reason_of(error: OSError | UnicodeDecodeError) -> str:
 
 
 def state_line(identity: str | None) -> str:
-    """Returns the line by which a file carries it; "" where there is none."""
+    """Returns the line by which a file carries the identity; "" where there is none."""
     return f"# state {identity}\n" if identity else ""
 
 
@@ -46,7 +46,7 @@ def identity_of(path: Path) -> str | None:
 
 
 def write_identity(path: Path, identity: str) -> None:
-    """Writes it into an existing file, whose owner stays. Raises OSError."""
+    """Writes the identity into an existing file, whose owner stays. Raises OSError."""
     text = state_line(identity) + content_of(path.read_text("ascii"))
     replace_text(path, text, like=path.stat())
 

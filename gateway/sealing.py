@@ -44,7 +44,7 @@ async def sealing_secret(settings: Settings, store: Store) -> bytes:
 
 
 async def is_own_secret(settings: Settings, store: Store) -> bool:
-    """Returns whether it exists and the store knows of no other. Raises as `read_secret` does."""
+    """Returns whether it exists, and the store knows no other. Raises as `read_secret` does."""
     path, known = secret_file(settings), await store.meta(META)
     if path is None or not path.exists():
         return False
@@ -92,7 +92,7 @@ def read_secret(settings: Settings) -> bytes:
 
 
 def make_file(settings: Settings, state: str | None) -> None:
-    """Writes a new secret for the state of that identity, where nobody has given one yet."""
+    """Writes a new secret for the state of that identity, if none exists. Raises StartRefused."""
     path = settings.state / FILE
     if secret_file(settings) != path or path.exists():
         return
@@ -125,7 +125,7 @@ class StoredIds:
     async def _keep(
         self, resource: str, keys: Mapping[str, str], *, is_certain: bool = False
     ) -> None:
-        """Writes the rows in one order, so that no two processes wait for each other's."""
+        """Writes the rows, sorted so that two processes do not wait for each other's."""
         rows = [
             {"public_id": name, "resource": resource, "key": keys[name]} for name in sorted(keys)
         ]

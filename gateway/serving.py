@@ -162,7 +162,7 @@ class Operations(ServingProcess):
         await greet(self.probe, self.events)
 
     def leave(self) -> None:
-        """Makes it not ready, since its end has begun."""
+        """Marks the process as not ready, since its end has begun."""
         self.readiness.stopping = True
 
 
@@ -201,7 +201,7 @@ class Gateway(Operations):
         await greet(self.probe, self.events)
 
     async def drain(self) -> None:
-        """Makes it not ready, closes the address after the delay, and lets calls end."""
+        """Marks it as not ready, closes the address after the delay, and lets calls end."""
         self.readiness.stopping = True
         await self.public.leave(delay=self.settings.shutdown_delay)
 

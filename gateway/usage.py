@@ -173,8 +173,8 @@ def minute_of(moment: datetime) -> int:
 async def add(store: Store, sums: Mapping[Slot, CallSums]) -> None:
     """Adds to what is stored, in one transaction. Raises StoreError, and has then added nothing.
 
-    Only where a remote database fails between its commit and its answer, it has been added, and is
-    added once more.
+    The exception is a remote database that fails between its commit and its answer: the sums are
+    there, and are added once more.
     """
 
     async def added(connection: AsyncConnection) -> None:
@@ -189,7 +189,7 @@ async def add(store: Store, sums: Mapping[Slot, CallSums]) -> None:
 
 
 async def drop(store: Store, before: datetime) -> bool:
-    """Drops some of what is older, the oldest first; returns whether there may be more."""
+    """Drops some old sums, oldest first; returns whether more may be left. Raises StoreError."""
     end = minute_of(before)
     async with store.begin() as connection:
         oldest = (await connection.execute(select(func.min(usage.c.minute)))).scalar_one()

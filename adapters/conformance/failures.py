@@ -58,7 +58,7 @@ class FailurePromises:
 async def _fails_and_recovers(
     probe: Probe, begin: Callable[[], Awaitable[None]], lenient: Set[str] = frozenset()
 ) -> None:
-    """Asserts that every verb fails in time while the system ails, and works again afterwards.
+    """Asserts that every verb fails in time after `begin`, and that all works again once mended.
 
     The verbs in `lenient` may answer with nothing. The failed booking is left whole or not at all.
     """
@@ -88,7 +88,7 @@ async def _fails_and_recovers(
 
 
 async def _raised(name: str, ask: Ask, patience: float, *, empty: bool) -> base.AdapterError | None:
-    """Returns the error that a verb raises in time; None where it may answer emptily, and does."""
+    """Returns the error that a verb raises in time; None for an empty answer where that may be."""
     # a booking has twice the patience, and may leave its outcome open
     begun, books = time.monotonic(), name == BOOKING
     kinds = BOOKED if books else READ

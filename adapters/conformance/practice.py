@@ -47,7 +47,7 @@ class Practice(Protocol):
         """Returns a new adapter, as another process would have; the suite closes it."""
 
     async def settle(self) -> None:
-        """Returns once what the desk wrote must be seen, since an adapter may remember."""
+        """Waits until what the desk wrote must be visible, since an adapter may cache."""
         await asyncio.sleep(0)
 
     async def add_clients(self, count: int, *, front: bool) -> None:
@@ -86,7 +86,7 @@ class Practice(Protocol):
         raise _lacks("write_unknown_code")
 
     async def write_unreadable(self) -> Place:
-        """Writes what is no value of its kind into a field, such as a 31st of February."""
+        """Writes a value that is none of its kind into a field, such as a 31st of February."""
         raise _lacks("write_unreadable")
 
     async def write_zero_date(self) -> Place:
@@ -212,7 +212,7 @@ class Probe:
         return list(await self.adapter.find_appointments(draft, draft.now))
 
     async def settled(self, deed: Awaitable[T]) -> T:
-        """Returns the result of what the desk does, once it must be seen."""
+        """Returns the result of what the desk does, once it must be visible."""
         done = await deed
         await self.practice.settle()
         return done

@@ -115,7 +115,7 @@ class DoctorCase(ABC):
         return Look(self.adapter.document, check, subject, run and partial(run, self), place)
 
     async def take(self, look: Look) -> None:
-        """Takes the look, from the beginning where the session had to be begun again."""
+        """Runs the look, from the beginning where the session had to be begun again."""
         if (run := look.run) is None:
             return
 
@@ -160,7 +160,7 @@ class DoctorCase(ABC):
 
     @abstractmethod
     def misfits(self, look: Look, name: str) -> None:
-        """Adds findings about what is no row, or has no key."""
+        """Adds findings about data that is no row, or has no key."""
 
     def rows(self, name: str) -> Any:
         """Returns the reader of a resource, or of a list inside it as invoices.lines."""

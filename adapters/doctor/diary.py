@@ -247,7 +247,7 @@ def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
 
 
 async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
-    """Tells whether coming appointments block their time, which is offered again otherwise."""
+    """Tells whether coming appointments block their time; else it would be offered again."""
     now, by_key = case.examination.now, case.adapter.diary.knows_appointments
     known, lost = 0, list[str]()
     for record, begins in _visits(case, now, now + case.ahead, PAST):
@@ -312,7 +312,7 @@ async def _fitting(case: DoctorCase, look: Look) -> None:
 def _visits(
     case: DoctorCase, since: datetime, until: datetime, without: Set[str | None]
 ) -> Iterator[tuple[Record, datetime]]:
-    """Yields the appointments that begin in between, without some statuses, and when, in UTC."""
+    """Yields the appointments that begin in the period, and when in UTC, without these statuses."""
     for record in chain.from_iterable(pages(case, "appointments")):
         if record["scheduledAt"] and record["status"] not in without:
             begins = datetime.fromisoformat(record["scheduledAt"]).astimezone(UTC)

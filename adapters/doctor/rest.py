@@ -153,7 +153,7 @@ class RestCase(DoctorCase):
         return bool(self.raws[resource])
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
-        """Asks for a few of those that are not known yet."""
+        """Asks the backend for a few of the ids that are not known yet."""
         if target not in self.raws:
             return set(), set(), set()
         reader = self.adapter.readers[target]
@@ -173,7 +173,7 @@ class RestCase(DoctorCase):
         return ids - set(unsure) | set(sample), gone, hidden & ids
 
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
-        """Adds the arrays near by; an empty list that may just be left out is a warning only."""
+        """Also names the arrays near by; only warns where an empty list may be left out."""
         say = look.warning if may_be_empty(error) else look.failed
         near, at = "", "get"
         if isinstance(error, NoArray):
@@ -278,12 +278,12 @@ async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
 
 
 def label_of(call: CallMap) -> str:
-    """Returns the name of a call in what the client has seen."""
+    """Returns the label of a call among those that the client has seen."""
     return f"{call.method.upper()} {call.path}"
 
 
 async def _clash(case: RestCase, look: Look) -> None:
-    """Warns where a clash cannot be refused or withdrawn, or a lost booking hardly be found."""
+    """Warns where a clash cannot be refused or withdrawn, or a lost booking is hard to find."""
     mapped, rules = case.adapter.mapping.booking, case.adapter.mapping.backend.errors
     if mapped.cancel is None:
         text = "a clash cannot be withdrawn: the mapping has no booking.cancel"

@@ -112,7 +112,7 @@ def _value_at(case: SqlCase, place: Place) -> Any:
 
 
 def _columns(connection: Connection, speech: Speech) -> KnownColumns:
-    """Returns the tables and their columns; nothing where the database does not say."""
+    """Returns the columns of each table; {} where the database does not say."""
     tables: KnownColumns = {}
     with suppress(DBAPIError):
         for table, column in connection.execute(speech.columns).all():

@@ -164,7 +164,7 @@ async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
 
 
 async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
-    """Tells the result of a booking that is undone; nothing where the time was taken meanwhile."""
+    """Books, undoes it and tells the result; tells nothing where the time was taken meanwhile."""
     done, begun, detail = BookingProgress(), time.monotonic(), ""
 
     def work(connection: Connection) -> Any:
