@@ -283,7 +283,7 @@ class BackendProbe:
     )
 
     async def __call__(self, patience: float | None = LOOK_PATIENCE) -> None:
-        """Raises DocumentErrors or AdapterError; a look has `patience` seconds, or any with None."""
+        """Raises DocumentErrors or AdapterError; a look has `patience` seconds, with None any."""
         await self.adapter.ping()
         sound = self._sound_at
         if self._look is None and (sound is None or self.clock() - sound >= CHECK_EVERY):
