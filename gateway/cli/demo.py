@@ -85,8 +85,7 @@ async def demo(
                 data["admin"] = {"url": gateway.panel.url, "name": ADMINISTRATOR, "password": word}
             data["keys"] = await _fresh_secrets(gateway, deed)
         data["ids"] = await _ids(gateway)
-        lines = () if run.as_json else await _lines(gateway, data, configuration.absolute())
-        run.say(data, lines)
+        run.say(data, () if run.as_json else await _lines(gateway, data, configuration.absolute()))
 
     try:
         # a demo ends with its terminal

@@ -1,1 +1,1 @@
-"""What a clinic asks of its gateway, whichever way it asks: by a command, or in the panel."""
+"""Answers what a clinic asks of its gateway, by a command or in the panel."""

@@ -1,4 +1,4 @@
-"""What this machine's audit tells: entries, who has seen a record, and whether it is unchanged."""
+"""Searches this machine's audit, tells who has seen a record, and verifies the audit."""
 
 import asyncio
 import time
@@ -26,19 +26,19 @@ from gateway.policy.running.versions import Versions
 from gateway.settings import Settings
 from gateway.store import Store
 
-# Seconds that are spent on reading for one page.
+# Seconds that the search for one page may take.
 BUDGET = 0.05
-# Days that the index is asked about at once: of keys and records it tells at little cost.
+# Days that the index is asked about at once. Questions about keys and records are cheap.
 DAYS, DAYS_OF_ALL = 1_000, 8
-# Field -> how it was shown: `whole`, or its mask.
+# Field -> how it was shown: `whole` or a mask.
 Fields = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryPage:
-    """Entries, the newest first; `rest` is where to go on, None where there are no more.
+    """Entries, the newest first. `rest` is where to go on, None where there are no more.
 
-    `in_time` is whether there was time to find as many as were asked for, or all.
+    `in_time`: there was time to find as many as were asked for, or all.
     """
 
     entries: Sequence[AuditLine]
@@ -46,7 +46,7 @@ class EntryPage:
     in_time: bool
 
 
-# A file, and the first day whose calls it may tell of: where those before it end.
+# A file, and the first day whose calls it may hold.
 _Spanned = tuple[chains.DayFile, date]
 
 
@@ -58,9 +58,9 @@ async def find_entries(
     place: SearchCursor | None = None,
     budget: float | None = None,
 ) -> EntryPage:
-    """Returns up to `most` from a place on; after so many seconds, what was found by then.
+    """Returns up to `most` entries from a place on; fewer when `budget` seconds are over.
 
-    Something is read each time, so that whoever goes on comes to the end. StoreError, OSError.
+    Something is read each time, so that repeated calls reach the end. Raises StoreError, OSError.
     """
     deadline = time.monotonic() + (BUDGET if budget is None else budget)
     entries: list[AuditLine] = []
@@ -85,10 +85,10 @@ async def find_entries(
 
 
 def _spanned(folder: Path, wanted: EntryFilter, place: SearchCursor | None) -> list[_Spanned]:
-    """Returns the files that may tell of what is wanted, the newest first."""
-    found = []
+    """Returns the files that may hold what is wanted, the newest first."""
+    files = []
     before: chains.DayFile | None = None
-    for file in sorted(chains.day_files(folder), key=lambda each: (each.chain, each.day)):
+    for file in sorted(chains.day_files(folder), key=lambda file: (file.chain, file.day)):
         # a call that came before midnight may end after it
         is_same = before is not None and before.chain == file.chain
         first = before.day if before and is_same else file.day - timedelta(days=1)
@@ -96,19 +96,19 @@ def _spanned(folder: Path, wanted: EntryFilter, place: SearchCursor | None) -> l
         is_left = place is None or file.day <= place.day
         is_late = wanted.since is None or file.day >= wanted.since.date()
         if is_left and is_late and (wanted.until is None or first <= wanted.until.date()):
-            found.append((file, first))
-    return sorted(found, reverse=True)
+            files.append((file, first))
+    return sorted(files, reverse=True)
 
 
 def _parted(
     files: Sequence[_Spanned], wanted: EntryFilter
 ) -> tuple[Sequence[_Spanned], Sequence[_Spanned]]:
-    """Returns what is looked at next, in whole days, and what is left then."""
+    """Returns the files that are searched next, in whole days, and the rest."""
     most = DAYS if wanted.keys is not None or wanted.record else DAYS_OF_ALL
     days = sorted({file.day for file, _ in files}, reverse=True)[
         : most if wanted.is_narrow else None
     ]
-    some = [each for each in files if days and each[0].day >= days[-1]]
+    some = [spanned for spanned in files if days and spanned[0].day >= days[-1]]
     return some, files[len(some) :]
 
 
@@ -119,13 +119,13 @@ async def _worth(
     days: Sequence[date],
     files: Sequence[_Spanned],
 ) -> Sequence[_Spanned]:
-    """Returns the files that may have such an entry, or that the index does not know whole."""
+    """Returns the files that may have such an entry, or that the index has not read whole."""
     first, last = min(since for _, since in files), max(file.day for file, _ in files)
-    found = sorted(await days_with(store, wanted, [day for day in days if first <= day <= last]))
+    hits = sorted(await days_with(store, wanted, [day for day in days if first <= day <= last]))
 
     def is_worth(file: chains.DayFile, since: date) -> bool:
         at = progress.get(file.chain)
-        if bisect_left(found, since) < bisect_right(found, file.day) or at is None:
+        if bisect_left(hits, since) < bisect_right(hits, file.day) or at is None:
             return True
         if at.day != str(file.day):
             return at.day < str(file.day)
@@ -138,9 +138,9 @@ async def _worth(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordReader:
-    """One key that was shown a record, by its operations; `name` is None where it is gone.
+    """A key that was shown a record, and how often. `name` is None where the key is gone.
 
-    `fields` is (policy, level) -> fields; None where the store has lost the policy.
+    `fields` is (policy, level) -> fields, or None where the store has lost the policy.
     """
 
     id: str
@@ -152,12 +152,12 @@ class RecordReader:
 async def readers_of(
     store: Store, resource: Resource, record: str, days: Days, names: Mapping[str, str]
 ) -> list[RecordReader]:
-    """Returns each key, by when it first saw the record; `names` are those of keys. StoreError."""
-    found = await readers(store, record, _operations(resource), days)
-    sights = sorted({(view.policy, view.level) for view in found})
+    """Returns the keys that saw a record; `names` is key id -> name. Raises StoreError."""
+    views = await readers(store, record, _operations(resource), days)
+    sights = sorted({(view.policy, view.level) for view in views})
     fields = {sight: await _fields_seen(store, resource, *sight) for sight in sights}
     by_key: dict[str, list[tuple[CallView, Occurrences]]] = {}
-    for view, seen in found.items():
+    for view, seen in views.items():
         by_key.setdefault(view.key_id, []).append((view, seen))
     return [
         RecordReader(id=key_id, name=names.get(key_id), seen=seen, fields=fields)
@@ -166,20 +166,20 @@ async def readers_of(
 
 
 async def can_be(store: Store, resource: Resource, record: str) -> bool:
-    """Returns whether it is the form of a public id, or once was one of a clinic's own adapter."""
+    """Returns whether a record's id is a UUID, or was once shown by a clinic's own adapter."""
     return uuid_key(record) is not None or bool(
         await readers(store, record, _operations(resource), Days())
     )
 
 
 def _operations(resource: Resource) -> set[str]:
-    return {each.id for each in OPERATIONS if each.returns is resource}
+    return {operation.id for operation in OPERATIONS if operation.returns is resource}
 
 
 async def _fields_seen(store: Store, resource: Resource, policy: str, level: str) -> Fields | None:
-    """Returns what the policy, by the beginning of its hash, lets be seen at that level.
+    """Returns what the policy whose hash begins so shows at a level; None where it is lost.
 
-    None where the store has lost it, or where there is no such level. StoreError.
+    Also None where there is no such level. Raises StoreError.
     """
     version = await Versions(store).find(policy) if policy else None
     if version is None or level not in set(AccessLevel):
@@ -192,7 +192,7 @@ async def _fields_seen(store: Store, resource: Resource, policy: str, level: str
     return {path: str(seen[path]) for path in resource.paths if seen[path] is not HIDDEN}
 
 
-# to read the text of a policy takes some hundredths of a second
+# reading the text of a policy takes some hundredths of a second
 _rules = lru_cache(64)(read_version)
 
 
@@ -201,9 +201,9 @@ class Stopped(Exception):
 
 
 class VerifyProgress:
-    """How many lines were looked at, of how many; read by others while a thread goes on.
+    """How many lines were verified, of how many: others read it while a thread verifies.
 
-    It leaves the thread some rest, so that calls beside it are answered.
+    It makes the thread rest, so that calls are answered meanwhile.
     """
 
     def __init__(self) -> None:
@@ -211,7 +211,7 @@ class VerifyProgress:
         self.stops = False
 
     def __call__(self, lines: int) -> None:
-        """Counts the lines of one chain so far; raises Stopped."""
+        """Counts the lines of one chain so far; raises Stopped where nobody waits."""
         if self.stops:
             raise Stopped
         self.lines = self.before + lines
@@ -220,7 +220,7 @@ class VerifyProgress:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What is to be said of each chain; `others` are those of other folders, verified there."""
+    """The verdict on each chain. `others` are the chains of other folders, verified there."""
 
     verdicts: Sequence[ChainVerdict]
     others: Sequence[chains.Known]
@@ -228,15 +228,15 @@ class AuditReport:
     @property
     def is_sound(self) -> bool:
         """Whether every line is as it was written, and none is missing."""
-        return not any(each.broken for each in self.verdicts)
+        return not any(verdict.broken for verdict in self.verdicts)
 
 
 async def verify_audit(
     settings: Settings, store: Store, progress: VerifyProgress | None = None
 ) -> AuditReport:
-    """Compares every chain of the folder with the store, gently with a `progress`.
+    """Compares every chain of the folder with the store, with rests if there is a `progress`.
 
-    Raises StartRefused where the audit's key cannot be read; StoreError, OSError.
+    Raises StartRefused where the audit's key cannot be read, StoreError and OSError.
     """
     folder, kept = chains.audit_folder(settings), chains.Chains(store)
     before = await asyncio.to_thread(chains.files_by_chain, folder)
@@ -244,20 +244,20 @@ async def verify_audit(
     others = elsewhere(known, place, shared=shared)
     mine = [chain for chain in known if chain not in others]
     secrets = read_secrets(key_file(settings)) if mine else ()
-    told = progress or VerifyProgress()
-    told.all = sum(max(0, chain.head.seq - chain.base.seq) for chain in mine)
+    counts = progress or VerifyProgress()
+    counts.all = sum(max(0, chain.head.seq - chain.base.seq) for chain in mine)
 
     def verdicts() -> list[ChainVerdict]:
-        found = []
+        done = []
         for verdict in verify(folder, before, mine, secrets, progress):
-            found.append(verdict)
-            told.lines = told.before = told.before + verdict.lines
-        return found
+            done.append(verdict)
+            counts.lines = counts.before = counts.before + verdict.lines
+        return done
 
     try:
         found = await asyncio.to_thread(verdicts)
     except asyncio.CancelledError:
-        told.stops = True
+        counts.stops = True
         raise
     if is_foreign(known, place, shared=shared):
         text = f"{folder / chains.PLACE}: the store knows no folder of that name"

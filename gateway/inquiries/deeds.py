@@ -1,4 +1,4 @@
-"""What administrators do, in the panel or by command: in the audit before it is done."""
+"""Records what administrators do, in the panel or by commands, before and after they do it."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,11 +12,11 @@ from gateway.store import Store, StoreError
 
 
 class Unended(Exception):
-    """What was done is done, and that it began is in the audit; how it ended could not be noted."""
+    """A deed was done, and the audit has its beginning, but could not take its end."""
 
 
 class Deeds:
-    """Writes them, into the audit and into the log that pages read."""
+    """Writes deeds into the audit, and into the log that the panel's pages read."""
 
     def __init__(self, store: Store, audit: Buffer, now: Callable[[], datetime]) -> None:
         self.log = DeedLog(store)
@@ -27,11 +27,10 @@ class Deeds:
     async def deed(
         self, who: str, deed: str, subject: str = "", **details: Any
     ) -> AsyncIterator[dict[str, Any]]:
-        """Notes on disk that a deed begins, before it does, and afterwards how it ended.
+        """Writes to disk that a deed begins, and afterwards how it ended, with all details.
 
-        Raises Unwritten where the audit takes no line: then nothing is done; Unended where it takes
-        none afterwards, or the log does not. What is added to the details meanwhile stands in the
-        last line.
+        Raises Unwritten where the audit takes no line, before anything is done. Raises Unended
+        where the audit or the log cannot take the end.
         """
 
         async def end(outcome: str) -> None:

@@ -1,4 +1,4 @@
-"""What is known of keys: all at a glance, the last hour of each, and what each one sees."""
+"""Finds keys by their state, and tells what each did in the last hour and what it sees."""
 
 import asyncio
 from collections import Counter
@@ -25,7 +25,7 @@ from gateway.usage import CallSums, recent
 EXPIRING = timedelta(days=30)
 UNUSED = timedelta(days=90)
 HOUR = timedelta(hours=1)
-# Who has used as much of its hour is told of; and so many keys are told at most.
+# The share of its hourly limit from which on a key is listed, and the most keys that are.
 NEAR = 0.8
 MOST = 10
 
@@ -43,9 +43,9 @@ class Which(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Some keys, and how many there are in each state whatever was looked for.
+    """Some keys, and how many of all keys are in each state.
 
-    `at` is the time by which keys end; `odd` are those that make no sense.
+    `at` is the time by which keys end, `odd` the number of keys that make no sense.
     """
 
     at: datetime
@@ -55,11 +55,7 @@ class Selection:
 
 
 class KeyBook:
-    """Follows one store's keys in memory; every verb may raise StoreError.
-
-    Five thousand keys are looked through in some milliseconds; reading them all anew takes a
-    hundred times as long.
-    """
+    """Follows one store's keys in memory, as reading all takes long. Methods raise StoreError."""
 
     def __init__(self, store: KeyStore) -> None:
         self._store = store
@@ -72,7 +68,7 @@ class KeyBook:
         await self._follow()
         at = await self._store.key_time(now)
         unused = await self._store.unused_since(now - UNUSED)
-        found, counts, words = [], Counter[Which](), text.casefold().split()
+        hits, counts, words = [], Counter[Which](), text.casefold().split()
         sound = [held for held in self._held.values() if held is not None]
         for held in sound:
             key, hints = held.key, (secret.hint for secret in held.secrets)
@@ -81,18 +77,18 @@ class KeyBook:
             if which in states:
                 texts = "\n".join((key.name, key.contact or "", key.id, *hints)).casefold()
                 if all(word in texts for word in words):
-                    found.append(held)
+                    hits.append(held)
         odd = len(self._held) - len(sound)
-        return Selection(at, found, {state: counts[state] for state in Which}, odd)
+        return Selection(at, hits, {state: counts[state] for state in Which}, odd)
 
     async def named(self, name: str, now: datetime) -> Sequence[Key]:
-        """Returns the active keys of that name, however its letters are written."""
+        """Returns the active keys of that name in upper or lower case."""
         keys, at = await self.keys(), await self._store.key_time(now)
         name = name.casefold()
         return [key for key in keys.values() if key.name.casefold() == name and key.active(at)]
 
     async def keys(self) -> Mapping[str, Key]:
-        """Returns key id -> key, of all that make sense."""
+        """Returns key id -> key, without keys that make no sense."""
         await self._follow()
         return {key_id: held.key for key_id, held in self._held.items() if held is not None}
 
@@ -126,8 +122,8 @@ def states_of(key: Key, is_unused: bool, now: datetime) -> tuple[Which, ...]:
 class KeyHours:
     """The keys with most calls, by their ids, and those near their limit, the fullest first.
 
-    `near` is None where what counts cannot be asked; `many` are all that called, and all that are
-    near. `keys` are all keys.
+    `near` is None where the limiter cannot be asked. `many` is how many keys called, and how many
+    are near. `keys` are all keys.
     """
 
     top: Sequence[tuple[str, CallSums]]
@@ -142,7 +138,7 @@ async def key_hours(
     used: Callable[[Sequence[str]], Awaitable[Mapping[str, Used] | None]],
     now: datetime,
 ) -> KeyHours:
-    """Counts what was called up to a minute ago, and what is used up to now; StoreError."""
+    """Counts the calls up to a minute ago, and what is used up to now. Raises StoreError."""
     sums, keys = await recent(store, now - HOUR), await book.keys()
     counted = await used([key_id for key_id in sums if key_id in keys])
     near = [
@@ -150,13 +146,13 @@ async def key_hours(
         for key_id, hour in (counted or {}).items()
         if hour.calls and hour.calls >= NEAR * keys[key_id].limit
     ]
-    near.sort(key=lambda each: (-each[1].calls / max(1, each[0].limit), each[0].name))
-    top = nlargest(MOST, sums.items(), key=lambda each: (each[1].calls, each[0]))
+    near.sort(key=lambda pair: (-pair[1].calls / max(1, pair[0].limit), pair[0].name))
+    top = nlargest(MOST, sums.items(), key=lambda pair: (pair[1].calls, pair[0]))
     return KeyHours(top, None if counted is None else near[:MOST], (len(sums), len(near)), keys)
 
 
 def settings_told(key: Key) -> dict[str, Any]:
-    """Returns a key's settings as the audit has them: all but its secret, and whom to call."""
+    """Returns a key's settings as the audit has them, without its secret and its contact."""
     return {
         "name": key.name,
         "permissions": sorted(key.permissions),
@@ -176,22 +172,22 @@ def changes_told(before: Key, after: Key) -> Mapping[str, Any]:
 
 
 def imagined(level: AccessLevel, scopes: Mapping[str, AccessLevel], now: datetime) -> Key:
-    """Returns a key that nobody has, without a name: it may call all, and sees by these levels."""
+    """Returns a nameless key with all permissions and these levels."""
     permissions = frozenset(Permission)
     return Key(name="", permissions=permissions, level=level, scopes=scopes, created_at=now)
 
 
 def lacking(resource: Resource, key: Key) -> list[Permission]:
-    """Returns what the key lacks so that any call shows it the resource: one would do."""
+    """Returns the permissions that would show the key the resource, if it has none of them."""
     needed = {operation.permission for operation in OPERATIONS if operation.returns is resource}
     return sorted(needed) if needed.isdisjoint(key.permissions) else []
 
 
 @dataclass(frozen=True, slots=True)
 class Sighted:
-    """One resource that a key may read; `level` is None where no policy is about it.
+    """A resource that a key may read. `level` is None where no policy governs it.
 
-    `condition` says which records exist for it, "" where all do.
+    `condition` says which records exist for the key, "" where all do.
     """
 
     resource: Resource
@@ -204,13 +200,13 @@ class Sighted:
 
 def sights(policy: Policy, key: Key, phrases: Phrases) -> list[Sighted]:
     """Returns every resource that an operation of the key's permissions answers with."""
-    found = []
+    sighted = []
     shown = [it.returns for it in OPERATIONS if it.permission in key.permissions]
     for resource in RESOURCES:
         if resource not in shown:
             continue
         if not resource.governed:
-            found.append(Sighted(resource, None, resource.paths))
+            sighted.append(Sighted(resource, None, resource.paths))
             continue
         level, rules = key.level_for(resource.name), policy.rules[resource.name]
         seen = {path: rules.sight(path, level) for path in resource.paths}
@@ -219,5 +215,5 @@ def sights(policy: Policy, key: Key, phrases: Phrases) -> list[Sighted]:
             [path for path, sight in seen.items() if sight is kind] for kind in (WHOLE, HIDDEN)
         )
         condition = conditions(resource, rules.rows_of(level), phrases)
-        found.append(Sighted(resource, level, whole, masked, hidden, condition))
-    return found
+        sighted.append(Sighted(resource, level, whole, masked, hidden, condition))
+    return sighted

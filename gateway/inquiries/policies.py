@@ -1,4 +1,4 @@
-"""Policies by name, what differs between two for which keys, and what somebody decides of one."""
+"""Finds policies by name, compares two for all keys, and enters decisions on one."""
 
 import asyncio
 import re
@@ -21,9 +21,9 @@ from gateway.store import Store
 from gateway.usage import answered
 
 RUNNING = "running"
-# Digits of a hash by which somebody names a policy; and days of which answers are counted.
+# The least digits of a hash that name a policy, and the days whose answers are counted.
 LEAST_DIGITS, DAYS = 8, 30
-# Seconds that the running gateways have to look, and between two questions whether they have.
+# Seconds that the running gateways have to look, and between two checks whether they did.
 LOOKED_IN, ASK_AGAIN = 10.0, 0.1
 _digits = re.compile("[0-9a-f]{1,64}").fullmatch
 _line_end = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
@@ -32,11 +32,11 @@ _line_end = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 async def policy_named(name: str, store: Store | None) -> Policy:
     """Returns the policy in a file, the one that is `running`, or one that ran, by its hash.
 
-    Its `file` is the name it is known by, and that of its version where its lines can be read: its
-    file as long as that holds the very same bytes, else the name.
+    Its `file` is that name. Its version's `file` is the file that it came from while that holds
+    the same bytes, else the name too.
 
-    Raises DocumentErrors of a file that is no policy; StartRefused where none has that name, or
-    where the text in the store is another one by now.
+    Raises DocumentErrors for a file that is no policy, and StartRefused where none has that name or
+    its text in the store is damaged.
     """
     if not is_kept(name):
         return load_policy(Path(name), lambda trouble: None)
@@ -67,7 +67,7 @@ async def policy_named(name: str, store: Store | None) -> Policy:
 
 
 def is_kept(name: str) -> bool:
-    """Returns whether a name is no file's but that of a policy in the store."""
+    """Returns whether a name is that of a policy in the store, and not of a file."""
     return not Path(name).is_file() and (name == RUNNING or _digits(name) is not None)
 
 
@@ -78,14 +78,14 @@ def lines_of(content: bytes) -> list[str]:
 
 
 def outlook(running: Rules, new: Rules) -> tuple[Sequence[PolicyChange], Sequence[PolicyChange]]:
-    """Returns what of new rules whose cases fail takes effect at once, and what waits."""
+    """Returns what of new rules takes effect at once while their cases fail, and what waits."""
     first = new if no_wider(new, running) else narrowed(running, new) or running
     return changes(running, first), changes(first, new)
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A change, the active keys that it touches, and in how many answers they saw the resource."""
+    """A change, the active keys that it affects, and how many answers showed them the resource."""
 
     change: PolicyChange
     keys: Sequence[Key]
@@ -94,7 +94,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two policies and what differs; `known` is False where no store tells of any key.
+    """Two policies and what differs. `known` is False where there is no store with keys.
 
     `notes` say what holds a part of the new one back.
     """
@@ -108,13 +108,13 @@ class Comparison:
     @property
     def widens(self) -> bool:
         """Whether anybody may see something that was not seen."""
-        return any(each.change.widens for each in self.touched)
+        return any(touched.change.widens for touched in self.touched)
 
 
 async def compared(
     old: Policy, new: Policy, store: Store | None, now: datetime, notes: Sequence[str] = ()
 ) -> Comparison:
-    """Returns what differs, as the store knows keys and answers."""
+    """Compares two policies for the keys and answers that the store knows."""
     keys = list[Key]()
     if store is not None:
         listing, at = await KeyStore(store).list(), await KeyStore(store).key_time(now)
@@ -126,10 +126,10 @@ async def compared(
 async def touched(
     found: Sequence[PolicyChange], keys: Sequence[Key], store: Store | None, now: datetime
 ) -> list[Touched]:
-    """Returns each change with those of the keys whose answers change.
+    """Returns each change with the keys whose answers change.
 
-    They may ask for the resource, and have one of the levels. In how many answers of the DAYS they
-    were shown it is counted where there is a store to tell it.
+    These may call the resource, and have one of the levels. Their answers of the last DAYS are
+    counted if there is a store.
     """
     resources = {change.resource for change in found}
     counts: Mapping[tuple[str, str], int] = {}
@@ -150,14 +150,14 @@ async def touched(
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """The running gateways, and the revision up to which each was asked to look."""
+    """The running gateways, and the revision at which each was asked to look."""
 
     running: Sequence[Process]
     revision: int
 
     @property
     def late(self) -> list[Process]:
-        return [each for each in self.running if each.revision < self.revision]
+        return [process for process in self.running if process.revision < self.revision]
 
 
 async def looked(
@@ -167,19 +167,19 @@ async def looked(
     *,
     within: float = LOOKED_IN,
 ) -> Reload:
-    """Returns the running gateways, once each has looked anew or its time is up."""
-    waited_for = {each.id for each in await versions.running(now())}
+    """Has the running gateways look; returns them once all have looked or the time is up."""
+    waited_for = {process.id for process in await versions.running(now())}
     revision = await versions.ask(decision)
     loop = asyncio.get_running_loop()
     until = loop.time() + within
     while True:
         reload = Reload(await versions.running(now()), revision)
-        if waited_for.isdisjoint(each.id for each in reload.late) or loop.time() >= until:
+        if waited_for.isdisjoint(process.id for process in reload.late) or loop.time() >= until:
             return reload
         await asyncio.sleep(ASK_AGAIN)
 
 
 def waiting(running: Sequence[Process]) -> list[str]:
     """Returns the hashes of the policies that wait for an approval somewhere, each once."""
-    held = (each.state for each in running if each.state.get("waitsFor") == APPROVAL)
-    return sorted({str(state["waiting"]) for state in held})
+    states = (process.state for process in running)
+    return sorted({str(it["waiting"]) for it in states if it.get("waitsFor") == APPROVAL})

@@ -1,4 +1,4 @@
-"""What the configured practice system tells: what an examination finds, and its public ids."""
+"""Examines the configured practice system, and reads its first records."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -36,7 +36,7 @@ async def examine(
 
 @asynccontextmanager
 async def bare_adapter(settings: Settings, store: Store, report: Report) -> AsyncIterator[Adapter]:
-    """The configured adapter with nothing around it, which would hide what it does."""
+    """Yields the configured adapter without wrappers, which would hide what it does."""
     check_configured(settings)
     secret = await sealing_secret(settings, store)
     async with aclosing(bare_adapter_of(settings, secret, report, store)) as adapter:
@@ -45,14 +45,14 @@ async def bare_adapter(settings: Settings, store: Store, report: Report) -> Asyn
 
 
 async def first(adapter: Adapter, resource: str, most: int, now: datetime) -> list[Record]:
-    """Returns up to `most` records, from at most PAGES_MOST pages; AdapterError."""
-    found: list[Record] = []
+    """Returns up to `most` records, from at most PAGES_MOST pages. Raises AdapterError."""
+    records: list[Record] = []
     after = None
     for _ in range(PAGES_MOST):
-        limit = min(most - len(found), PAGE_LARGEST)
+        limit = min(most - len(records), PAGE_LARGEST)
         page = await adapter.read_many(Query(resource=resource, now=now, limit=limit, after=after))
-        found += page.records
+        records += page.records
         after = page.after
-        if after is None or len(found) >= most:
+        if after is None or len(records) >= most:
             break
-    return found[:most]
+    return records[:most]

@@ -1,7 +1,7 @@
-"""The last hour of a gateway, from its figures as they were read again and again.
+"""Computes a gateway's last hour from samples of its metrics.
 
-A figure that counts says how many there ever were; how many there were in a minute, or how long
-the last calls took, is the difference of two of them. Times are seconds of a steady clock.
+A counter tells how many there ever were. How many there were in a minute, or how long the last
+calls took, is the difference of two samples. Times are seconds of a monotonic clock.
 """
 
 from bisect import bisect_right
@@ -15,7 +15,7 @@ from gateway.observe.metrics import CALLS, Labels, Snapshot
 
 HOUR = 3600.0
 MINUTE = 60.0
-# How a call ended, as it is told: the worst ones last.
+# How calls end, the worst last.
 KINDS = ("answered", "unauthorized", "forbidden", "missing", "limited", "refused", "failed")
 _OWN = {"401": "unauthorized", "403": "forbidden", "404": "missing", "429": "limited"}
 _FIGURES = (
@@ -39,7 +39,7 @@ def kind_of(status: str) -> str:
 class Latency:
     """A time that some share of the calls did not exceed, as far as their buckets tell.
 
-    `side` is -1 where it is below `seconds`, the first limit, and 1 where it is above the last.
+    `side` is -1 where the time is below the first limit, 1 where it is above the last one.
     """
 
     seconds: float
@@ -47,7 +47,7 @@ class Latency:
 
 
 def latency(buckets: Buckets, share: float, limits: Sequence[float] = CALLS) -> Latency | None:
-    """Returns the time within which that share was answered; None where there were no calls."""
+    """Returns the time within which a share of the calls was answered; None without calls."""
     if not any(buckets):
         return None
     wanted, before, at = share * sum(buckets), 0, 0
@@ -64,7 +64,7 @@ def latency(buckets: Buckets, share: float, limits: Sequence[float] = CALLS) -> 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What had been counted in all since the first sample, at that time."""
+    """What had been counted since the first sample, at the time `at`."""
 
     at: float
     kinds: dict[str, float]
@@ -76,8 +76,7 @@ class Totals:
 class Samples:
     """The totals of an hour, the oldest first.
 
-    What was counted before the first is left out: nobody knows when that was. A count that falls
-    has begun anew.
+    What was counted before the first sample is left out. A count that falls has begun anew.
     """
 
     def __init__(self, kept: float = HOUR + 2 * MINUTE) -> None:
@@ -90,7 +89,7 @@ class Samples:
         return len(self._samples)
 
     def add(self, at: float, snapshot: Snapshot) -> None:
-        """Adds a sample; `at` is later than all before."""
+        """Adds a sample; `at` must be later than that of all before."""
         for name in _FIGURES:
             for series in snapshot.get(name, ()):
                 now = series.buckets or (round(series.value),)
@@ -116,9 +115,9 @@ class Samples:
             self._samples.popleft()
 
     def minute(self, start: float) -> Mapping[str, int] | None:
-        """Returns how the calls of the minute from then on ended; None where nobody watched.
+        """Returns how many calls of the minute from `start` ended how; None where no sample tells.
 
-        Of one that is not over: its calls so far; of the first: those since it is watched.
+        Of the first and the present minute only the calls between samples are counted.
         """
         if not self._samples or not self._samples[0].at - MINUTE < start < self._samples[-1].at:
             return None
@@ -126,11 +125,11 @@ class Samples:
         return {kind: round(last[kind]) - round(first[kind]) for kind in KINDS}
 
     def last(self, seconds: float) -> Totals | None:
-        """Returns what was counted in the last so many seconds, or since the first sample."""
+        """Returns what was counted in the last `seconds`, or since the first sample."""
         if not self._samples:
             return None
         newest = self._samples[-1]
-        oldest = next(each for each in self._samples if each.at >= newest.at - seconds)
+        oldest = next(it for it in self._samples if it.at >= newest.at - seconds)
         return Totals(
             newest.at - oldest.at,
             {name: count - oldest.kinds[name] for name, count in newest.kinds.items()},
@@ -140,7 +139,7 @@ class Samples:
         )
 
     def _at(self, moment: float) -> Mapping[str, float]:
-        """Returns what had been counted then: between two samples as if at an even pace."""
+        """Returns what had been counted at a moment, interpolated between two samples."""
         samples = self._samples
         number = bisect_right(samples, moment, key=lambda sample: sample.at)
         if number == len(samples):
@@ -158,16 +157,16 @@ def total(buckets: Iterable[Buckets]) -> Buckets:
 
 
 def slowest_first(series: Mapping[Name, Buckets], share: float) -> list[Name]:
-    """Returns those with calls, by the time within which that share of them was answered."""
-    found = ((name, latency(buckets, share)) for name, buckets in series.items())
-    told = [(time.seconds, time.side, name) for name, time in found if time is not None]
-    return [name for *_, name in sorted(told, reverse=True)]
+    """Returns the series with calls, the slowest first, by `latency` at that share."""
+    times = ((name, latency(buckets, share)) for name, buckets in series.items())
+    known = [(time.seconds, time.side, name) for name, time in times if time is not None]
+    return [name for *_, name in sorted(known, reverse=True)]
 
 
 def gauge(snapshot: Snapshot, name: str, *labels: str) -> float:
-    """Returns the present value of one series; 0.0 where it is not told."""
-    found = (each.value for each in snapshot.get(name, ()) if each.labels == labels)
-    return next(found, 0.0)
+    """Returns the present value of one series; 0.0 where there is none."""
+    series = snapshot.get(name, ())
+    return next((it.value for it in series if it.labels == labels), 0.0)
 
 
 def _less(newer: Mapping[Name, Buckets], older: Mapping[Name, Buckets]) -> dict[Name, Buckets]:

@@ -1,4 +1,4 @@
-"""Cases beside a policy: what a clinic expects of it, read, tried, and how much of it they try."""
+"""Reads the test cases beside a policy, tries them, and measures how much of it they cover."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from gateway.policy.values import NoValue, at, has_value, read_value
 VERSION = 1
 LARGEST = 256 * 1024
 NOT_FOUND = "not found"
-# Characters of a value, and differences of a case, that are shown in a line.
+# The most characters of a value, and differences of a case, that one line shows.
 LONGEST = 60
 MOST = 6
 # The kinds of problems with cases: one that fails, and a file of cases that cannot be used.
@@ -44,8 +44,8 @@ _ID = "00000000-0000-4000-8000-000000000001"
 class PolicyCase:
     """One expectation, at its place in a file.
 
-    `record` is whole and as answers carry it. `sees` says what is expected at each path: below a
-    list of objects a list with a value for each item; None where the record must not be found.
+    `record` is the whole record as in answers. `sees` has the expected value at each path, below a
+    list of objects a list with one for each item. It is None where the record must not be found.
     """
 
     name: str
@@ -65,7 +65,7 @@ class PolicyCase:
 
 
 def read_cases(path: Path) -> Sequence[PolicyCase]:
-    """The cases in the file at `path`; DocumentErrors with every problem where they cannot be."""
+    """Returns the cases in a file; raises DocumentErrors with all problems where there are any."""
     document = read_document(path, LARGEST, flawed=True)
     reader = _CaseReader(document)
     cases = reader.cases()
@@ -76,9 +76,9 @@ def read_cases(path: Path) -> Sequence[PolicyCase]:
 
 @dataclass(frozen=True, slots=True)
 class _CaseReader:
-    """One walk through a document; named records are read when the first case asks for them.
+    """Reads one document. A named record is read when the first case uses it.
 
-    `records` has of each name what it is a record of, the line that says so, and how it was read.
+    `records` is name -> its resource, the line of that case, and the record.
     """
 
     document: Document
@@ -104,13 +104,13 @@ class _CaseReader:
         if "cases" in data and not (isinstance(listed, list) and listed):
             self.say(("cases",), "cases must be a list of cases, each begun by `- name:`")
             return []
-        found = [self.case(("cases", number), case) for number, case in enumerate(listed)]
-        return [case for case in found if case is not None]
+        cases = [self.case(("cases", number), case) for number, case in enumerate(listed)]
+        return [case for case in cases if case is not None]
 
     def members(
         self, place: Place, data: Mapping[str, Any], known: Iterable[str], needed: Iterable[str]
     ) -> None:
-        """Says which members are unknown, and which are missing."""
+        """Reports unknown and missing members."""
         strangers = [name for name in data if name not in known]
         for name in strangers:
             self.say((*place, name), f"{name} has no meaning here{hint(name, known)}", at_key=True)
@@ -152,7 +152,7 @@ class _CaseReader:
             self.names[name] = self.document.marks[place][0]
 
     def key(self, place: Place, data: Any) -> tuple[AccessLevel | None, dict[str, AccessLevel]]:
-        """`BASIC`, or `{level: BASIC, scopes: {clients: STANDARD}}`."""
+        """Reads `BASIC`, or `{level: BASIC, scopes: {clients: STANDARD}}`."""
         if not isinstance(data, dict):
             return self.one_of(place, data, _LEVELS, "a level"), {}
         self.members(place, data, _KEY, needed=_KEY[:1])
@@ -167,8 +167,8 @@ class _CaseReader:
             here = (*place, "scopes", name)
             if name not in _SCOPES:
                 self.say(here, f"{name} is not a resource{hint(name, _SCOPES)}", at_key=True)
-            elif found := self.one_of(here, scope, _LEVELS, "a level"):
-                scopes[name] = found
+            elif known := self.one_of(here, scope, _LEVELS, "a level"):
+                scopes[name] = known
         return level, scopes
 
     def one_of(
@@ -183,7 +183,7 @@ class _CaseReader:
     def sees(
         self, place: Place, data: Any, resource: Resource, record: Record | None
     ) -> dict[str, Any] | None:
-        """What must be seen at each path; None for `not found`, or where it cannot be read."""
+        """Returns the expected value at each path; None for `not found` or a wrong list."""
         if data == NOT_FOUND:
             return None
         if not isinstance(data, list):
@@ -202,7 +202,7 @@ class _CaseReader:
         return expected
 
     def stranger(self, path: Any, resource: Resource, seen: Mapping[str, Any]) -> str:
-        """Why it is no field of the resource that is named for the first time; "" for one."""
+        """Returns why a path names no field of the resource, or one twice; "" where all is well."""
         if not isinstance(path, str):
             return f"a field of {resource.name} must be named by text, such as {resource.paths[0]}"
         if path in seen:
@@ -212,7 +212,7 @@ class _CaseReader:
     def expected(
         self, place: Place, path: str, written: Any, resource: Resource, record: Record
     ) -> Any:
-        """The value that must be seen: the record's own where none is written."""
+        """Returns the value that must be seen, which is the record's own unless one is written."""
         whole, field = at(record, path), resource.at(path)
         if written is ...:
             return whole
@@ -233,7 +233,7 @@ class _CaseReader:
         return None
 
     def record(self, place: Place, written: Any, operation: Operation) -> Record | None:
-        """The record that a case names or holds; None where there is none, which is said."""
+        """Returns the record that a case names or holds; None, and reports why, without one."""
         found = None
         if isinstance(written, dict):
             found = dict(self.fields(place, written, operation.returns))
@@ -271,7 +271,7 @@ class _CaseReader:
     def fields(
         self, place: Place, data: dict[str, Any], resource: Resource, prefix: str = ""
     ) -> Iterator[tuple[str, Any]]:
-        """The members as answers carry them; says what is no field, and no value of one."""
+        """Yields the members as answers carry them; reports unknown fields and wrong values."""
         holder = resource.at(prefix.removesuffix("[].")) if prefix else resource
         known = {field.name: field for field in holder.fields}
         for name, written in data.items():
@@ -293,32 +293,30 @@ class _CaseReader:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A case that was tried; it passed where nothing differs."""
+    """A case that was tried. It has passed if there are no differences."""
 
     case: PolicyCase
     differences: tuple[str, ...]
 
     def problem(self) -> Problem:
-        """What a failed one says, in a line."""
+        """Returns the problem that a failed case is, in one line."""
         case, more = self.case, len(self.differences) - MOST
-        told = [*self.differences[:MOST], *([f"and {more} more"] if more > 0 else [])]
-        return Problem(case.file, case.line, case.column, f"{case.name}: {'; '.join(told)}", FAILED)
+        parts = [*self.differences[:MOST], *([f"and {more} more"] if more > 0 else [])]
+        text = f"{case.name}: {'; '.join(parts)}"
+        return Problem(case.file, case.line, case.column, text, FAILED)
 
 
 def cases_beside(policy: Path) -> Path:
-    """Where the cases of a policy file are: `policies.test.yaml` beside `policies.yaml`."""
+    """Returns where the cases of a policy are: `policies.test.yaml` beside `policies.yaml`."""
     return policy.with_name(f"{policy.stem}.test{policy.suffix}")
 
 
 def verify(policy: Policy, path: Path) -> Sequence[Problem]:
-    """What the cases beside the policy file at `path` hold against a policy.
-
-    Nothing where there is no such file; where it cannot be read, what is wrong with it.
-    """
+    """Returns the cases beside `path` that fail, or what is wrong with their file."""
     beside = cases_beside(path)
     if not (beside.exists() or beside.is_symlink()):
         return ()
-    if beside.exists() and not beside.is_file():  # to open a pipe is to wait for its writer
+    if beside.exists() and not beside.is_file():  # opening a pipe would wait for its writer
         return [Problem(str(beside), 0, 0, "cannot be read: it is no plain file", UNREADABLE)]
     try:
         cases = read_cases(beside)
@@ -328,7 +326,7 @@ def verify(policy: Policy, path: Path) -> Sequence[Problem]:
 
 
 def summary(problems: Sequence[Problem]) -> str:
-    """What the problems with a policy's cases come to: `3 of its cases fail`."""
+    """Returns the problems with a policy's cases in a few words: `3 of its cases fail`."""
     failed = sum(problem.code == FAILED for problem in problems)
     if not failed:
         return "its cases cannot be read"
@@ -340,10 +338,10 @@ def run(policy: Policy, cases: Iterable[PolicyCase]) -> Sequence[Outcome]:
 
 
 def _answer(policy: Policy, case: PolicyCase) -> Record | None:
-    """The record as the key's answer has it; None where it does not exist for the key."""
+    """Returns the record as the key sees it; None where it does not exist for the key."""
     operation, record, resource = case.operation, case.record, case.operation.returns
     redactor = policy.redactor(resource.name, case.applied)
-    # who books sees the own booking, whatever the conditions say
+    # a key sees the booking that it has made, whatever the conditions say
     if not operation.creates and redactor.only and not redactor.admits(record):
         return None
     body = redactor.many([record])[0] if operation.many else b"[%b]" % redactor.one(record)
@@ -352,7 +350,7 @@ def _answer(policy: Policy, case: PolicyCase) -> Record | None:
 
 
 def differences(policy: Policy, case: PolicyCase) -> Iterator[str]:
-    """What the answer shows too much, too little, or otherwise."""
+    """Yields where the answer differs from what the case expects."""
     answer, resource = _answer(policy, case), case.operation.returns
     if answer is None or case.sees is None:
         yield from _found(policy, case, answer)
@@ -374,7 +372,7 @@ def differences(policy: Policy, case: PolicyCase) -> Iterator[str]:
 
 
 def _found(policy: Policy, case: PolicyCase, answer: Record | None) -> Iterator[str]:
-    """What differs where the record is not found, or must not be."""
+    """Yields what differs where the record is not found, or must not be."""
     resource = case.operation.returns
     if answer is not None:
         shown = ", ".join(path for path in resource.paths if _is_in(answer, path))
@@ -393,7 +391,7 @@ def _is_in(answer: Record, path: str) -> bool:
 
 
 def _spelt(value: Any) -> str:
-    """A value in a line, shortened where it is long."""
+    """Returns a value in one line, cut to LONGEST."""
     if value is None:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False)
@@ -402,7 +400,7 @@ def _spelt(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-# What is to be tried of a level beside its fields, where it has row conditions.
+# What cases can cover of a level besides its fields, where it has row conditions.
 INSIDE, OUTSIDE = "a record that its conditions let in", "a record that its conditions leave out"
 # resource name, level, and a field's path or one of the two above
 Cell = tuple[str, AccessLevel, str]
@@ -410,30 +408,30 @@ Cell = tuple[str, AccessLevel, str]
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """All cells, in the order of the contract, and those that a case has tried."""
+    """All cells in the order of the contract, and those that a case covers."""
 
     cells: tuple[Cell, ...]
     covered: frozenset[Cell]
 
     @property
     def percent(self) -> float:
-        """Of 100; rounded down to a tenth, so that 100 means all."""
+        """The covered share, from 0 to 100, rounded down to tenths: 100 means all."""
         return len(self.covered) * 1000 // len(self.cells) / 10
 
     def uncovered(self) -> Iterator[tuple[str, AccessLevel, list[str], bool]]:
-        """What no case has tried of each resource and level, and whether that is all there is."""
+        """Yields what is not covered of a resource at a level, and whether that is all of it."""
         for view, cells in groupby(self.cells, lambda cell: cell[:2]):
             names = [name for *_, name in cells]
-            untried = [name for name in names if (*view, name) not in self.covered]
-            if untried:
-                yield *view, untried, untried == names
+            gaps = [name for name in names if (*view, name) not in self.covered]
+            if gaps:
+                yield *view, gaps, gaps == names
 
 
 def coverage(policy: Policy, cases: Iterable[PolicyCase]) -> Coverage:
-    """What the cases try, whether they pass or not.
+    """Returns what the cases cover, whether they pass or not.
 
-    A field is tried at a level by a record that has a value there and exists for the level; its
-    row conditions by a record that exists and one that does not.
+    A field is covered at a level by a record that exists there and has a value in the field. Row
+    conditions are covered by a record that exists and by one that does not.
     """
     cells: list[Cell] = []
     for resource, level in product(GOVERNED, LEVELS):

@@ -1,7 +1,7 @@
-"""Masks: what may be shown of a value where the whole of it is not, in the same type and format.
+"""Defines the masks, which show a part of a value in the same type and format.
 
-The list is closed. A mask is a plain function of the value: the same value is always masked alike,
-and no mask can be undone. What a mask cannot make sense of is hidden altogether.
+A mask is a function of the value alone, and cannot be undone. A value that it cannot read is hidden
+altogether.
 """
 
 import re
@@ -20,10 +20,10 @@ STARS = "***"
 class MaskKind:
     """A way to show a part of a value.
 
-    `formats` are those of the fields that it fits; `hide` takes a value as msgspec reads it (a day
-    is a date, an amount is text) and the argument, and gives one of the same type, or None;
-    `largest` is the argument's bound, None where there is none; `says` what partners are told, and
-    `schema` what their schema says, both with the argument as {n}.
+    `formats` are those of the fields that it fits. `hide` takes a value as msgspec reads it (a day
+    is a date, an amount is text) and the argument, and returns a value of the same type, or None.
+    `largest` bounds the argument, and is None for a mask without one. `says` is what partners are
+    told, and `pattern` what their schema says by format, both with the argument as {n}.
     """
 
     name: str
@@ -50,10 +50,10 @@ class Mask:
         return self.kind.hide(value, self.argument)
 
     def shows_no_more_than(self, other: "Mask") -> bool:
-        """Whether this mask shows no more of any value than the other one.
+        """Returns whether this mask shows no more of any value than the other one.
 
-        `last(4)` hides short texts of which `last(2)` shows something. Of two roundings the finer
-        one tells the coarser only where halves go the same way and no step is cut in two.
+        `last(2)` shows something of short texts that `last(4)` hides. A rounding follows from a
+        finer one only if its step is 1, 5, 9, ... times as large: then halves round alike.
         """
         if self.kind is not ROUNDED or other.kind is not ROUNDED:
             return self == other
@@ -89,13 +89,13 @@ def _year(value: date, _: int) -> date:
 
 
 def _rounded(value: Any, step: int) -> Any:
-    """Of two multiples that are equally near the even one."""
+    """Returns the nearest multiple; of two that are equally near, the even one."""
     is_amount = isinstance(value, str)  # or a percentage, with two places
     try:
         parts, whole = (int(value.replace(".", "")), 100) if is_amount else value.as_integer_ratio()
         steps, rest = divmod(parts, step * whole)
         steps += 2 * rest > step * whole or (2 * rest == step * whole and steps % 2 == 1)
-        # what JSON is written of ends there; a float tells no whole numbers beyond from each other
+        # the bounds within which msgspec writes integers, and floats hold them exactly
         largest = 2**63 if isinstance(value, int) else 2**53
         if is_amount:
             return f"{steps * step}.00"
@@ -166,13 +166,13 @@ def fitting(field: Field) -> list[MaskKind]:
 
 def read_mask(text: Any) -> Mask | str | None:
     """Returns the mask, or what is wrong with its argument; None where it is no mask."""
-    found = _written(text) if isinstance(text, str) else None
-    kind = KINDS.get(found[1]) if found else None
-    if found is None or kind is None:
+    match = _written(text) if isinstance(text, str) else None
+    kind = KINDS.get(match[1]) if match else None
+    if match is None or kind is None:
         return None
     if kind.largest is None:
-        return Mask(kind) if found[2] is None else f"{kind.name} takes no number: write {kind.name}"
-    count = int(found[2] or 0)
+        return Mask(kind) if match[2] is None else f"{kind.name} takes no number: write {kind.name}"
+    count = int(match[2] or 0)
     if not 1 <= count <= kind.largest:
         return f"{kind.name} takes a number from 1 to {kind.largest}, such as {kind.example}"
     return Mask(kind, count)

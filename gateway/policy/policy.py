@@ -1,7 +1,6 @@
-"""The clinic's decision how much each level sees of each field, and which records: data, frozen.
+"""Defines policies: immutable rules on which fields and records each access level sees.
 
-A policy is such rules with a redactor for each view, made when it is loaded: a running request only
-looks one up.
+A policy also has a redactor for each resource and level, so that a request only looks one up.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +21,7 @@ from gateway.policy.rows import EVERY, NOTHING, RowFilter
 
 
 class AllOrNothing(StrEnum):
-    """How much is seen of a value where no Mask shows a part of it."""
+    """How much is seen of a value that no mask shows in part."""
 
     HIDDEN = "hidden"
     WHOLE = "whole"
@@ -35,7 +34,7 @@ Sights: TypeAlias = tuple[Sight, Sight, Sight]
 
 
 def no_more(one: Sight, other: Sight) -> bool:
-    """Whether the other shows at least what this one does."""
+    """Returns whether the other sight shows at least as much as this one."""
     if one is other or one is HIDDEN or other is WHOLE:
         return True
     return isinstance(one, Mask) and isinstance(other, Mask) and one.shows_no_more_than(other)
@@ -43,9 +42,9 @@ def no_more(one: Sight, other: Sight) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRules:
-    """Of one resource: field path -> what each level sees, in the order of the answers; the rows.
+    """The rules of one resource: field path -> what each level sees, and the rows by level.
 
-    A level without rows of its own sees all records.
+    The fields are in the order of the answers. A level that is not in `rows` sees all records.
     """
 
     fields: Mapping[str, Sights]
@@ -66,11 +65,11 @@ class ResourceRules:
         return self.rows.get(level, EVERY)
 
     def opened_at(self, path: str) -> AccessLevel | None:
-        """The first level that sees the whole field; None where none does."""
+        """Returns the first level that sees the whole field; None where none does."""
         return self.first(path, lambda sight: sight is WHOLE)
 
     def first(self, path: str, is_so: Callable[[Sight], bool]) -> AccessLevel | None:
-        """The first level whose sight of the field is so."""
+        """Returns the first level whose sight of the field passes the test, or None."""
         sights = zip(LEVELS, self.fields[path], strict=True)
         return next((level for level, sight in sights if is_so(sight)), None)
 
@@ -80,7 +79,7 @@ Rules: TypeAlias = Mapping[str, ResourceRules]
 
 
 def both(one: Rules, other: Rules) -> Rules:
-    """Returns what two policies both show: of two masks of different kinds nothing at all."""
+    """Returns what both policies show; of masks that cannot be compared that is nothing."""
 
     def less(first: Sight, second: Sight) -> Sight:
         if no_more(first, second):
@@ -94,12 +93,12 @@ def both(one: Rules, other: Rules) -> Rules:
             basic, standard, full = map(less, sights, other[name].fields[path])
             fields[path] = basic, standard, full
         rows = {level: rules.rows_of(level).both(other[name].rows_of(level)) for level in LEVELS}
-        found[name] = ResourceRules(fields, {level: each for level, each in rows.items() if each})
+        found[name] = ResourceRules(fields, {level: own for level, own in rows.items() if own})
     return found
 
 
 def no_wider(one: Rules, other: Rules) -> bool:
-    """Whether the other policy shows at least what this one does, to each level."""
+    """Returns whether the other policy shows each level at least as much as this one."""
     return all(
         rules.rows_of(level).within(other[name].rows_of(level))
         and all(
@@ -114,8 +113,8 @@ def no_wider(one: Rules, other: Rules) -> bool:
 def narrowed(running: Rules, new: Rules) -> Rules | None:
     """Returns what may run of the new rules without approval; None where that runs already.
 
-    Where the new rules have a condition on a field that the running ones do not show whole to that
-    level, no record exists for it: which records meet the condition would tell the field's value.
+    A new condition on a field that the running rules do not show whole to a level admits no record
+    there, as the records that meet it would tell the field's value.
     """
     if no_wider(running, new):
         return None
@@ -141,9 +140,9 @@ _UNGOVERNED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A policy's text; `hash` is its SHA-256 in hexadecimal digits.
+    """A policy's text. `hash` is its SHA-256 in hexadecimal digits.
 
-    `made_of` are the hashes of the two that it is the common part of.
+    `made_of` has the hashes of two policies if this is their common part.
     """
 
     hash: str
@@ -154,11 +153,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What each level sees.
-
-    `hash` is that of its text, `short_hash` as it is shown and logged; `rules` is the decision as
-    data. `has_rows` says whether there is any row condition.
-    """
+    """A compiled policy. `short_hash` is shown and logged. `has_rows`: it has row conditions."""
 
     version: Version
     file: str
@@ -169,11 +164,11 @@ class Policy:
     has_rows: bool
 
     def redactor(self, resource: str, level: AccessLevel) -> Redactor:
-        """The level's view of a resource; each sees the whole of what no level governs."""
+        """Returns the level's redactor of a resource; ungoverned resources are shown whole."""
         return self.redactors[resource, level]
 
     def view(self, resource: Resource, level: AccessLevel) -> View:
-        """What the level sees of a governed resource, as the interface's description has it."""
+        """Returns what the level sees of a governed resource, for the OpenAPI document."""
         redactor = self.redactors[resource.name, level]
         masked = {path: mask.schema(resource.at(path)) for path, mask in redactor.masks.items()}
         return View(redactor.visible, masked, level)
@@ -182,9 +177,9 @@ class Policy:
 def compile_policy(
     version: Version, rules: Rules, report: Report, like: Policy | None = None
 ) -> Policy:
-    """The policy for a text's rules, which name every field of every governed resource.
+    """Returns the policy for rules that name every field of every governed resource.
 
-    What shows as much as in the policy `like`, made for the same `report`, is taken from there.
+    Equal views are taken from the policy `like`, which must have been made for the same `report`.
     """
     redactors: dict[tuple[str, AccessLevel], Redactor] = {}
     for resource, level in product(RESOURCES, LEVELS):

@@ -1,9 +1,8 @@
-"""Builds the answer from the open fields of a record: the last step before bytes go out.
+"""Builds answers from the open fields of records: the last step before bytes go out.
 
-A redactor never deletes. It knows the fields that are open and copies these, each checked against
-its format, into a shape made for them; whatever else a record holds is not looked at. Reading the
-whole record at once is the fast way; where that fails, each value is read by itself, and those
-that can't be used become null and are reported.
+A redactor copies the open fields, each checked against its format, and ignores all others. It
+reads a whole record at once. Where that fails it reads value by value, and an unusable one becomes
+null and is reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,16 +21,15 @@ from gateway.policy.values import BROKEN, NO_MASKS, finisher, struct, typed_valu
 
 
 class NoUsableId(Exception):
-    """The record's id is open but absent or unreadable: alone, such a record is no answer."""
+    """The record's id is open but absent or unreadable. Such a record is no answer."""
 
 
 class Redactor:
     """One resource as one level sees it.
 
-    `visible` holds the paths of the fields that are seen whole, `masks` those of the fields that
-    are seen under a mask; `fields` are both as a tree, in the order of the answers, a list of
-    objects only with its open members. `only` says which records exist, as adapters are told of
-    it, and `admits` whether a record is one of them.
+    `visible` has the paths of the fields that are shown whole, `masks` has the masks by path.
+    `fields` are all these as a tree, in the order of the answers. `only` is the row conditions as
+    adapters read them, and `admits` tells whether a record meets them.
     """
 
     def __init__(
@@ -51,24 +49,24 @@ class Redactor:
         self._shape = struct(resource.title, self.fields)
         self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
         self._finish = finisher(self.fields, masks)
-        # of each path whose values were mended, one by one
+        # path -> the check of a single value there, made when it is first needed
         self._sound: dict[str, Callable[[Any], bool]] = {}
         self._encode = msgspec.json.Encoder().encode
         self._resource = resource.name
         self._report = report
 
     def one(self, record: Record) -> bytes:
-        """The record's open fields as a JSON object; NoUsableId where an open id is unusable."""
+        """Returns the open fields as a JSON object; raises NoUsableId for an unusable open id."""
         try:
             view = msgspec.convert(record, self._shape)
             if self._finish(view):
                 return self._encode(view)
         except BROKEN:
-            pass  # which value it was, and what remains, is found out one by one
+            pass  # `_mended` finds out which value it was
         return self._encode(self._mended(record))
 
     def many(self, records: list[Record]) -> tuple[bytes, int]:
-        """A JSON array, and how many records were left out for lack of a usable id."""
+        """Returns a JSON array, and how many records were left out for lack of a usable id."""
         try:
             views = msgspec.convert(records, self._shapes)
             if all(map(self._finish, views)):
@@ -82,16 +80,16 @@ class Redactor:
         return b"[" + b",".join(parts) + b"]", len(records) - len(parts)
 
     def _mended(self, raw: Any) -> Record:
-        """The record, read value by value; what can't be used is null."""
+        """Reads a record value by value; an unusable one becomes null."""
         if not isinstance(raw, dict):
             self._no_id("id", "")
-        known = ""  # for the clinic's log, whether or not a partner may see it
+        known = ""  # the clinic's log names the record even if partners do not see its id
         with suppress(*BROKEN):
             known = str(msgspec.convert(raw.get("id"), UUID))
         return self._members(self.fields, raw, "", known)
 
     def _members(self, fields: tuple[Field, ...], raw: Record, prefix: str, record: str) -> Record:
-        """The open members in their order; NoUsableId where `id` is one and can't be read."""
+        """Returns the open members in their order; raises NoUsableId for an unusable `id`."""
         mended: Record = {}
         for field in fields:
             path, value = prefix + field.name, raw.get(field.name)
@@ -103,7 +101,7 @@ class Redactor:
         return mended
 
     def _items(self, field: Field, raw: Any, path: str, record: str) -> list[Record] | None:
-        """The list's objects; one that is none, or has no usable id, is left out."""
+        """Returns the objects of a list, without those that have no usable id or are none."""
         if not isinstance(raw, list | tuple):
             self._unreadable(path, record)
             return None
@@ -124,7 +122,7 @@ class Redactor:
             return self.masks[path](value) if path in self.masks else value
         except BROKEN:
             pass
-        # An id that can't be used is reported once, as what it means for the record.
+        # an unusable id is reported by `_no_id`
         if field.nullable:
             unknown = bool(field.values) and isinstance(raw, str)
             self._unreadable(path, record, "unknown code" if unknown else "unreadable")

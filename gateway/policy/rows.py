@@ -1,7 +1,7 @@
-"""Row conditions: which records exist at all for a level, by the values of fields that it sees.
+"""Row conditions: they say which records exist for a level, by the values of fields that it sees.
 
-A condition admits some values of one field; a record must meet all conditions, and a field without
-a value meets none. Values are compared exactly, as the record shows them.
+A condition admits some values of one field. A record must meet all conditions, and a missing value
+meets none. Values are compared exactly as the record shows them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -57,9 +57,9 @@ def shown(field: Field, value: Value) -> Any:
 
 
 class Bound(NamedTuple):
-    """A least or a largest value; an `edge` of 1 leaves out the least itself, -1 the largest.
+    """A least or a largest value. An `edge` of 1 excludes a least value itself, -1 a largest one.
 
-    So bounds are in the order of what they leave out, and a value stands among them with edge 0.
+    Bounds are therefore ordered, and a value compares with them as one of edge 0.
     """
 
     value: Value
@@ -68,9 +68,9 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueTest:
-    """Which values of one field are admitted; a missing part admits all.
+    """The values of one field that are admitted. A missing part admits all.
 
-    Where the field has a closed list of values, or is a truth value, `allowed` says it all.
+    A field with a closed list of values, or a boolean one, uses only `allowed`.
     """
 
     allowed: frozenset[Value] | None = None
@@ -95,7 +95,7 @@ class ValueTest:
         return self.low is not None and self.high is not None and self.low > self.high
 
     def within(self, other: "ValueTest") -> bool:
-        """Whether the other admits all that this one does."""
+        """Returns whether the other test admits all values that this one does."""
         if self.allowed is not None:
             return all(map(other.admits, filter(self.admits, self.allowed)))
         return (
@@ -129,7 +129,7 @@ class ValueTest:
             yield "below" if self.high.edge else "max", self.high.value
 
 
-# What no value meets, and what all do.
+# A test that admits no value, and one that admits all.
 NOTHING = ValueTest(allowed=frozenset())
 _ANYTHING = ValueTest()
 
@@ -148,14 +148,14 @@ class RowFilter:
         return bool(self.tests)
 
     def within(self, other: "RowFilter") -> bool:
-        """Whether all records that exist here exist there too."""
+        """Returns whether all records that this filter admits pass the other one too."""
         return all(
             name in self.tests and self.tests[name].within(test)
             for name, test in other.tests.items()
         )
 
     def both(self, other: "RowFilter") -> "RowFilter":
-        """Returns the filter of the records that exist here and there."""
+        """Returns the filter of the records that both admit."""
         return RowFilter(
             {
                 name: self.tests.get(name, _ANYTHING).both(other.tests.get(name, _ANYTHING))
@@ -173,7 +173,7 @@ class RowFilter:
                     test.admits(comparable(field, record[name])) for name, field, test in fields
                 )
             except (KeyError, ValueError):
-                return False  # no value, or one that nobody can read
+                return False  # a missing or unreadable value
 
         return exists
 
@@ -182,12 +182,12 @@ class RowFilter:
         found = []
         for name, test in self.tests.items():
             field = resource.at(name)
-            for asked, value in test.comparisons():
+            for word, value in test.comparisons():
                 carried = value
-                if isinstance(value, list):  # a value that no answer carries, such as 10.005, goes
+                if isinstance(value, list):  # without values that no answer has, such as 10.005
                     pairs = ((item, shown(field, item)) for item in value)
                     carried = tuple(it for item, it in pairs if comparable(field, it) == item)
-                found.append(Condition(name, asked, carried))
+                found.append(Condition(name, word, carried))
         return tuple(found)
 
 
@@ -217,10 +217,10 @@ def conditions_in_file(resource: Resource, rows: RowFilter) -> str:
 
 def _test_in_file(field: Field, test: ValueTest) -> str:
     words = []
-    for asked, value in test.comparisons():
-        if asked == "in":
+    for word, value in test.comparisons():
+        if word == "in":
             return _in_file(field, value)
-        words.append(f"{'not' if asked == 'not in' else asked}: {_in_file(field, value)}")
+        words.append(f"{'not' if word == 'not in' else word}: {_in_file(field, value)}")
     return f"{{{', '.join(words)}}}"
 
 
@@ -233,7 +233,7 @@ def _in_file(field: Field, value: Value | list[Value]) -> str:
     if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, str):
-        # in double quotes; letters that nobody sees, or that no file may have, as escapes
+        # in double quotes; invisible letters, and those that no file may have, as escapes
         return value if field.values else f'"{"".join(map(_letter, value))}"'
     # amounts with two places; a number that a reader would round becomes a text
     plain = format(value, "f")

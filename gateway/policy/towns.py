@@ -1,9 +1,8 @@
-"""Finds the town in an address of one text; in doubt there is none, since a street is no town.
+"""Finds the town in an address of one text, and finds none in case of doubt.
 
-It reads addresses whose last part, but for the country, is the town's: behind a postal code
-(75011 Paris, 1012 AB Amsterdam), or before one (London SW1A 1AA; Springfield, IL 62701). The
-number of a house looks like a postal code, and the name of a street like that of a town: so an
-earlier part must be the street, and what is found must not look like one.
+The town must be at the end, but for the country: after a postal code (75011 Paris, 1012 AB
+Amsterdam) or before one (London SW1A 1AA; Springfield, IL 62701). House numbers look like postal
+codes, and streets like towns, so an earlier part must be a street, and the town must not look so.
 """
 
 import re
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from adapters.documents.document import read_document
 
-# Characters of an address; in what is longer, other things may stand too.
+# The most characters of an address. A longer text may hold other things too.
 LONGEST = 300
 
 _ends = re.compile(r"[,;\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -30,7 +29,7 @@ _ending = re.compile(
     r".*(?:stra(?:ss|ß)e|str|weg|platz|gasse|allee|ufer|damm|ring|graben|pfad|chaussee"
     r"|straat|laan|plein|gracht|kade|singel|dijk|dreef)"
 ).fullmatch
-# Lists of words -> the words, which the file beside explains.
+# Name of a list -> its words. The file explains them.
 _LISTS = read_document(Path(__file__).with_name("towns.yaml")).data
 COUNTRIES = frozenset(map(str.strip, _LISTS["countries"].split("|")))
 STREETS, LAST_WORDS, UNITS, PERSONS = (
@@ -39,20 +38,20 @@ STREETS, LAST_WORDS, UNITS, PERSONS = (
 
 
 def town_of(address: str) -> str | None:
-    """The town, as it is written there; None in doubt."""
+    """Returns the town as it is written there; None in case of doubt."""
     if len(address) > LONGEST:
         return None
     written = _ends.split(unicodedata.normalize("NFC", address))
-    parts = [part for each in written if (part := each.strip())]
+    parts = [part for text in written if (part := text.strip())]
     if parts and parts[-1].casefold() in COUNTRIES:
         parts.pop()
     if len(parts) < 2:
         return None
     *earlier, last = parts
-    if found := _code_before(last):
-        return _sure(found[1], any(map(_is_street, earlier)) or any(map(_is_numbered, earlier)))
-    if found := _code_behind(last):
-        return _sure(found[1], any(map(_is_street, earlier)))
+    if match := _code_before(last):
+        return _sure(match[1], any(map(_is_street, earlier)) or any(map(_is_numbered, earlier)))
+    if match := _code_behind(last):
+        return _sure(match[1], any(map(_is_street, earlier)))
     if _code_alone(last):
         return _sure(earlier[-1], any(map(_is_street, earlier[:-1])))
     return None
@@ -76,7 +75,7 @@ def _is_street(part: str) -> bool:
 
 
 def _is_numbered(part: str) -> bool:
-    """Whether it has the number of a house, and not of a flat."""
+    """Returns whether a part has a house number, and not that of a flat."""
     words = _spelt(part)
     named = any(len(word) > 1 and word.isalpha() for word in words)
     return named and any(word[0].isdecimal() for word in words) and UNITS.isdisjoint(words)

@@ -1,9 +1,8 @@
-"""How the value of an open field is read, and how it must look when it is written, by the contract.
+"""Reads the values of open fields, and checks that they have the form that the contract requires.
 
-Two checks stand behind each other. `struct` gives types that a whole view must convert to at once:
-they tell a day that exists from one that does not. `finisher` looks at what is left: `45.00` or
-`45.0`, a time in UTC or with an offset. Where either says no, `typed_value` reads each value by
-itself, with the same two checks.
+There are two checks. A whole view must convert to the type of `struct`, which tells an existing day
+from another one. `finisher` checks the rest: `45.00` and not `45.0`, a time in UTC. Where a view
+fails, `typed_value` reads each value by itself with the same checks.
 """
 
 import re
@@ -28,11 +27,11 @@ from gateway.policy.masks import Mask
 NO_MASKS: Mapping[str, Mask] = MappingProxyType({})
 _LARGEST = sys.float_info.max
 _FINITE = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]  # what JSON can say
-# What is none of these is a text by its format's pattern.
+# All others are texts that match the pattern of their format.
 _TYPES: dict[str, Any] = {
     formats.UUID.name: UUID,
     formats.TEXT.name: str,
-    # The one pattern that the type itself holds: so its blanks are those of all alphabets.
+    # msgspec checks this pattern, so that it knows the blanks of all alphabets
     formats.EMAIL.name: Annotated[str, msgspec.Meta(pattern=rf"\A{formats.EMAIL.pattern}\Z")],
     formats.BOOLEAN.name: bool,
     formats.INTEGER.name: int,
@@ -43,13 +42,13 @@ _TYPES: dict[str, Any] = {
 
 
 def value_type(field: Field) -> Any:
-    """The type of the field's value where it is neither null nor a list of objects."""
+    """Returns the type of a field's value that is neither null nor a list of objects."""
     kind: Any = Literal[field.values] if field.values else _TYPES.get(field.format.name, str)
     return list[kind] if field.many else kind
 
 
 def struct(name: str, fields: tuple[Field, ...]) -> Any:
-    """A struct that takes these fields, in this order, out of a record and nothing else."""
+    """Returns a struct type that takes these fields, in this order, from a record."""
     members: list[Any] = []
     for field in fields:
         kind = value_type(field)
@@ -62,8 +61,8 @@ def struct(name: str, fields: tuple[Field, ...]) -> Any:
 def finisher(
     fields: tuple[Field, ...], masks: Mapping[str, Mask] = NO_MASKS, prefix: str = ""
 ) -> Callable[[Any], bool]:
-    """What puts masked values into a converted view, and tells whether that says what it may."""
-    masked = [(each.name, masks[path]) for each in fields if (path := prefix + each.name) in masks]
+    """Returns a function that masks a converted view in place, or returns False for a wrong one."""
+    masked = [(it.name, masks[path]) for it in fields if (path := prefix + it.name) in masks]
     is_sound = _soundness(fields, masks, prefix)
 
     def finish(view: Any) -> bool:
@@ -81,7 +80,7 @@ def finisher(
 def _soundness(
     fields: tuple[Field, ...], masks: Mapping[str, Mask], prefix: str
 ) -> Callable[[Any], bool]:
-    """What no type can tell: a time is in UTC and in whole seconds, an amount has two places."""
+    """Returns a check of what types do not: times in UTC and whole seconds, amounts in cents."""
     plain = [field for field in fields if not field.fields]
     instants = [field.name for field in plain if field.format is formats.INSTANT]
     patterns = [
@@ -113,32 +112,32 @@ def _soundness(
 
 
 def typed_value(field: Field, raw: Any, is_sound: Callable[[Any], bool] | None = None) -> Any:
-    """One value that is not null, as views hold it; raises one of BROKEN where it is none.
+    """Returns a value that is not null as views hold it; raises one of BROKEN for a wrong one.
 
-    `is_sound` is the finisher of the field alone, for who has many values of it.
+    `is_sound` is the finisher of the field alone, for callers with many values.
     """
     value = msgspec.convert(raw, value_type(field))
     if isinstance(value, datetime) and value.utcoffset() == timedelta():
-        value = value.astimezone(UTC)  # whatever stands for UTC there
-    msgspec.json.encode(value)  # not every text can be written
+        value = value.astimezone(UTC)  # makes an offset of 0 the UTC object
+    msgspec.json.encode(value)  # raises for a text that cannot be encoded
     is_sound = is_sound or finisher((field,))
     if not is_sound(SimpleNamespace(**{field.name: value})):
         raise ValueError(raw)
     return value
 
 
-# All that reading or writing a value may raise; a lone surrogate is a ValueError.
+# All errors of reading or writing a value. A lone surrogate raises ValueError.
 BROKEN = (msgspec.ValidationError, ValueError, OverflowError, TypeError, RecursionError)
 
 
 class NoValue(Exception):
-    """Why what was written is no value of the field: a sentence without its first words."""
+    """A written value is none of the field's. The text continues a sentence."""
 
 
 def read_value(field: Field, written: Any) -> Any:
-    """The value that a person wrote, as answers carry it; NoValue where it is none of the field's.
+    """Returns a value that a person wrote as answers carry it; raises NoValue for a wrong one.
 
-    None stands for none. Amounts may be written as numbers, times with an offset.
+    Amounts may be written as numbers, times with an offset.
     """
     if written is None:
         return None
@@ -182,13 +181,13 @@ def _as_answered(field: Field, written: Any) -> Any:
 
 
 def at(record: Record, path: str) -> Any:
-    """The value at a path; below a list of objects the values of all its items, in order."""
+    """Returns the value at a path, or below a list of objects the values of all items."""
     name, _, rest = path.partition("[].")
     value = record.get(name)
     return value if not rest else [at(item, rest) for item in value or ()]
 
 
 def has_value(record: Record, path: str) -> bool:
-    """Whether there is anything to see at a path."""
+    """Returns whether there is any value at a path."""
     value = at(record, path)
     return any(item is not None for item in value) if "[]." in path else value not in (None, [])

@@ -70,8 +70,7 @@ def chosen(run: Run, file: Path | None) -> Path:
 def refuse(run: Run, error: DocumentErrors) -> NoReturn:
     """Prints what is wrong with a file, and ends the command."""
     if run.as_json:
-        checked = Checked(file=error.problems[0].file, errors=error.problems)
-        say_json(as_data(checked), indent=2)
+        say_json(as_data(Checked(file=error.problems[0].file, errors=error.problems)), indent=2)
     fail(str(error))
 
 
@@ -183,8 +182,7 @@ def print_problems(checked: Checked) -> None:
         for line in _block(problem, check.severity, source, end):
             console.print(line, soft_wrap=True)
         if problem.code not in helped:
-            help_line = Text.assemble(("      = help: ", "blue"), check.help)
-            console.print(help_line, soft_wrap=True)
+            console.print(Text.assemble(("      = help: ", "blue"), check.help), soft_wrap=True)
         helped.add(problem.code)
     if counts:
         every = [counted(counts[severity], severity) for severity in Severity if counts[severity]]

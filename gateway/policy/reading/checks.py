@@ -31,7 +31,10 @@ def _usual() -> Rules:
 def _openings(
     reading: Reading, *, bare: bool
 ) -> Iterator[tuple[str, AccessLevel, AccessLevel | None, Place]]:
-    """Fields that open: those by which all reach a person or others, where, and where usually."""
+    """Yields opened fields with their level, the usual level, and their place.
+
+    With `bare` these are the personal ones that are open to every key, else all others.
+    """
     for name, lists in reading.lists.items():
         for path, (level, place) in lists.opens.items():
             is_bare = level is LEVELS[0] and lists.resource.at(path).personal
@@ -52,7 +55,7 @@ def _opened_early(reading: Reading) -> Iterator[Problem]:
             yield reading.document.problem(place, text)
 
 
-# More letters than these of a telephone number are soon completed.
+# Whoever sees more digits of a telephone number can guess the rest.
 _MOST_SHOWN = 4
 
 
@@ -81,7 +84,7 @@ def _odd_comparison(reading: Reading) -> Iterator[Problem]:
 
 
 def _texts(place: Place, data: Any) -> Iterator[tuple[Place, str]]:
-    """The texts of conditions, each at its place."""
+    """Yields the texts in conditions, each with its place."""
     if isinstance(data, str):
         yield place, data
     members = data.items() if isinstance(data, Mapping) else ()
@@ -102,7 +105,7 @@ def _equal_levels(reading: Reading) -> Iterator[Problem]:
             yield reading.document.problem((next(iter(rules)), higher.value), text, at_key=True)
 
 
-# A field, and others that together tell it.
+# A field, and others that together reveal it.
 _TOLD: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("appointments", "status", ("displayStatus",)),
     ("invoices", "total", ("subtotal", "taxTotal")),
@@ -149,7 +152,7 @@ RISKS = [check for check in CHECKS.values() if check.find]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was found, in the order of the file; `policy` where there is no error."""
+    """What was found in a file, in its order. `policy` is None where there are errors."""
 
     file: str
     errors: tuple[Problem, ...] = ()
@@ -159,7 +162,7 @@ class Checked:
 
 
 def check_policy(path: Path) -> Checked:
-    """All that is to be said of the file at `path`; a file that is no YAML has no warnings."""
+    """Returns the problems of the file at `path`; a file that is no YAML has no warnings."""
     warnings: tuple[Problem, ...] = ()
     try:
         reading = Reading(read_document(path, flawed=True))
@@ -171,7 +174,7 @@ def check_policy(path: Path) -> Checked:
 
 
 def notes_of(policy: Policy, survey: Survey) -> tuple[Problem, ...]:
-    """Notes at their places in the policy and in the mapping, in the order of each file."""
+    """Returns notes on the policy and on the mapping, in the order of each file."""
     notes: list[Problem] = []
     spots = spots_of(policy.version.content)
     for name, rules in policy.rules.items():

@@ -1,13 +1,12 @@
-"""Reads the policy file: a policy, or everything that is wrong with it, each at its place.
+"""Reads policy files, and tells all that is wrong with one, each problem at its place.
 
-What ran is written as such a text for the store, and read back from it. Equal rules give equal
-text, byte for byte. The loader reads the text back to equal rules wherever a policy file can say
-them. What two policies both show may need more than that: two masks in one field, a field that is
-hidden again at a higher level (`hidden` stands for its mask), a condition on a hidden field, or a
-condition that no record meets (`[]`).
+It also writes rules as the text of a policy file, for the store, and reads that back. Equal rules
+give equal text. What two policies both show may need more than a policy file may say: two masks on
+one field, a field that is hidden again at a higher level (`hidden` as its mask), a condition on a
+hidden field, or one that no record meets (`[]`).
 
-A policy that ran was checked when it was taken, but the contract may have changed since. So reading
-refuses nothing for what it says, and never opens more than before.
+The contract may have changed since a policy ran. So reading it back refuses nothing that it says,
+and never opens more than before.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +33,7 @@ from gateway.policy.reading.resource import NEVER, ONLY, RulesReader
 from gateway.policy.rows import conditions_in_file, path_in_list
 
 VERSION = 1
-# Bytes: what two files of the largest size both say may take more room than either.
+# In bytes. What two files of the largest size both say may be longer than either.
 LARGEST_KEPT = 1024 * 1024
 
 _BY_NAME = {resource.name: resource for resource in GOVERNED}
@@ -45,23 +44,23 @@ _MEMBERS = (*_LEVELS, NEVER, ONLY)
 
 
 def load_policy(path: Path, report: Report) -> Policy:
-    """The policy in the file at `path`; DocumentErrors with every problem where it is none.
+    """Returns the policy in the file at `path`; raises DocumentErrors with all problems.
 
-    `report` is called for each value of the practice system that a redactor could not use.
+    `report` is told of each value of the practice system that a redactor cannot use.
     """
     return Reading(read_document(path, flawed=True)).policy(report)
 
 
 def parse_policy(content: bytes, file: str, report: Report, like: Policy | None = None) -> Policy:
-    """The same for bytes that were read already; views that `like` has are taken from there."""
+    """Returns the policy in these bytes; equal views are taken from the policy `like`."""
     return Reading(parse_document(content, file, flawed=True)).policy(report, like)
 
 
 class Reading:
-    """One walk through a document: the `rules` that it says, and all that is wrong.
+    """What a document says: its `rules`, and its `problems`.
 
-    What is wrong opens nothing: a field that is not named is hidden, and where a condition cannot
-    be read no record exists. `lists` says where the fields of each resource stand.
+    What is wrong opens nothing: a field that is not named is hidden, and an unreadable condition
+    admits no record. `lists` has where the fields of each resource are named.
     """
 
     def __init__(self, document: Document) -> None:
@@ -80,7 +79,7 @@ class Reading:
         self.problems = (*document.flaws, *self._noted.problems)
 
     def policy(self, report: Report, like: Policy | None = None) -> Policy:
-        """The policy that was read; DocumentErrors where anything is wrong with it."""
+        """Returns the policy; raises DocumentErrors where anything is wrong with it."""
         if self.problems:
             raise DocumentErrors(self.problems)
         document, digest = self.document, sha256(self.document.content).hexdigest()
@@ -88,7 +87,7 @@ class Reading:
         return compile_policy(version, self.rules, report, like)
 
     def _compare(self, data: Mapping[str, Any]) -> None:
-        """Says which names are unknown at the left edge, and which are missing there."""
+        """Reports names at the left edge that are unknown, and those that are missing."""
         meant = {self._stranger(name) for name in data if name not in _TOP}
         meant |= {name for group in data.values() if isinstance(group, dict) for name in group}
         version = data.get("version")
@@ -102,7 +101,7 @@ class Reading:
             self._noted.absent((), "missing-resource", text)
 
     def _stranger(self, *place: str) -> str:
-        """Says what is wrong with a name that is unknown there; what it was meant to be."""
+        """Reports a name that is unknown at its place; returns what it was probably meant to be."""
         name, is_resource = place[-1], len(place) == 1
         kind, known = ("resource", _TOP) if is_resource else ("level", _MEMBERS)
         code, text = f"unknown-{kind}", f"{name} is not a {kind}{hint(name, known)}"
@@ -121,7 +120,7 @@ class Reading:
         place, data = (resource.name,), within.get(resource.name)
         lists = RulesReader(self._noted, resource)
         if not isinstance(data, dict):
-            # where its lists stand at the left edge, that is said
+            # where its lists are at the left edge, that is reported instead
             if data is not None or (place[0] in within and within.keys().isdisjoint(_MEMBERS)):
                 text = "must hold the lists BASIC, STANDARD and FULL, each in a line below it"
                 self._noted.say(place, "bad-resource", f"{resource.name} {text}")
@@ -146,7 +145,7 @@ Spots = Mapping[tuple[str, ...], Spot]
 
 
 def spots_of(content: bytes) -> Spots:
-    """Where the text of a policy says what; nowhere in one that no file could hold."""
+    """Returns where the text of a policy says what; nothing for a text that no file could hold."""
     try:
         document = parse_document(content, "")
     except DocumentErrors:
@@ -190,9 +189,9 @@ def _written(resource: Resource, rules: ResourceRules) -> Iterator[str]:
 
 
 def read_version(version: Version) -> Rules:
-    """Returns the rules of a policy that ran; raises DocumentErrors for a damaged text, or no YAML.
+    """Returns the rules of a policy that ran; raises DocumentErrors for a damaged text.
 
-    The beginning of a text may be a policy that shows more than the whole text.
+    A text that was cut off may show more than the whole one.
     """
     if sha256(version.content).hexdigest() != version.hash:
         raise DocumentErrors([Problem(version.file, 0, 0, "its text has another hash")])

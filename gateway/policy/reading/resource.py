@@ -1,4 +1,4 @@
-"""Reads what the file says of one resource: the lists of its fields, and its row conditions."""
+"""Reads what a policy file says of one resource: the lists of fields and the row conditions."""
 
 import re
 from collections import defaultdict
@@ -19,7 +19,7 @@ from gateway.policy.values import NoValue, read_value
 NEVER = "never"
 ONLY = "only"
 NOT = "not"
-# How a bound is written: which one of a test's it is, and on which edge it stands.
+# Word of a bound -> the bound of a ValueTest that it sets, and its edge.
 BOUNDS: Mapping[str, tuple[str, int]] = {
     "min": ("low", 0),
     "above": ("low", 1),
@@ -35,9 +35,9 @@ _paths_in = re.compile(r"\w[\w.]*(?:\[\][\w.]*)*").findall
 
 
 class RulesReader:
-    """What the file says of one resource; what cannot be read of it shows nothing.
+    """Reads what the file says of one resource. What cannot be read shows nothing.
 
-    `opens` and `masks` say of fields which level does, and where.
+    `opens` and `masks` are field -> the level that opens or masks it, and its place.
     """
 
     def __init__(self, noted: ProblemList, resource: Resource) -> None:
@@ -45,19 +45,19 @@ class RulesReader:
         self.resource = resource
         self.opens: dict[str, tuple[AccessLevel | None, Place]] = {}
         self.masks: dict[str, tuple[AccessLevel, Mask, Place]] = {}
-        # What each list says of fields: the kept text of two policies may say it more than once.
+        # Level -> field -> sight: the common part of two policies may name a field more than once.
         self._listed = defaultdict[AccessLevel | None, dict[str, Sight]](dict)
-        # Paths that a misspelt one was probably meant to be: naming them missing too says it twice.
+        # Paths that were probably misspelt. They are not reported as missing, too.
         self._meant: set[str] = set()
-        # What could not be read, or stands a second time, may hold any of the fields.
+        # Whether all lists could be read: others may name any of the fields.
         self._is_whole = (resource.name,) not in noted.document.partial
 
     def refuse(self, place: Place, code: str, text: str) -> None:
-        """Says what is wrong with the name at a place."""
+        """Reports what is wrong with the name at a place."""
         self.noted.say(place, code, text, at_key=True)
 
     def read(self, place: Place, listed: Any) -> None:
-        """One list: what a level adds, or what no key sees; `place` ends with its name."""
+        """Reads one list: what a level adds, or what no key sees. `place` ends with its name."""
         self._is_whole &= isinstance(listed, list) and place not in self.noted.document.partial
         if not isinstance(listed, list):
             fields = [path for path in _paths_in(str(listed)) if path in self.resource.paths]
@@ -65,8 +65,7 @@ class RulesReader:
             remedy = remedy if fields else ", such as [id, name]"
             if listed is None or str(listed).lower() in _NOTHING:
                 remedy = "; write [] for none"
-            text = f"{place[-1]} must be a list of fields{remedy}"
-            self.refuse(place, "bad-level", text)
+            self.refuse(place, "bad-level", f"{place[-1]} must be a list of fields{remedy}")
             return
         level = _LISTS.get(str(place[-1]))
         for index, item in enumerate(listed):
@@ -120,13 +119,13 @@ class RulesReader:
         self.refuse(place, "doubled-field", text)
 
     def sights(self) -> dict[str, Sights]:
-        """What the levels see of each field, by what each level's list says of it."""
+        """Returns what the levels see of each field, from the lists that were read."""
         seen: dict[str, Sight] = dict.fromkeys(self.resource.paths, HIDDEN)
         basic, standard, full = [seen := seen | self._listed[level] for level in LEVELS]
         return {path: (basic[path], standard[path], full[path]) for path in self.resource.paths}
 
     def compare(self) -> None:
-        """Says which fields are missing among the lists, and which masks are never seen."""
+        """Reports the fields that no list names, and the masks that are never seen."""
         place: Place
         every = self.resource.paths if self._is_whole else ()
         for path in set(every) - self.opens.keys() - self._meant:
@@ -146,7 +145,7 @@ class RulesReader:
                 self.refuse(place, "mask-not-lower", text)
 
     def only(self, data: Any) -> dict[AccessLevel, rows.RowFilter]:
-        """The rows of each level that has conditions; no record where one cannot be read."""
+        """Returns the rows of each level with conditions; an unreadable one admits no record."""
         place, before = (self.resource.name, ONLY), len(self.noted.problems)
         if not isinstance(data, dict) or data.keys().isdisjoint(_LEVELS):
             return dict.fromkeys(LEVELS, self._rows(place, data, LEVELS[0]))
@@ -168,7 +167,7 @@ class RulesReader:
         return found
 
     def _rows(self, place: Place, data: Any, level: AccessLevel) -> rows.RowFilter:
-        """The conditions of a level, each of a field that it sees whole."""
+        """Returns the conditions of a level, each on a field that it sees whole."""
         if not isinstance(data, dict) or not data:
             text = f"{place[-1]} must name fields and their values, such as {{status: [ACTIVE]}}"
             self.refuse(place, "bad-only", text)
@@ -189,7 +188,7 @@ class RulesReader:
         return rows.RowFilter(tests | unread)
 
     def _field(self, place: Place, name: str, level: AccessLevel) -> Field | None:
-        """The field of that name; None where no condition can be about it."""
+        """Returns the field of that name; None where it can have no condition."""
         resource, (first, _) = self.resource, self.opens.get(name, (LEVELS[0], ()))
         if name not in resource.paths:
             code, text, _ = slip_of(resource, name)
@@ -210,7 +209,7 @@ class RulesReader:
         return None
 
     def _test(self, place: Place, field: Field, data: Any) -> rows.ValueTest:
-        """What is let be of one field: `A`, `[A, B]`, `{not: [...]}`, `{min: 1, below: 9}`."""
+        """Reads a condition: `A`, `[A, B]`, `{not: [...]}`, `{min: 1, below: 9}`."""
         if not isinstance(data, dict):
             return rows.ValueTest(allowed=self._values(place, field, data))
         barred: frozenset[rows.Value] = frozenset()
@@ -242,7 +241,7 @@ class RulesReader:
             bounds[side] = rows.Bound(value, edge)
 
     def _values(self, place: Place, field: Field, data: Any) -> frozenset[rows.Value]:
-        """The one value, or those of a list, that can be read."""
+        """Reads one value, or a list of values; leaves out what cannot be read."""
         if data == []:
             text = f"no value of {field.name} is named here: write them, such as [A, B]"
             self.refuse(place, "empty-condition", text)
@@ -255,7 +254,7 @@ class RulesReader:
     def _value(
         self, place: Place, field: Field, given: Any, *, finer: bool = False
     ) -> rows.Value | None:
-        """The value as it is compared; says where it is none of the field's.
+        """Returns a value as it is compared; reports a wrong one.
 
         A bound may be `finer` than answers: more than two places, parts of a second.
         """
@@ -273,9 +272,9 @@ class RulesReader:
 
 
 def slip_of(resource: Resource, written: str, mask: str = "") -> tuple[str, str, tuple[str, ...]]:
-    """Why a text names no field, by the fields and masks that stand in it; or in what is behind.
+    """Returns why a text, with the mask behind it, names no field.
 
-    The code of a check, what to say of it, and the fields that were probably meant.
+    That is the code of a check, its text, and the fields that were probably meant.
     """
     name, known = resource.name, resource.paths
     plain = re.sub(r"[^\w.\[\]]", "", written).removeprefix(f"{name}.")
@@ -293,13 +292,13 @@ def slip_of(resource: Resource, written: str, mask: str = "") -> tuple[str, str,
         named = ", ".join(map(rows.path_in_list, fields))
         return "missing-comma", f"a comma stands between two fields: write {named}", fields
     near, remedy = nearest(written, known), did_you_mean(written, known)
-    if plain in known:  # its resource, quotes or a sign that no editor shows stand beside it
+    if plain in known:  # with its resource, quotes or an invisible character
         near, remedy = plain, f": write {rows.path_in_list(plain)}"
     return "unknown-field", f"{name} has no field {written!r}{remedy}", (near,)
 
 
 def _mask_in(written: Any) -> str | None:
-    """The mask that is meant by `last (2)`, `Last(2)`, `{last: 2}`, `[last, 2]`; None for none."""
+    """Returns the mask meant by `last (2)`, `Last(2)`, `{last: 2}` or `[last, 2]`, or None."""
     words = re.findall(r"\w+", str(written))
     kind = next((KINDS[word.lower()] for word in words if word.lower() in KINDS), None)
     if kind is None:
@@ -309,7 +308,7 @@ def _mask_in(written: Any) -> str | None:
 
 
 def _misfit(resource: Resource, path: str, written: Any) -> tuple[str, str]:
-    """Which check fails where what stands behind a field is no mask of it, and what to write."""
+    """Returns the check that fails where a field has no fitting mask, and what to write."""
     field, mask = resource.at(path), read_mask(written)
     examples = ", ".join(kind.example for kind in fitting(field))
     fits = f"{resource.name}.{path} can be masked by {examples}"

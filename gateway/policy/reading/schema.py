@@ -1,7 +1,7 @@
-"""The JSON Schema of a policy file, for editors that complete and mark while one types.
+"""Makes the JSON Schema of a policy file, for editors that complete and check it.
 
-It accepts whatever can be used, and less than everything else: that each field stands once among
-all lists, no schema can say.
+It accepts every usable file and refuses most others. It cannot require that each field stands in
+exactly one list.
 """
 
 from typing import Any
@@ -16,14 +16,14 @@ from gateway.policy.reading.resource import BOUNDS, NEVER, NOT, ONLY
 from gateway.policy.rows import is_ordered
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# An amount in quotes is a number too: no letters but that of an exponent.
+# An amount in quotes: a number, with no letters but that of an exponent.
 _AMOUNT = "^[^A-DF-Za-df-z]*$"
 
 Schema = dict[str, Any]
 
 
 def policy_schema() -> Schema:
-    """The schema, derived from the contract's tables."""
+    """Returns the schema, derived from the contract's tables."""
     version = {"const": VERSION, "description": "By which rules the file is read."}
     resources = {resource.name: _ref(resource.name) for resource in GOVERNED}
     definitions: dict[str, Schema] = {}
@@ -75,7 +75,6 @@ def _resource(resource: Resource) -> Schema:
 
 
 def _list(resource: Resource) -> Schema:
-    """Names of fields, and fields under masks."""
     fields = ((path, resource.at(path)) for path in resource.paths)
     masked = {
         path: _described(field, _ref(f"mask-of-{field.format.name}"))
@@ -121,7 +120,7 @@ def _condition(field: Field) -> Schema:
 
 
 _AMOUNTS: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": _AMOUNT}]}
-# What is written otherwise than in answers.
+# Format -> schema of its values, where they are written otherwise than in answers.
 _VALUES: dict[str, Schema] = {
     formats.MONEY.name: _AMOUNTS,
     formats.PERCENT.name: _AMOUNTS,

@@ -1,8 +1,8 @@
-"""Follows the policy: the file in the process that decides, what that one hands on in the others.
+"""Follows the policy file in the process that decides, and its decision in the other processes.
 
-The file is read again twice a second, as not every mount tells of changes. What runs is handed on
-in a file of the state folder, replaced as a whole: so a process that is started later takes what
-runs, whatever the operator's own file says by then, and needs no store for it.
+The file is read twice a second, as not every mount reports changes. The policy that runs is handed
+on in a file of the state folder. A process that starts later takes it from there, whatever the
+operator's file says by then, and without the store.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from gateway.store.base import StoreError
 
 # Seconds between two looks at the operator's file, and at what is handed on.
 POLL, POLL_HANDED = 0.5, 0.2
-# Bytes that any policy finds room in, as it is handed on.
+# Bytes that are kept free for the next handover, which are enough for any policy.
 ROOM = 160 * 1024
 
 
 @dataclass(eq=False)
 class Follower:
-    """Has the keeper look at the file, and tells the store how it stands.
+    """Has the keeper look at the file, and tells the store of its status.
 
-    `handed` is the file in which what runs is handed on, where other processes serve by it.
+    `handed` is the file that hands the policy on, if there are other processes.
     """
 
     keeper: Keeper
@@ -78,7 +78,7 @@ class Follower:
         asked, self._asked = self._asked, False
         with self._store:
             try:
-                if self.keeper.unwritten:  # an approval counts only for what nothing ran after
+                if self.keeper.unwritten:  # an approval counts only if no other policy ran after it
                     await self._tell()
                 revision = await self.versions.revision()
             except StoreError:
@@ -91,7 +91,7 @@ class Follower:
             await self._tell()
 
     def _pass_on(self) -> None:
-        """Hands the decision to the processes that serve, before anybody else hears of it."""
+        """Hands the decision on to the processes that serve, if it has changed."""
         now = status, revision = self.keeper.status, self._revision
         if self.handed is not None and self._told != now:
             members = status.members()
@@ -105,7 +105,7 @@ class Follower:
 
 
 class Handover(Struct, frozen=True):
-    """What runs since when, with the `status` and `revision` of the process that decides."""
+    """The policy that runs, and the `status` and `revision` of the process that decides."""
 
     version: Version
     loaded_at: datetime
@@ -117,13 +117,12 @@ _encode, _decode = json.Encoder().encode, json.Decoder(Handover).decode
 
 
 def put(path: Path, handover: Handover) -> None:
-    """Replaces the file; the next one has its room before, lest the disk be full. OSError."""
+    """Replaces the file, and reserves room for the next one on the disk. Raises OSError."""
     new = path.with_suffix(".new")
 
     def fill(data: bytes) -> None:
-        """Overwrites it up to a fixed size; the blanks at its end mean nothing."""
-        file = os.open(new, os.O_WRONLY | os.O_CREAT, 0o600)
-        with os.fdopen(file, "wb") as stream:
+        """Overwrites the new file, with blanks up to a fixed size."""
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as stream:
             stream.write(data.ljust(ROOM))
             stream.truncate()
 
@@ -136,7 +135,7 @@ def put(path: Path, handover: Handover) -> None:
 def take(path: Path) -> Handover | None:
     """Returns what was handed on; None where it is absent, unreadable or another user's."""
     try:
-        # no link is followed, nor is a pipe waited for
+        # follows no link, and does not wait for the writer of a pipe
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             own = os.fstat(file.fileno()).st_uid == os.geteuid()
             return _decode(file.read()) if own else None
@@ -145,7 +144,7 @@ def take(path: Path) -> Handover | None:
 
 
 class Taker(Periodic):
-    """Serves by the policy that is handed to it, and tells the store so."""
+    """Serves by the policy that is handed on, and tells the store so."""
 
     _policy: Policy
     _handed: Handover
@@ -168,7 +167,7 @@ class Taker(Periodic):
         return self._policy
 
     async def begin(self) -> None:
-        """Takes what was handed on; raises StartRefused where nothing was."""
+        """Takes the policy that was handed on; raises StartRefused where there is none."""
         if not await self._take(None):
             raise StartRefused(f"no policy has been handed over in {self._path}")
 
@@ -177,7 +176,7 @@ class Taker(Periodic):
         await self._presence.leave()
 
     async def _follow(self) -> None:
-        """Takes what is handed on and tells the store; where the first fails, what runs goes on."""
+        """Takes a new policy and tells the store; on a failure the running one goes on."""
         with self._taken:
             if _mark(self._path) != self._mark:
                 await self._take(self._policy)
@@ -185,21 +184,21 @@ class Taker(Periodic):
             await self._presence.say(self.status, self._handed.revision)
 
     async def _take(self, running: Policy | None) -> bool:
-        """Returns whether there was anything to take."""
-        # marked first: what is put there meanwhile is then seen the next time
-        mark, found = _mark(self._path), take(self._path)
-        if found is None:
+        """Takes what was handed on, and returns whether there was anything."""
+        # the mark first, so that a file that is put there meanwhile is seen the next time
+        mark, handed = _mark(self._path), take(self._path)
+        if handed is None:
             return False
-        if running is None or found.version.hash != running.hash:
-            rules = await asyncio.to_thread(read_version, found.version)
-            made = found.version, rules, self._report, running
-            self._policy = await asyncio.to_thread(compile_policy, *made)
-        self._mark, self._handed = mark, found
+        if running is None or handed.version.hash != running.hash:
+            rules = await asyncio.to_thread(read_version, handed.version)
+            parts = handed.version, rules, self._report, running
+            self._policy = await asyncio.to_thread(compile_policy, *parts)
+        self._mark, self._handed = mark, handed
         return True
 
 
 def _mark(path: Path) -> tuple[int, int] | None:
     with suppress(OSError):
-        found = path.stat()
-        return found.st_ino, found.st_mtime_ns
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns
     return None

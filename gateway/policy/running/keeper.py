@@ -1,7 +1,7 @@
-"""Keeps the policy that runs: one reference, moved on by files that are sound, held by all others.
+"""Keeps the policy that runs, and decides what of a changed policy file may run.
 
-What is wrong with a file never touches what runs. What a sound one shows less holds at once; what
-it shows more waits until its cases pass and, where that is asked for, somebody approves it.
+A wrong file changes nothing. What a sound one shows less takes effect at once. What it shows more
+waits until its cases pass and, where that is configured, somebody approves it.
 """
 
 import asyncio
@@ -30,28 +30,28 @@ from gateway.policy.running.versions import HELD, RAN, REFUSED, Event
 from gateway.settings import StartRefused
 from gateway.store.base import StoreError
 
-# Seconds for which a changed file must stay as it is, before it counts as written.
+# Seconds for which a changed file must stay unchanged before it counts as complete.
 STEADY = 0.25
-# Seconds that a file which is wrong, or goes on changing, has to become whole.
+# Seconds that a file which is wrong or still changing has to become sound.
 PATIENCE = 1.0
 CURRENT, STALE, HELD_BACK = "current", "stale", "held back"
-# What a policy that is held back waits for: that its cases pass, then that somebody approves it.
+# What a policy that is held back waits for: its cases must pass, then somebody must approve it.
 CASES, APPROVAL = "cases", "approval"
-# Failing cases that a status names, and characters of what it says of each.
+# The most failing cases that a status names, and characters of each.
 MOST, LONGEST_CASE = 20, 300
-# Characters of an event's reason.
+# The most characters of an event's reason.
 LONGEST = 500
-# Events that wait for a store that is down; of more the oldest are in the log alone.
+# The most events that wait for a store that is down. Older ones are in the log alone.
 MOST_UNWRITTEN = 500
 Problems = tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The policy file at one moment; equal snapshots have the same policy and the same cases.
+    """The policy file at one moment. Equal snapshots have the same policy and the same cases.
 
-    `content` is empty where nothing can be read, and `problem` says why. `hash` is the SHA-256 of
-    the content in hexadecimal digits, "" where the whole of it was not read; `cases` that of the
+    `content` is empty where the file cannot be read, and `problem` says why. `hash` is the SHA-256
+    of the content in hexadecimal digits, "" where the file is too large. `cases` is the hash of the
     file of cases.
     """
 
@@ -62,7 +62,7 @@ class Snapshot:
 
 
 def find(policy: Path) -> Snapshot:
-    """Returns the file as it is now, of a file that is too large only its first bytes."""
+    """Returns the file as it is now. Of a file that is too large it has only the first bytes."""
     try:
         cases = sha256(_read(cases_beside(policy), LARGEST_CASES)).hexdigest()
     except OSError:
@@ -77,8 +77,8 @@ def find(policy: Path) -> Snapshot:
 
 
 def _read(path: Path, largest: int) -> bytes:
-    """Returns at most one byte more than the largest; raises OSError for what is no plain file."""
-    # a pipe is not waited for
+    """Reads at most one byte more than `largest`; raises OSError for what is no plain file."""
+    # does not wait for the writer of a pipe
     with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(EINVAL, "it is no plain file")
@@ -94,10 +94,10 @@ class Examined(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examiner:
-    """Makes a policy of a file's bytes, or says all that is wrong with it.
+    """Makes a policy of a file's bytes, or tells all that is wrong with it.
 
-    `verify` returns the cases beside a policy that fail, or what is wrong with their file;
-    `narrows` the conditions of a policy that the practice system cannot serve.
+    `verify` returns the cases beside a policy that fail, or what is wrong with their file.
+    `narrows` returns the conditions of a policy that the practice system cannot serve.
     """
 
     path: Path
@@ -122,7 +122,7 @@ class Examiner:
         """Returns the cases that fail, or the reason why they cannot be tried."""
         try:
             return tuple(self.verify(policy, self.path))
-        except Exception as error:  # noqa: BLE001 - a fault of ours keeps no field from being hidden
+        except Exception as error:  # noqa: BLE001 - our own fault must not keep a field from being hidden
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{PurePath(frame.filename).name}:{frame.lineno}"
             text = f"cannot be tried, a fault of the gateway ({type(error).__name__} at {place})"
@@ -153,10 +153,10 @@ class Examiner:
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatus:
-    """Which policy runs and since when, and what is wrong with the file.
+    """The policy that runs, since when, and the state of the file.
 
-    `waiting` is the file's policy where it shows more than may run; `problems` what is wrong with
-    the file; `failing` the cases beside the file that fail, or what is wrong with theirs.
+    `waiting` is the file's policy where it shows more than may run. `problems` is what is wrong
+    with the file, `failing` the cases that fail, or what is wrong with their file.
     """
 
     policy: Policy
@@ -181,17 +181,17 @@ class PolicyStatus:
         """Returns the status as readiness and `policy status` show it."""
         made_of, cases, error = self.policy.version.made_of, None, None
 
-        def told(problem: Problem, text: str) -> dict[str, Any]:
+        def shown(problem: Problem, text: str) -> dict[str, Any]:
             return {"text": text, "file": problem.file, "line": problem.line or None}
 
         if self.failing:
-            shown = [told(each, each.text[:LONGEST_CASE]) for each in self.failing[:MOST]]
-            more = len(self.failing) - len(shown)
-            cases = {"text": summary(self.failing), "problems": shown, "more": more}
+            listed = [shown(case, case.text[:LONGEST_CASE]) for case in self.failing[:MOST]]
+            more = len(self.failing) - len(listed)
+            cases = {"text": summary(self.failing), "problems": listed, "more": more}
         if self.problems and self.refused_at is not None:
             first, others = self.problems[0], len(self.problems) - 1
             text = f"{first.text} (and {others} more)" if others else first.text
-            error = {"at": write_instant(self.refused_at), **told(first, text)}
+            error = {"at": write_instant(self.refused_at), **shown(first, text)}
         return {
             "state": self.state,
             "hash": self.policy.short_hash,
@@ -207,11 +207,11 @@ class PolicyStatus:
 
 @dataclass(eq=False)
 class Keeper:
-    """Looks at the file when it is asked to, and decides what runs.
+    """Looks at the file when asked to, and decides what runs.
 
-    With `approve` what a file shows more waits until the policy with its hash is `approved`.
-    `steady` and `patience` are seconds; `unwritten` are the events that the store does not have.
-    `status` is what runs, once something has begun to run, and the state of the file.
+    With `approve`, what a file shows more waits until `approved` is true of its hash. `steady` and
+    `patience` are seconds. `unwritten` are the events that the store does not have yet. `status`
+    exists once a policy runs.
     """
 
     examiner: Examiner
@@ -304,7 +304,7 @@ class Keeper:
         return None
 
     def _examined(self, found: Snapshot) -> Examined | DocumentErrors:
-        """Runs in a thread; any failure there is a reason not to take the file."""
+        """Examines the file, in a thread. Any failure is a reason not to take it."""
         try:
             return self.examiner.examined(found, self.policy())
         except DocumentErrors as error:
@@ -318,7 +318,7 @@ class Keeper:
         """Runs a sound policy, or as much of it as may run."""
         before, running = self.status, self.policy()
         if policy.hash == running.hash:
-            is_same = running.version.made_of is None  # else what both showed is now the file
+            is_same = running.version.made_of is None  # else the file is now what both showed
             self._run(running if is_same else policy, before.loaded_at, failing)
             self.events.report("policy_unchanged", running=self.policy().short_hash)
         elif await self._may_run(policy, waits=bool(failing)):
@@ -340,13 +340,13 @@ class Keeper:
         try:
             approved = await self.approved(policy.hash)
         except StoreError:
-            self._unasked = True  # what is shown less need not wait for the store
+            self._unasked = True  # what shows less does not wait for the store
             return False
         self._unasked = False
         return approved
 
     def _change(self, policy: Policy, failing: Problems = (), *, old: str) -> None:
-        """Runs another policy and notes it for the store; tells of it where an `old` one ran."""
+        """Runs another policy and notes it for the store; reports it where an `old` one ran."""
         self._note(RAN, policy.version, failing)
         self._run(policy, self.now(), failing)
         if old:
@@ -357,7 +357,7 @@ class Keeper:
         self.status = PolicyStatus(policy, since, file_hash, failing=failing)
 
     def _hold(self, waiting: Policy, failing: Problems) -> None:
-        """The running policy goes on and this one waits, which is told once."""
+        """Lets a policy wait while the running one goes on; reports that once."""
         before, digest = self.status, waiting.hash
         now = replace(before, file_hash=digest, waiting=waiting, problems=(), failing=failing)
         self.status = now
@@ -399,8 +399,8 @@ class Keeper:
     def _note(self, event: str, what: Version | str, wrong: Sequence[Problem]) -> None:
         """Keeps an event for the store, about a version or the hash of a file without one."""
         version, digest = (what, what.hash) if isinstance(what, Version) else (None, what)
-        told = f"{summary(wrong)}: " if version else ""
-        reason = f"{told}{wrong[0]}"[:LONGEST] if wrong else None
+        head = f"{summary(wrong)}: " if version else ""
+        reason = f"{head}{wrong[0]}"[:LONGEST] if wrong else None
         made = Event(at=self.now(), event=event, hash=digest, version=version, reason=reason)
         self.unwritten.append(made)
         del self.unwritten[:-MOST_UNWRITTEN]

@@ -1,4 +1,4 @@
-"""The policies in the store: which ran, what became of each file, what each process says of it."""
+"""Keeps policies in the store: their texts, their history, and the status of each process."""
 
 import json
 import os
@@ -18,9 +18,9 @@ from gateway.store import tables
 from gateway.store.base import Store, StoreError
 
 RAN, HELD, REFUSED = "ran", "held", "refused"
-# What somebody said of a policy that waited.
+# Decisions on a policy that waited.
 APPROVED, DECLINED = "approved", "declined"
-# How often a process says that it is there, and after how long without that it is not.
+# How often a process writes that it is alive, and after how long a silent one counts as gone.
 HEARTBEAT = timedelta(seconds=5)
 SILENT = timedelta(seconds=15)
 _FORGOTTEN = timedelta(days=1)
@@ -33,9 +33,9 @@ _number, _event, _hash = _history.c.id, _history.c.event, _history.c.hash
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What became of a policy; `hash` is "" where its file could not be read.
+    """What became of a policy. `hash` is "" where its file could not be read.
 
-    In the history it has a number, and `is_kept` says whether the store has the policy's text.
+    An event of the history has a number. `is_kept`: the store has the policy's text.
     """
 
     at: datetime
@@ -74,27 +74,27 @@ class Versions:
         return _version(await self._one(query.where(_number == _newest(_event == RAN))))
 
     async def find(self, start: str) -> Version | None:
-        """Returns the policy whose hash begins so, of several the newest."""
+        """Returns the newest of the policies whose hash begins with `start`."""
         begins = _versions.c.hash.startswith(start, autoescape=True)
         query = select(_versions).join(_history, _hash == _versions.c.hash).where(begins)
         return _version(await self._one(query.order_by(_number.desc()).limit(1)))
 
     async def approved(self, digest: str) -> bool:
-        """Whether somebody approved that policy since another one ran, and nobody declined it."""
+        """Returns whether the last decision on a policy, since another one ran, is an approval."""
         return await self._decision(digest, APPROVED, DECLINED, (RAN,)) is not None
 
     async def declined(self, digest: str) -> Event | None:
-        """Who declined that policy, unless it was approved since or the file changed."""
+        """Returns who declined a policy, unless it was approved or the file changed since."""
         return await self._decision(digest, DECLINED, APPROVED, (RAN, HELD, REFUSED))
 
     async def _decision(
-        self, digest: str, said: str, opposite: str, ending: Sequence[str]
+        self, digest: str, decision: str, opposite: str, ending: Sequence[str]
     ) -> Event | None:
         """Returns the last such decision, unless the opposite or another policy came after it."""
         # nosemgrep: digests-are-compared-in-constant-time - the hash of a policy is no secret
         own, other = _hash == digest, _hash != digest
         query = select(_history).where(
-            _number == _newest(_event == said, own),
+            _number == _newest(_event == decision, own),
             _number > _newest(_event == opposite, own),
             _number > _newest(_event.in_(ending), other),
         )
@@ -127,11 +127,11 @@ class Versions:
     async def running(self, now: datetime) -> list[Process]:
         """Returns the processes that serve, the oldest first."""
         alive = select(_processes).where(_processes.c.seen_at > now - SILENT)
-        found = await self.store.rows(alive.order_by(_processes.c.started_at))
-        return [Process(**{**row._asdict(), "state": json.loads(row.state)}) for row in found]
+        rows = await self.store.rows(alive.order_by(_processes.c.started_at))
+        return [Process(**{**row._asdict(), "state": json.loads(row.state)}) for row in rows]
 
     async def ask(self, decision: Event | None = None) -> int:
-        """Has the running processes look, at a decision too; returns the revision to wait for."""
+        """Has the running processes look, also at a decision; returns the revision to wait for."""
 
         async def asked(connection: AsyncConnection) -> int:
             number = _revisions.c.value
@@ -165,7 +165,7 @@ def _version(row: Any) -> Version | None:
 
 
 async def _write(connection: AsyncConnection, event: Event) -> None:
-    """Writes an event, keeps its version once, and when that first ran."""
+    """Writes an event, and its version with the time when that first ran."""
     if version := event.version:
         ran_at = event.at if event.event == RAN else None
         made_of = " ".join(version.made_of) if version.made_of else None
@@ -179,9 +179,9 @@ async def _write(connection: AsyncConnection, event: Event) -> None:
 
 @dataclass(eq=False)
 class Presence:
-    """One process's row, written when its status changes, and as a heartbeat.
+    """Writes the row of one process when its status changes, and as a heartbeat.
 
-    A process that `sweeps` also removes the rows of its neighbours that died.
+    A process that `sweeps` also removes the rows of dead processes of its machine.
     """
 
     versions: Versions
@@ -210,7 +210,7 @@ class Presence:
 
         async def write(connection: AsyncConnection) -> None:
             if events:
-                # one after the other, so that the numbers are in the order of commits
+                # locks, so that the numbers are in the order of commits
                 await connection.execute(_value.with_for_update())
             for event in events:
                 await _write(connection, event)
@@ -232,7 +232,7 @@ class Presence:
                 os.kill(pid, 0)
             except ProcessLookupError:
                 gone.append(pid)
-            except OSError:  # somebody else's
+            except OSError:  # a process of another user
                 pass
         if gone:
             await store.change(delete(_processes).where(own, _processes.c.pid.in_(gone)))

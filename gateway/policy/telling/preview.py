@@ -1,7 +1,6 @@
-"""A record as a level sees it beside the whole one; a made-up one is a specimen.
+"""Shows a record as a level sees it, beside the whole one. Makes specimens, which are such records.
 
-Specimens have a value in every field, are always the same and valid by the contract. Nothing of
-them is a clinic's: they show what a policy does, in previews, panels and tests.
+Specimens are always the same, valid by the contract, and have a value in every field.
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from gateway.policy.telling.wording import conditions
 from gateway.policy.values import at
 
 _NAMESPACE = UUID("6f1a7c52-3d0e-5b8a-9c41-2e7d8f6b0a13")
-# How many items a specimen's list of objects has.
+# The number of items in a list of objects of a specimen.
 ITEMS = 2
 # The value of a field that an answer does not hold.
 ABSENT: Any = object()
@@ -31,9 +30,9 @@ ABSENT: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class SeenField:
-    """A field: how much of it is seen, its whole value, and the one that is shown, or ABSENT.
+    """A field with its whole value and the one that is shown, or ABSENT.
 
-    Below a list of objects the values of all items.
+    Below a list of objects these are the values of all items.
     """
 
     path: str
@@ -44,11 +43,10 @@ class SeenField:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A record before a level.
+    """A record as a level sees it.
 
-    `answer` is what the level would be shown, were there no row conditions, `body` the same as it
-    is sent; `exists` is whether they let it be, `condition` what they ask for, in words, "" for
-    nothing.
+    `answer` is what the level would see without row conditions, `body` the same as bytes. `exists`:
+    the record meets the row conditions, which `condition` has in words, "" where there are none.
     """
 
     whole: Record
@@ -62,7 +60,7 @@ class Preview:
 def preview(
     policy: Policy, resource: Resource, level: AccessLevel, record: Record, report: Report
 ) -> Preview:
-    """How the level sees a record of a governed resource; NoUsableId where it is no answer."""
+    """Returns how a level sees a record of a governed resource; raises NoUsableId."""
     redactor, rules = policy.redactor(resource.name, level), policy.rules[resource.name]
     whole = msgspec.json.decode(Redactor(resource, resource.paths, report).one(record))
     body = redactor.one(record)
@@ -76,7 +74,7 @@ def preview(
 
 
 def specimen(resource: Resource) -> Record:
-    """A record of the resource, as answers carry it; its ids name the other specimens."""
+    """Returns a made-up record as answers carry it. Its ids refer to other specimens."""
     return {field.name: _value(resource, field, field.name) for field in resource.fields}
 
 
@@ -84,8 +82,8 @@ def _value(resource: Resource, field: Field, path: str, number: int = 0) -> Any:
     if field.fields:
         members = [(inner, f"{path}[].{inner.name}") for inner in field.fields]
         return [
-            {inner.name: _value(resource, inner, place, each) for inner, place in members}
-            for each in range(ITEMS)
+            {inner.name: _value(resource, inner, place, item) for inner, place in members}
+            for item in range(ITEMS)
         ]
     if field.format is formats.UUID:
         named = f"{field.refers}.id" if field.refers else f"{resource.name}.{path}"
@@ -99,5 +97,5 @@ def _value(resource: Resource, field: Field, path: str, number: int = 0) -> Any:
 
 @cache
 def _values() -> Any:
-    """Resource -> path -> value; `formats` -> name -> value."""
+    """Reads resource -> path -> value; `formats` -> name -> value."""
     return read_document(Path(__file__).with_name("specimens.yaml")).data

@@ -1,7 +1,7 @@
-"""The matrix of a policy for others: CSV, Markdown, and one HTML page for paper and screens.
+"""Writes the matrix of a policy as CSV, as Markdown, and as one HTML page.
 
-The page is what a clinic hands to its data protection officer. It has no script and asks nothing of
-any other place; it prints on A4 and reads in light and in dark.
+The page is for a clinic's data protection officer. It has no script and loads nothing. It prints on
+A4, and has a light and a dark form.
 """
 
 import csv
@@ -21,13 +21,13 @@ from gateway.policy.policy import Policy
 from gateway.policy.telling import wording
 
 COLUMNS = ("resource", "field", "level", "sight", "mask")
-# What a spreadsheet may take for the beginning of a formula.
+# Characters that begin a formula in a spreadsheet.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _in_markdown = re.compile(r"([\\`*_{}\[\]<>#|&!~])").sub
 
 
 def as_csv(policy: Policy) -> str:
-    """A line for each field at each level (RFC 4180); `sight` is whole, masked or hidden."""
+    """Returns one CSV line for each field at each level; `sight` is whole, masked or hidden."""
     rows: list[Sequence[str]] = [COLUMNS]
     for name, rules in policy.rules.items():
         for path, sights in rules.fields.items():
@@ -38,7 +38,7 @@ def as_csv(policy: Policy) -> str:
 
 
 def csv_of(rows: Iterable[Sequence[str]]) -> str:
-    """Lines as RFC 4180 has them; a cell that looks like a formula becomes a text."""
+    """Returns CSV (RFC 4180); a cell that looks like a formula becomes text."""
     written = io.StringIO(newline="")
     csv.writer(written, lineterminator="\r\n").writerows(
         [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row] for row in rows
@@ -47,7 +47,7 @@ def csv_of(rows: Iterable[Sequence[str]]) -> str:
 
 
 def escaped(text: object) -> str:
-    """The text as Markdown shows it, in one line."""
+    """Returns the text escaped for Markdown, in one line."""
     return _in_markdown(r"\\\1", " ".join(wording.printable(str(text)).split()))
 
 
@@ -63,12 +63,12 @@ _templates.filters["escaped"] = escaped
 
 
 def as_markdown(policy: Policy) -> str:
-    """A table for each resource, with the row conditions below it."""
+    """Returns a Markdown table for each resource, with the row conditions below it."""
     return _written("page.md", policy)
 
 
 def as_page(policy: Policy, today: date) -> str:
-    """The page as HTML; `today` is the day that it names."""
+    """Returns the HTML page; `today` is the day that it names."""
     return _written("page.html", policy, today)
 
 

@@ -1,4 +1,4 @@
-"""What a policy decides, why, and what differs from another one, in words for people."""
+"""Says in words what a policy decides and why, and what differs from another one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from gateway.policy.rows import RowFilter, Value, conditions_in_file, shown
 
 T = TypeVar("T")
 
-# A comparison -> the phrase of it, of amounts and of times.
+# Comparison -> its phrases for amounts and for times.
 _BOUNDS = {
     "min": ("at least", "from"),
     "above": ("more than", "after"),
@@ -40,45 +40,45 @@ _AND = ENGLISH["and"]
 
 
 def kind_of(sight: Sight) -> str:
-    """`whole`, `masked` or `hidden`."""
+    """Returns `whole`, `masked` or `hidden`."""
     return "masked" if isinstance(sight, Mask) else str(sight)
 
 
 def masks_of(rules: Iterable[ResourceRules]) -> list[Mask]:
-    """Every mask that stands in the rules, once, in the order of their spelling."""
-    every = (sight for each in rules for sights in each.fields.values() for sight in sights)
+    """Returns every mask in the rules once, sorted by its text."""
+    every = (sight for own in rules for sights in own.fields.values() for sight in sights)
     return sorted({sight for sight in every if isinstance(sight, Mask)}, key=str)
 
 
 def row_sentences(resource: Resource, rules: ResourceRules) -> list[tuple[AccessLevel, str]]:
-    """For each level which records exist for it; nothing where all do for every level."""
+    """Returns a sentence for each level on which records exist; none if all do for all levels."""
     rows = [(level, rules.rows_of(level)) for level in LEVELS]
     return [
-        (level, f"only records whose {conditions(resource, each)}" if each else "all records")
-        for level, each in rows
-        if any(each for _, each in rows)
+        (level, f"only records whose {conditions(resource, own)}" if own else "all records")
+        for level, own in rows
+        if any(own for _, own in rows)
     ]
 
 
 def conditions(resource: Resource, rows: RowFilter, phrases: Phrases = ENGLISH) -> str:
-    """`status is VALIDATED, and total is at least 10.00`; "" where every record exists."""
+    """Returns `status is VALIDATED, and total is at least 10.00`; "" without conditions."""
     parts = []
     for name, test in rows.tests.items():
         field, tests = resource.at(name), []
         is_time = field.format in (formats.DAY, formats.INSTANT)
-        for asked, value in test.comparisons():
-            if asked in _BOUNDS:
-                text = phrases[_BOUNDS[asked][is_time]].format(value=_one(field, value))
+        for word, value in test.comparisons():
+            if word in _BOUNDS:
+                text = phrases[_BOUNDS[word][is_time]].format(value=_one(field, value))
             else:
-                values = [_one(field, each) for each in value]
+                values = [_one(field, item) for item in value]
                 text = listed(values or [phrases["none"]], phrases["or"])
-            tests.append(phrases["not"].format(value=text) if asked == "not in" else text)
+            tests.append(phrases["not"].format(value=text) if word == "not in" else text)
         parts.append(phrases["is"].format(field=name, tests=_joined(tests, phrases["and"])))
     return _joined(parts, phrases["next"]) if parts else ""
 
 
 def listed(parts: Iterable[str], phrase: str) -> str:
-    """`one, two and three`; `phrase` says how the last two are joined."""
+    """Returns `one, two and three`; `phrase` joins the last two."""
     *first, last = parts
     return _joined([", ".join(first), last], phrase) if first else last
 
@@ -93,16 +93,16 @@ def _one(field: Field, value: Value) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with a blank for each letter that is none to the eye, such as control characters."""
+    """Returns the text with a blank for each unprintable character."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One decision: about a field, or with an empty `path` about the records.
+    """One decision about a field, or with an empty `path` about the records.
 
     `sight` is `whole`, `hidden` or the mask; of records it is `all` or their conditions. `spot` is
-    the line and column that decide, None where no line is about it.
+    the line and column that decide, None where there is none.
     """
 
     path: str
@@ -114,7 +114,7 @@ class Reason:
 def reasons(
     resource: Resource, rules: ResourceRules, level: AccessLevel, spots: Spots
 ) -> Iterator[Reason]:
-    """Why a level sees what it sees: the records first, then each field as answers have them."""
+    """Yields why a level sees what it sees: first the records, then each field."""
     if rows := rules.rows_of(level):
         why, spot = f"only these records exist at {level}", spots.get((resource.name, ONLY, level))
         yield Reason("", conditions_in_file(resource, rows), why, spot)
@@ -135,7 +135,7 @@ def reasons(
 
 
 class Effect(StrEnum):
-    """What a change does to those who see the level: an OTHER shows some more and some less."""
+    """What a change does. An OTHER shows some things more and some less."""
 
     GAIN = "gain"
     LOSS = "loss"
@@ -144,10 +144,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """One field, or the records, of one resource: what changes alike at some levels.
-
-    `path` is empty where it is about the records.
-    """
+    """A change of one field at some levels, or with an empty `path` of the records."""
 
     resource: str
     path: str
@@ -164,7 +161,7 @@ class PolicyChange:
 
 
 def changes(old: Rules, new: Rules) -> list[PolicyChange]:
-    """All that differs between two policies, in the order of the contract."""
+    """Returns all that differs between two policies, in the order of the contract."""
     pairs = ((resource, old[resource.name], new[resource.name]) for resource in GOVERNED)
     return [*chain.from_iterable(starmap(_changes, pairs))]
 
@@ -187,7 +184,7 @@ def _changes(resource: Resource, old: ResourceRules, new: ResourceRules) -> Iter
 def _differing(
     old: Callable[[AccessLevel], T], new: Callable[[AccessLevel], T]
 ) -> Iterator[tuple[T, T, tuple[AccessLevel, ...]]]:
-    """What there was and is, where that differs, with the levels at which it is alike."""
+    """Yields each different pair of old and new, with the levels that have it."""
     pairs = [(old(level), new(level)) for level in LEVELS]
     for number, pair in enumerate(pairs):
         if pair[0] != pair[1] and pair not in pairs[:number]:
