@@ -372,10 +372,7 @@ def _unbegun(settings: Settings) -> str:
 
 @asynccontextmanager
 async def indexed(run: Run) -> AsyncIterator[tuple[Store, IndexState]]:
-    """Brings the index up to date, and yields the store and the state of the index.
-
-    Ends the command where the index has lost something.
-    """
+    """Yields the store and the state of the index, brought up to date; ends where it lost days."""
 
     def say_backlog(size: int) -> None:
         if size >= MANY:

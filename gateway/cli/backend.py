@@ -123,10 +123,7 @@ async def check(run: Run, booking: bool, everything: bool) -> None:
 
 @asynccontextmanager
 async def own_or_passing(settings: Settings) -> AsyncIterator[tuple[Settings, Store]]:
-    """Yields the gateway's settings and store; before there is one, a temporary one with settings.
-
-    With it a practice system can be examined before anything is served.
-    """
+    """Yields the gateway's settings and store, or temporary ones where there is no store yet."""
     check_configured(settings)
     async with opened_if_begun(settings) as store:
         if store is not None:
@@ -263,10 +260,7 @@ async def sample(run: Run, resource: str, limit: int) -> None:
 async def practice_system(
     settings: Settings, report: Report = lambda trouble: None
 ) -> AsyncIterator[Adapter]:
-    """Yields the configured adapter without a gateway; `report` is told of unusable values.
-
-    Raises DocumentErrors where its mapping names what the practice system does not have.
-    """
+    """Yields the configured adapter. Raises DocumentErrors where its mapping does not fit."""
     check_configured(settings)
     async with opened(settings) as store:
         adapter, _ = await open_backend(settings, store, report)

@@ -222,10 +222,7 @@ class Run:
 
 @asynccontextmanager
 async def recording(settings: "Settings", store: "Store") -> AsyncIterator[RecordDeed]:
-    """Yields a recorder of deeds, which writes a chain of this command's own.
-
-    Ends the command before it does anything where the audit cannot be written.
-    """
+    """Yields a recorder of deeds; ends the command where the audit cannot be written."""
     from gateway.audit.buffer import Unwritten
     from gateway.audit.chains import audit_folder
     from gateway.audit.journal import open_audit

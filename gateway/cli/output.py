@@ -58,10 +58,7 @@ def print_table(
     sections: Iterable[Iterable[Iterable["str | Text"]]],
     width: int | None = None,
 ) -> None:
-    """Prints rows of texts below headings, with a rule above each section.
-
-    `columns` is heading -> rich's other arguments. The terminal sets the width by default.
-    """
+    """Prints sections of rows below headings; `columns` is heading -> rich's other arguments."""
     # imported here, as most commands print no table
     from rich.box import SIMPLE_HEAD
     from rich.console import Console

@@ -118,10 +118,7 @@ async def serve_until_stopped(
 
 
 def serve_in_processes(settings: Settings, config: Path | None) -> int:
-    """Serves with several workers until a signal ends it, and returns the exit code.
-
-    Raises StartRefused where the parent cannot start. A child reports its own refusal.
-    """
+    """Serves with several workers until a signal; returns the exit code. Raises StartRefused."""
     forbid_core_dumps()
     check_runtime()
     _check_settings(settings)

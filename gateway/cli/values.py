@@ -25,10 +25,7 @@ def unknown(kind: str, word: str, known: Iterable[str]) -> str:
 
 
 class TextValue(click.ParamType[Any]):
-    """A type whose values `read` makes of texts. `known` are all texts that it takes, if few.
-
-    A ValueError of `read` is reported as wrong use.
-    """
+    """A type whose values `read` makes of texts; `known` are all texts that it takes, if few."""
 
     def __init__(self, name: str, read: Callable[[str], Any], known: Iterable[str] = ()) -> None:
         self.name = name

@@ -81,10 +81,7 @@ def node_here(settings: Settings) -> Node:
 
 
 def named_node(text: str, settings: Settings) -> Node:
-    """Returns the node of `NAME=HOST[:PORT[/OPERATIONS_PORT]]`, by default on the settings' ports.
-
-    Raises ValueError for any other text.
-    """
+    """Returns the node of `NAME=HOST[:PORT[/OPERATIONS_PORT]]`; raises ValueError otherwise."""
     match = _named(text)
     if match is None:
         raise ValueError(f"{text} is no NAME=HOST[:PORT[/OPERATIONS_PORT]]")

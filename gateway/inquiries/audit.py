@@ -138,10 +138,7 @@ async def _worth(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordReader:
-    """A key that was shown a record, and how often. `name` is None where the key is gone.
-
-    `fields` is (policy, level) -> fields, or None where the store has lost the policy.
-    """
+    """A key that saw a record. `name` is None if it is gone, fields are None if their policy is."""
 
     id: str
     name: str | None
@@ -177,10 +174,7 @@ def _operations(resource: Resource) -> set[str]:
 
 
 async def _fields_seen(store: Store, resource: Resource, policy: str, level: str) -> Fields | None:
-    """Returns what the policy whose hash begins so shows at a level; None where it is lost.
-
-    Also None where there is no such level. Raises StoreError.
-    """
+    """Returns what the policy whose hash begins so shows at a level; None where it is lost."""
     version = await Versions(store).find(policy) if policy else None
     if version is None or level not in set(AccessLevel):
         return None
@@ -201,10 +195,7 @@ class Stopped(Exception):
 
 
 class VerifyProgress:
-    """How many lines were verified, of how many: others read it while a thread verifies.
-
-    It makes the thread rest, so that calls are answered meanwhile.
-    """
+    """How many lines a thread has verified, of how many. It makes the thread rest in between."""
 
     def __init__(self) -> None:
         self.lines = self.all = self.before = 0
@@ -234,10 +225,7 @@ class AuditReport:
 async def verify_audit(
     settings: Settings, store: Store, progress: VerifyProgress | None = None
 ) -> AuditReport:
-    """Compares every chain of the folder with the store, with rests if there is a `progress`.
-
-    Raises StartRefused where the audit's key cannot be read, StoreError and OSError.
-    """
+    """Compares each chain here with the store. Raises StartRefused, StoreError, OSError."""
     folder, kept = chains.audit_folder(settings), chains.Chains(store)
     before = await asyncio.to_thread(chains.files_by_chain, folder)
     known, place, shared = await kept.known(), chains.place_of(folder), kept.shared

@@ -43,10 +43,7 @@ class Which(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Some keys, and how many of all keys are in each state.
-
-    `at` is the time by which keys end, `odd` the number of keys that make no sense.
-    """
+    """Some keys `at` a time, how many of all are in each state, and how many make no sense."""
 
     at: datetime
     keys: Sequence[KeyAndSecrets]

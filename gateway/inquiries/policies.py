@@ -94,10 +94,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two policies and what differs. `known` is False where there is no store with keys.
-
-    `notes` say what holds a part of the new one back.
-    """
+    """Two policies and what differs, with notes. `known` is False where no store has keys."""
 
     old: Policy
     new: Policy
@@ -126,11 +123,7 @@ async def compared(
 async def touched(
     found: Sequence[PolicyChange], keys: Sequence[Key], store: Store | None, now: datetime
 ) -> list[Touched]:
-    """Returns each change with the keys whose answers change.
-
-    These may call the resource, and have one of the levels. Their answers of the last DAYS are
-    counted if there is a store.
-    """
+    """Returns each change with the keys that may call the resource and have one of the levels."""
     resources = {change.resource for change in found}
     counts: Mapping[tuple[str, str], int] = {}
     if store is not None and found:

@@ -37,10 +37,7 @@ def kind_of(status: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """A time that some share of the calls did not exceed, as far as their buckets tell.
-
-    `side` is -1 where the time is below the first limit, 1 where it is above the last one.
-    """
+    """A time that a share of calls did not exceed. `side` is -1 below all limits, 1 above all."""
 
     seconds: float
     side: int = 0
@@ -74,10 +71,7 @@ class Totals:
 
 
 class Samples:
-    """The totals of an hour, the oldest first.
-
-    What was counted before the first sample is left out. A count that falls has begun anew.
-    """
+    """The totals of an hour, the oldest first. A count that falls has begun anew."""
 
     def __init__(self, kept: float = HOUR + 2 * MINUTE) -> None:
         self._kept = kept

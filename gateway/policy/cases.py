@@ -76,10 +76,7 @@ def read_cases(path: Path) -> Sequence[PolicyCase]:
 
 @dataclass(frozen=True, slots=True)
 class _CaseReader:
-    """Reads one document. A named record is read when the first case uses it.
-
-    `records` is name -> its resource, the line of that case, and the record.
-    """
+    """Reads one document. `records` is name -> its resource, the line that says so, the record."""
 
     document: Document
     problems: list[Problem] = field(default_factory=list)

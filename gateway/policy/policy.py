@@ -42,10 +42,7 @@ def no_more(one: Sight, other: Sight) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRules:
-    """The rules of one resource: field path -> what each level sees, and the rows by level.
-
-    The fields are in the order of the answers. A level that is not in `rows` sees all records.
-    """
+    """One resource: field path -> what each level sees; level -> rows, unless it sees all."""
 
     fields: Mapping[str, Sights]
     rows: Mapping[AccessLevel, RowFilter]
@@ -140,10 +137,7 @@ _UNGOVERNED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A policy's text. `hash` is its SHA-256 in hexadecimal digits.
-
-    `made_of` has the hashes of two policies if this is their common part.
-    """
+    """A policy's text with its SHA-256. `made_of` has the hashes of two whose common part it is."""
 
     hash: str
     content: bytes
@@ -177,10 +171,7 @@ class Policy:
 def compile_policy(
     version: Version, rules: Rules, report: Report, like: Policy | None = None
 ) -> Policy:
-    """Returns the policy for rules that name every field of every governed resource.
-
-    Equal views are taken from the policy `like`, which must have been made for the same `report`.
-    """
+    """Returns the policy for rules; equal views are those of `like`, if of the same `report`."""
     redactors: dict[tuple[str, AccessLevel], Redactor] = {}
     for resource, level in product(RESOURCES, LEVELS):
         view = resource.name, level

@@ -68,10 +68,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueTest:
-    """The values of one field that are admitted. A missing part admits all.
-
-    A field with a closed list of values, or a boolean one, uses only `allowed`.
-    """
+    """The admitted values of one field. Fields with a closed list of values use only `allowed`."""
 
     allowed: frozenset[Value] | None = None
     barred: frozenset[Value] = frozenset()

@@ -112,10 +112,7 @@ def _soundness(
 
 
 def typed_value(field: Field, raw: Any, is_sound: Callable[[Any], bool] | None = None) -> Any:
-    """Returns a value that is not null as views hold it; raises one of BROKEN for a wrong one.
-
-    `is_sound` is the finisher of the field alone, for callers with many values.
-    """
+    """Returns a value that is not null as views hold it; raises one of BROKEN for a wrong one."""
     value = msgspec.convert(raw, value_type(field))
     if isinstance(value, datetime) and value.utcoffset() == timedelta():
         value = value.astimezone(UTC)  # makes an offset of 0 the UTC object
@@ -135,10 +132,7 @@ class NoValue(Exception):
 
 
 def read_value(field: Field, written: Any) -> Any:
-    """Returns a value that a person wrote as answers carry it; raises NoValue for a wrong one.
-
-    Amounts may be written as numbers, times with an offset.
-    """
+    """Returns a value that a person wrote as answers carry it; raises NoValue for a wrong one."""
     if written is None:
         return None
     if field.many:

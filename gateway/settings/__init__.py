@@ -268,10 +268,7 @@ GROUPS: Mapping[str, type[BaseModel]] = {
 
 
 class StartRefused(Sayable):
-    """Why the gateway does not start: one sentence, with the remedy.
-
-    `setting` names the setting to change, where one is to blame.
-    """
+    """Why the gateway does not start, with the remedy; `setting` is the one to change, if any."""
 
     def __init__(self, text: str, setting: str = "") -> None:
         super().__init__(text)
@@ -279,10 +276,7 @@ class StartRefused(Sayable):
 
 
 class ConfigurationErrors(DocumentErrors):
-    """All problems of a configuration. `settings` are what is left of it without them.
-
-    `left_out` are the dotted names of the settings whose values are wrong.
-    """
+    """All problems, the settings that are left, and the names of those that are `left_out`."""
 
     def __init__(
         self, problems: Iterable[Problem], settings: Settings, left_out: Iterable[str] = ()
@@ -335,10 +329,7 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
 
 
 def sources(config: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns `environment`, `file` or `default` for each setting, by its dotted name.
-
-    It expects a configuration that `load_settings` accepts.
-    """
+    """Returns `environment`, `file` or `default` for each setting, by its dotted name."""
     given, _ = _variables(environ)
     data = _read(configuration_file(config)).data
     origins = {}
@@ -355,10 +346,7 @@ def configuration_file(config: Path | None) -> Path | None:
 
 
 def _read(config: Path | None) -> Document:
-    """Returns the file as a document, which is empty where there is no file.
-
-    A `policy: {file: ..., widening: ...}` becomes the settings `policy` and `policy_widening`.
-    """
+    """Returns the file, if any, with `policy: {file: ...}` as the settings that it stands for."""
     if config is None:
         return Document("", b"", data={})
     document = read_document(config, flawed=True)

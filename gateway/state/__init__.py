@@ -51,10 +51,7 @@ def make_folder(state: Path) -> Path:
 
 
 def make_run(state: Path) -> Path:
-    """Makes the folder that the processes share for the policy and their reports.
-
-    Raises StartRefused where other users can write there.
-    """
+    """Makes the folder that processes share; raises StartRefused where others can write there."""
     run = state / RUN
     try:
         run.mkdir(mode=0o700)
@@ -105,10 +102,7 @@ def sole_use(folder: Path, who: str = "another gateway", remedy: str = ELSEWHERE
 
 
 def hand_over(folder: Path) -> None:
-    """Gives what root made in the folder to the folder's owner, so that the gateway can read it.
-
-    The owner may exchange files meanwhile, so each one is given by its descriptor.
-    """
+    """Gives what root made in a folder to its owner, by descriptor, as names may be exchanged."""
     if os.geteuid() != 0 or not folder.is_dir() or (owner := folder.stat()).st_uid == 0:
         return
     for _, folders, files, at in os.fwalk(folder):

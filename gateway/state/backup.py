@@ -135,10 +135,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 async def back_up(settings: Settings, config: Path | None, folder: Path, now: datetime) -> Manifest:
-    """Writes a whole backup into a new folder.
-
-    Raises StartRefused, StoreError, and OSError where the folder cannot be written.
-    """
+    """Writes a backup into a new folder. Raises StartRefused, StoreError and OSError."""
     async with aclosing(open_own_store(settings)) as store:
         parts = await checked_parts(settings, store)
         if parts.store.identity is None or parts.version is None:
@@ -340,10 +337,7 @@ def new_folder(folder: Path) -> None:
 def copy_file(
     source: Path, target: Path, account: identity.Account | None = None, *, lines: bool = False
 ) -> None:
-    """Copies a file, for the given account. Raises OSError, which names the file that failed.
-
-    With `lines` only whole lines are copied, as somebody may be writing the last one.
-    """
+    """Copies a file, or its whole lines, for an account. Raises OSError, which names the file."""
     identity.write_pieces(target, _pieces(source, lines=lines), account)
     chains.sync_folder(target.parent)
 

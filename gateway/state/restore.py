@@ -55,11 +55,7 @@ def _targets(
 
 
 def restore_configuration(folder: Path, manifest: Manifest, config: Path) -> list[Path]:
-    """Puts back missing files of the configuration beside `config`, and returns their paths.
-
-    The operator names that folder, as a manifest must not say where files are written. Raises
-    OSError.
-    """
+    """Puts back missing files beside `config`, which the operator named; returns their paths."""
     restored = []
     for file, target in configuration(manifest, config):
         if target is not None and not target.exists():

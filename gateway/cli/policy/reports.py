@@ -75,10 +75,7 @@ def refuse(run: Run, error: DocumentErrors) -> NoReturn:
 
 
 def annotations(checked: Checked) -> Iterator[tuple[Problem, Check[Any], str, int]]:
-    """Yields errors and warnings in the order of the file, then notes.
-
-    Each has its check, its line as text, and the column where it ends, 0 without a line.
-    """
+    """Yields problems with their check, their line, and the column where they end, else 0."""
 
     @cache
     def lines(file: str) -> list[str]:

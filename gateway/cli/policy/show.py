@@ -181,10 +181,7 @@ async def _key_of(
 
 
 async def _record_named(run: Run, resource: Resource, record_id: str, report: Report) -> Record:
-    """Returns the whole record of the practice system, or ends the command without one.
-
-    `report` is told of each value that partners cannot be shown.
-    """
+    """Returns a whole record, or ends the command; `report` is told of unusable values."""
     from gateway.cli.backend import practice_system
 
     try:
@@ -333,10 +330,7 @@ async def _of_key(
 
 
 async def _of_answer(run: Run, request: str) -> tuple[dict[str, Any], Policy]:
-    """Does the same for the newest entry of a request: partners may use an id again.
-
-    A booking that has only begun counts only where there is no other entry.
-    """
+    """Does the same for the newest entry of a request, which has ended unless none has."""
     folder = audit_folder(run.settings)
     with reading(run.settings):
         entries = newest_entries(folder, EntryFilter(request=request))[::-1]

@@ -137,10 +137,7 @@ async def _decided(run: Run, decision: str, digest: str, by: str | None, reason:
 
 
 def _print(run: Run, answers: Reload, refusals: Mapping[str, Event] = MappingProxyType({})) -> None:
-    """Prints what the gateways say; exits with 1 where one does not run its file, or none runs.
-
-    `refusals` is hash -> who declined that waiting policy, and why.
-    """
+    """Prints what the gateways say; exits with 1 where one does not run its file, or none runs."""
     data = []
     for process in answers.running:
         times = {"startedAt": process.started_at, "seenAt": process.seen_at}

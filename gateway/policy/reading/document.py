@@ -44,10 +44,7 @@ _MEMBERS = (*_LEVELS, NEVER, ONLY)
 
 
 def load_policy(path: Path, report: Report) -> Policy:
-    """Returns the policy in the file at `path`; raises DocumentErrors with all problems.
-
-    `report` is told of each value of the practice system that a redactor cannot use.
-    """
+    """Returns the policy in a file; raises DocumentErrors. `report` is told of unusable values."""
     return Reading(read_document(path, flawed=True)).policy(report)
 
 

@@ -254,10 +254,7 @@ class RulesReader:
     def _value(
         self, place: Place, field: Field, given: Any, *, finer: bool = False
     ) -> rows.Value | None:
-        """Returns a value as it is compared; reports a wrong one.
-
-        A bound may be `finer` than answers: more than two places, parts of a second.
-        """
+        """Returns a value as it is compared; reports a wrong one. Bounds may be `finer`."""
         text = f"{field.name}: nothing stands here; a record without it never meets a condition"
         try:
             if finer:
@@ -272,10 +269,7 @@ class RulesReader:
 
 
 def slip_of(resource: Resource, written: str, mask: str = "") -> tuple[str, str, tuple[str, ...]]:
-    """Returns why a text, with the mask behind it, names no field.
-
-    That is the code of a check, its text, and the fields that were probably meant.
-    """
+    """Returns why a text names no field: a check's code, its text, and the fields that it meant."""
     name, known = resource.name, resource.paths
     plain = re.sub(r"[^\w.\[\]]", "", written).removeprefix(f"{name}.")
     members = tuple(path for path in known if path.startswith(f"{plain.removesuffix('[]')}[]."))

@@ -33,10 +33,7 @@ ROOM = 160 * 1024
 
 @dataclass(eq=False)
 class Follower:
-    """Has the keeper look at the file, and tells the store of its status.
-
-    `handed` is the file that hands the policy on, if there are other processes.
-    """
+    """Has the keeper look at the file, tells the store, and hands the policy on in `handed`."""
 
     keeper: Keeper
     versions: Versions

@@ -278,10 +278,7 @@ class Keeper:
             self.events.report("policy_unchanged", running=self.policy().short_hash)
 
     async def _changed(self, *, again: bool) -> Examined | DocumentErrors | None:
-        """Returns what comes of the file once it is stable; None where it has not changed.
-
-        With `again` an unchanged file is examined too.
-        """
+        """Returns what comes of the stable file; None if it is unchanged and not tried `again`."""
         clock = asyncio.get_running_loop().time
         until = clock() + self.patience
         found = await asyncio.to_thread(find, self.examiner.path)

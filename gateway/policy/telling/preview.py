@@ -30,10 +30,7 @@ ABSENT: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class SeenField:
-    """A field with its whole value and the one that is shown, or ABSENT.
-
-    Below a list of objects these are the values of all items.
-    """
+    """A field with its whole value and the one that is shown, or ABSENT; in a list those of all."""
 
     path: str
     sight: Sight
