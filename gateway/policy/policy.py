@@ -171,7 +171,7 @@ class Policy:
 def compile_policy(
     version: Version, rules: Rules, report: Report, like: Policy | None = None
 ) -> Policy:
-    """Returns the policy for rules; equal views are those of `like`, if of the same `report`."""
+    """Returns the policy for rules; takes equal views from `like`, which has the same `report`."""
     redactors: dict[tuple[str, AccessLevel], Redactor] = {}
     for resource, level in product(RESOURCES, LEVELS):
         view = resource.name, level
