@@ -1,1 +1,1 @@
-"""How a gateway is put together: the parts of each kind, opened from the settings."""
+"""Puts a process together: opens its parts from the settings, and closes them."""

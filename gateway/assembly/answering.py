@@ -1,4 +1,4 @@
-"""All that stands between a partner's connection and the practice system, and how it fares."""
+"""Opens all that answers partners, and probes how each part fares."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,18 +44,18 @@ from gateway.web.server import public_server
 from gateway.web.system import Probe
 from gateway.web.tls import STRICT
 
-# Seconds for which the event loop may stand still, and how long that counts.
+# Seconds for which the event loop may stand still, and for which that counts.
 LAG_TOO_MUCH = 1.0
 LAG_COUNTS = 5.0
-# How long workers have to take a policy, and to say so.
+# The time that workers have to take over a policy and report it.
 TAKEN_WITHIN = timedelta(seconds=3)
-# What a part says of itself when it is asked whether it can do its work.
+# What a part tells where it can do its work.
 Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """What answers partners, and how each of its parts fares."""
+    """The parts that answer partners, and a probe for each."""
 
     public: PublicListener
     ring: KeyRing
@@ -76,9 +76,9 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     owners: Owners,
     counters: Counters | None = None,
 ) -> Answering:
-    """Opens all of it, in order; the policy may change, `counters` are shared with other processes.
+    """Opens all that answers partners, in order; `counters` are shared with other processes.
 
-    Bookings have a store for themselves: those that wait for it must not hold up anybody else.
+    Bookings have a store of their own, so that those that wait for it hold up nobody else.
     """
     ring = KeyRing(KeyStore(store), kit.events, now=kit.now)
     kit.metrics.ask("gateway_keys_loaded", lambda: len(ring))
@@ -160,7 +160,7 @@ def _public_listener(
 
 
 def _open_shedder(kit: Kit) -> tuple[LoadShedder, Lag]:
-    """How many calls may be under way, and how late the event loop is, by which that changes."""
+    """Opens the load shedder, which the lag of the event loop adjusts."""
     settings, lag = kit.settings, Lag(kit.metrics)
     bounds = settings.in_flight, settings.in_flight_per_key, settings.in_flight_bytes
     shedder = LoadShedder(*bounds, kit.events)
@@ -194,23 +194,20 @@ async def _open_limiter(kit: Kit, counters: Counters | None) -> Limiter:
 
 
 async def probe_backend(probe: BackendProbe, breaker: Callable[[], str]) -> Answer:
-    """The practice system answers, and has all that the mapping names.
-
-    What only a sample of its records says is no more than warnings.
-    """
+    """Asks the practice system, and checks it against the mapping; doubts are only warnings."""
     await probe()
     warnings = [str(warning) for warning in probe.warnings]
     return {"breaker": breaker(), **({"warnings": warnings} if warnings else {})}
 
 
 async def probe_store(store: Store, ledger: Ledger | None = None) -> Answer:
-    """The store answers; how many outcomes of bookings wait for it."""
+    """Asks the store; returns how many outcomes of bookings wait for it."""
     await store.ping()
     return {"unwritten": ledger.waiting} if ledger is not None and ledger.waiting else {}
 
 
 async def probe_keys(ring: KeyRing) -> Answer:
-    """The keys were read lately; reads go on for as long as the keys that are known still count."""
+    """Raises NotReady where the keys are old; reads go on while the known ones are valid."""
     age = ring.age
     if age > UNKNOWN_FOR:
         stops = (Purpose.BOOKINGS,) if age <= KNOWN_FOR else None
@@ -219,10 +216,7 @@ async def probe_keys(ring: KeyRing) -> Answer:
 
 
 async def probe_audit(journal: Journal) -> Answer:
-    """Entries come to rest on disk; whether the store knows how far.
-
-    Where they do not, reads go on for as long as their entries find room to wait.
-    """
+    """Raises NotReady where entries cannot be written; reads go on while there is room to wait."""
     audit = journal.audit
     if audit.broken:
         waiting = "1 entry waits" if audit.waiting == 1 else f"{audit.waiting} entries wait"
@@ -233,15 +227,12 @@ async def probe_audit(journal: Journal) -> Answer:
 
 
 async def probe_limiter(place: str, limiter: Limiter) -> Answer:
-    """Always ready: where it is down, each process counts its share, and that is said."""
+    """Returns whether the limiter is degraded; it is always ready, as each process can count."""
     return {"url": place, **({"degraded": True} if limiter.degraded else {})}
 
 
 async def probe_loop(lag: Lag, places: AdaptiveLimit) -> Answer:
-    """The event loop has not stood still lately: while it does, no call is answered.
-
-    Where it has too much to do, and so keys have fewer places, that is said.
-    """
+    """Raises NotReady where the event loop stood still lately; tells if keys have fewer places."""
     late, ago = lag.most(LAG_COUNTS)
     if late >= LAG_TOO_MUCH:
         raise NotReady(f"it stood still for {late:.1f} seconds, {ago:.0f} seconds ago")
@@ -252,7 +243,7 @@ async def probe_loop(lag: Lag, places: AdaptiveLimit) -> Answer:
 async def probe_policy(
     status: Callable[[], PolicyStatus], behind: Callable[[], Sequence[Answer]]
 ) -> Answer:
-    """Always ready, whatever is the matter with the file: a good policy runs."""
+    """Returns the state of the policy; it is always ready, since a good policy runs."""
     late = behind()
     return {**status().members(), **({"behind": late} if late else {})}
 
@@ -260,16 +251,13 @@ async def probe_policy(
 def policy_behind(
     status: Callable[[], PolicyStatus], workers: Workers, now: Callable[[], datetime]
 ) -> Sequence[Answer]:
-    """The workers that serve by another policy than the one in force, and by which.
-
-    None where that has just come into force: they take it within a moment.
-    """
-    wanted = status()
-    # a clock that is set back must not hide them for as long
-    if abs(now() - wanted.loaded_at) < TAKEN_WITHIN:
+    """Returns the workers with another policy than the one in force; none while that is new."""
+    current = status()
+    # abs: a clock that is set back must not hide them
+    if abs(now() - current.loaded_at) < TAKEN_WITHIN:
         return ()
     return [
         {"worker": report.worker, "pid": report.pid, "hash": report.policy[:12]}
         for report in sorted(workers.last(), key=lambda report: report.worker)
-        if report.policy != wanted.policy.hash
+        if report.policy != current.policy.hash
     ]

@@ -1,4 +1,4 @@
-"""What the parts of a process are opened with, and the parts that every process has."""
+"""Holds what the parts of a process are opened with, and opens those of every process."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
 from gateway.web.documents import NAMES
 
-# Seconds that a booking may still be at work after the time that it has.
+# Seconds for which a booking may go on after its time.
 LANDS_WITHIN = 5.0
 
 
@@ -45,7 +45,7 @@ Part = TypeVar("Part", bound=_Closable)
 
 
 class Kit:
-    """One process's; `process` is what it is called beside others of the same gateway."""
+    """The settings, metrics, events and closers of one process, which `process` names."""
 
     def __init__(
         self,
@@ -63,24 +63,23 @@ class Kit:
         self.backend = backend.BackendTroubles(self.metrics, self.events)
 
     def report(self, trouble: Trouble) -> None:
-        """A value or row of the practice system that could not be used; from any thread."""
+        """Reports a value or row that could not be used; may be called from any thread."""
         self.events.report("value_unusable", **asdict(trouble))
 
     def closing(self, part: Part) -> Part:
-        """The same, closed at the end: what was opened last goes first."""
+        """Has the part closed at the end, the last opened first; returns it."""
         self.closers.push_async_callback(part.aclose)
         return part
 
 
 async def open_owners(kit: Kit, store: Store) -> Owners:
-    """This process among all that book."""
+    """Enters this process among those that book."""
     owners = kit.closing(Owners(store, kit.settings.state))
     await owners.start()
     return owners
 
 
 def open_ledger(kit: Kit, store: Store, owners: Owners) -> Ledger:
-    """The ledger of bookings."""
     lands, seen = _booking_traits(kit)
     wait = kit.settings.booking_wait
     ledger = Ledger(store, owners, kit.events, kit.now, wait=wait, lands=lands, seen=seen)
@@ -90,10 +89,7 @@ def open_ledger(kit: Kit, store: Store, owners: Owners) -> Ledger:
 
 
 async def look_after_bookings(kit: Kit, store: Store, adapter: Adapter, owners: Owners) -> None:
-    """What earlier processes left is looked up, and what the desk writes over is noticed.
-
-    One process of a machine does that.
-    """
+    """Takes over bookings that earlier processes left, and watches for overwritten ones."""
     lands, seen = _booking_traits(kit)
     reconciler = Reconciler(store, adapter, owners, kit.events, lands=lands, file=seen)
     await kit.closing(reconciler).begin()
@@ -104,16 +100,13 @@ async def look_after_bookings(kit: Kit, store: Store, adapter: Adapter, owners: 
 
 
 def _booking_traits(kit: Kit) -> tuple[float, Path]:
-    """Seconds after which an attempt that nobody waits for has ended; where it is kept since when.
-
-    The file tells since when outcomes are not known.
-    """
+    """Returns the seconds after which an attempt has ended, and the file of unknown outcomes."""
     lands = kit.settings.backend.booking_timeout + LANDS_WITHIN
     return lands, kit.settings.state / RUN / "unknown.json"
 
 
 def ledger_standing(kit: Kit, store: Store) -> LedgerStatus:
-    """What the ledger holds, as the figures tell it."""
+    """Returns the state of the ledger, and adds it to the figures."""
     standing = LedgerStatus(store, kit.now)
     kit.metrics.ask_all("gateway_ledger_bookings", standing.states)
     kit.metrics.ask("gateway_ledger_oldest_unknown_seconds", standing.oldest_unknown)
@@ -121,7 +114,7 @@ def ledger_standing(kit: Kit, store: Store) -> LedgerStatus:
 
 
 async def open_logs(kit: Kit, store: Store) -> Journal:
-    """The access log and the audit, with a chain of this process's own."""
+    """Opens the access log and the audit, with a chain of this process's own."""
     state = kit.settings.state
     try:
         access = AccessLog(state / ACCESS, kit.events)
@@ -146,13 +139,13 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
 
 
 def keep_audit(kit: Kit, store: Store) -> None:
-    """The audit's index is kept, and what is old is dropped: for all processes of a machine."""
+    """Keeps the audit's index, and drops what is old, for all processes of a machine."""
     too = DeedLog(store).forget
     kit.closing(Upkeep(kit.settings, store, kit.events, kit.now, forget_too=too)).start()
 
 
 def open_spans(kit: Kit) -> Traces:
-    """Spans for a collector, where one is named."""
+    """Opens the traces, which go to a collector where one is set."""
     tracing = kit.settings.tracing
     if tracing.endpoint is None:
         return kit.closing(Traces())
@@ -168,10 +161,7 @@ def open_spans(kit: Kit) -> Traces:
 
 @dataclass(frozen=True, slots=True)
 class PracticeSystem:
-    """The practice system, what examines policies for it, and the file's, if it was looked at.
-
-    `window` is when partners may book in it.
-    """
+    """The practice system, with the `examiner` of policies, and the policy that it `examined`."""
 
     adapter: Adapter
     window: BookingWindow
@@ -182,18 +172,18 @@ class PracticeSystem:
 
 
 async def open_practice(
-    kit: Kit, store: Store, found: Snapshot | None = None, *, looks: bool = False
+    kit: Kit, store: Store, file: Snapshot | None = None, *, looks: bool = False
 ) -> PracticeSystem:
-    """The practice system and the policy, or what is wrong with either.
+    """Opens the practice system, and examines the policy `file` if there is one.
 
-    Without a file of the policy neither is looked at more closely, as that was done before; unless
-    it `looks`, since the mapping may be a new one.
+    Raises DocumentErrors with the problems of both. The practice system is probed where there is a
+    policy file, or where it `looks`, since the mapping may be new.
     """
     examiner = Examiner(path=kit.settings.policy, report=kit.report)
     problems: list[Problem] = []
     policy: Policy | None = None
     try:
-        policy = None if found is None else examiner.policy(found)
+        policy = None if file is None else examiner.policy(file)
     except DocumentErrors as error:
         problems += error.problems
     try:
@@ -204,8 +194,8 @@ async def open_practice(
     adapter = FreeTimes(adapter, store, window)
     warn = partial(kit.events.report, "mapping_doubtful")
     probe = kit.closing(backend.BackendProbe(kit.closing(adapter), warn=warn))
-    if looks or found is not None:
-        with suppress(AdapterError):  # what cannot be asked may come back
+    if looks or file is not None:
+        with suppress(AdapterError):  # a system that is down may come back
             try:
                 await probe(None)
             except DocumentErrors as error:
@@ -222,7 +212,7 @@ async def open_practice(
 
 
 def check_rows(practice: PracticeSystem, policy: Policy) -> None:
-    """DocumentErrors where the practice system cannot leave out what the policy's conditions do."""
+    """Raises DocumentErrors where the practice system cannot apply the policy's row conditions."""
     if problems := practice.examiner.narrows(policy):
         raise DocumentErrors(problems)
 
@@ -231,13 +221,13 @@ async def open_keeper(
     kit: Kit,
     versions: Versions,
     practice: PracticeSystem,
-    found: Snapshot,
+    file: Snapshot,
     handed: Path | None = None,
 ) -> tuple[Keeper, Follower]:
-    """What keeps the running policy, and what follows its file: in one process of a machine.
+    """Opens what keeps the running policy and follows its file, in one process of a machine.
 
-    `handed` is where other processes find what runs. Where something lies there already and the
-    practice was opened without the file's policy, that goes on, whatever the file says.
+    `handed` is the file with the running policy for the other processes. A policy that is already
+    there goes on where the practice system was opened without a policy file.
     """
     kit.metrics.ask("gateway_policy_behind", lambda: 0)
 
@@ -250,7 +240,7 @@ async def open_keeper(
     keeper = Keeper(practice.examiner, kit.events, kit.now, approve=approve, approved=approved)
     before = None if handed is None else take(handed)
     if practice.examined is not None:
-        await keeper.begin(found, practice.examined, await versions.last())
+        await keeper.begin(file, practice.examined, await versions.last())
     elif before is not None:
         await keeper.go_on(before.version, before.loaded_at)
     _show_policy(kit.metrics, keeper)
@@ -261,8 +251,6 @@ async def open_keeper(
 
 
 def _show_policy(metrics: Metrics, keeper: Keeper) -> None:
-    """The figures of what runs, and of what lies in its file."""
-
     def loaded() -> float:
         return keeper.status.loaded_at.timestamp()
 

@@ -1,4 +1,4 @@
-"""The listeners: where partners are answered, where the operator asks, and the panel."""
+"""Opens the listeners: for partners, for the operator, and for the panel."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing
@@ -30,17 +30,17 @@ from gateway.web.server import AppRunner, bind, refusal_of
 from gateway.web.system import Readiness, system_server
 from gateway.web.tls import STRICT, Certificate, context_of
 
-# Seconds that a listener's last answers have to leave, once nothing is waited for any more.
+# Seconds that the last answers of a listener have to be sent.
 CUT_OFF = 1.0
-# A clinic's administrators are few, and a browser takes six at most.
+# Administrators are few, and a browser opens six connections at most.
 PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE = 100, 50
-# What this machine is called by its own browsers.
+# The names of this machine in its own browsers.
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """The addresses that are listened on; `panel` is None where there is none."""
+    """The sockets that are listened on; `panel` is None where there is no panel."""
 
     public: socket
     system: socket
@@ -48,15 +48,15 @@ class Sockets:
 
     @property
     def ports(self) -> dict[str, int]:
-        """What each listens on, as the log tells it."""
+        """The port of each, by its name in the log."""
         named = {"port": self.public, "operations_port": self.system, "admin_port": self.panel}
         return {name: bound.getsockname()[1] for name, bound in named.items() if bound is not None}
 
 
 def bind_all(settings: Settings, closers: ExitStack | AsyncExitStack) -> Sockets:
-    """All addresses, taken before anything else is touched; the closers let go of them.
+    """Binds all addresses until the closers close them, before anything else is touched.
 
-    StartRefused or DocumentErrors where the panel cannot be served.
+    Raises StartRefused where that fails or the panel is unsafe, DocumentErrors for its texts.
     """
     check_panel(settings)
     if settings.admin_listen:
@@ -73,10 +73,7 @@ def bind_all(settings: Settings, closers: ExitStack | AsyncExitStack) -> Sockets
 
 
 def check_panel(settings: Settings) -> None:
-    """StartRefused where the panel would be open to a network without anything that keeps it safe.
-
-    A password that crosses a network in the clear is nobody's own any more.
-    """
+    """Raises StartRefused where passwords for the panel would cross a network in the clear."""
     if not _is_open(settings):
         return
     setting = "admin_listen"
@@ -98,7 +95,7 @@ def check_panel(settings: Settings) -> None:
 
 
 def _is_open(settings: Settings) -> bool:
-    """Whether other machines can reach the panel's address."""
+    """Returns whether other machines can reach the panel's address."""
     if not settings.admin_listen:
         return False
     return not is_loopback(split_address(settings.admin_listen)[0])
@@ -116,7 +113,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
     audit: Buffer,
     limiter: Limiter,
 ) -> BoundListener | None:
-    """Where the clinic's administrators work, if anywhere; TLS where the network can reach it."""
+    """Opens the panel's listener, if it has one; with TLS where the network can reach it."""
     settings, listening = kit.settings, sockets.panel
     if listening is None:
         return None
@@ -133,7 +130,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
         origins=_origins(settings, listening.getsockname()[1]),
         is_secure=settings.admin_url is not None and settings.admin_url.startswith("https:"),
         more_headers=headers,
-        # what the network can reach without TLS of its own is reached through the proxy alone
+        # a panel that is open to the network without TLS must be reached through the proxy
         only_through_proxies=is_open and certificate is None,
         trusts=proxies.trusts,
         caller=proxies.caller,
@@ -162,7 +159,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
 
 
 def _origins(settings: Settings, port: int) -> frozenset[str]:
-    """The addresses under which browsers may reach the panel: this machine's own, and the named."""
+    """Returns the addresses for browsers: admin_url, and this machine's own unless it is open."""
     named = {settings.admin_url} if settings.admin_url is not None else set()
     if _is_open(settings):
         return frozenset(named)
@@ -179,7 +176,7 @@ async def _used(limiter: Limiter, key_ids: Sequence[str]) -> Mapping[str, Used] 
 
 
 def public_limiter(kit: Kit, proxies: Proxies) -> ConnectionLimiter:
-    """Who lets partners' connections in, and how many."""
+    """Returns the limiter of partners' connections, with its figures."""
     limiter = ConnectionLimiter(
         kit.settings.connections,
         kit.settings.connections_per_address,
@@ -193,7 +190,7 @@ def public_limiter(kit: Kit, proxies: Proxies) -> ConnectionLimiter:
 def system_listener(
     kit: Kit, readiness: Readiness, listening: socket, figures: Callable[[], Awaitable[bytes]]
 ) -> BoundListener:
-    """Where the operator asks."""
+    """Opens the listener that the operator asks."""
     settings = kit.settings
     own, _ = split_address(settings.operations_listen)
     hosts = frozenset({own.lower(), *split_hosts(settings.operations_hosts)})
@@ -203,7 +200,7 @@ def system_listener(
 
 
 def certificate_of(kit: Kit) -> Certificate | None:
-    """What the gateway speaks TLS with, where it does."""
+    """Opens the certificate of the gateway's own TLS, if it has one."""
     pair = _pair(kit.settings)
     if pair is None:
         return None
@@ -211,14 +208,13 @@ def certificate_of(kit: Kit) -> Certificate | None:
 
 
 def check_tls(settings: Settings) -> None:
-    """StartRefused where the gateway is to speak TLS and has no pair of files for it."""
-    pair = _pair(settings)
-    if pair is not None:
+    """Raises StartRefused where the certificate and key in the settings are no usable pair."""
+    if (pair := _pair(settings)) is not None:
         context_of(*pair)
 
 
 def _pair(settings: Settings) -> tuple[Path, Path] | None:
-    """The certificate and its key, where there are such."""
+    """Returns the certificate and its key, if set; raises StartRefused where one is missing."""
     certificate, key = settings.tls_certificate, settings.tls_key
     if certificate is None and key is None:
         return None

@@ -1,1 +1,1 @@
-"""Several processes of one gateway on one machine: a parent, its children, and how they talk."""
+"""The processes of one gateway on one machine: a parent, its children, and their reports."""

@@ -1,4 +1,4 @@
-"""A process that the parent has spawned: how it begins, says that it is well, and is signalled."""
+"""Spawns child processes, and carries signals to them and signs of life from them."""
 
 import math
 import mmap
@@ -14,25 +14,22 @@ from typing import TypeAlias
 
 from gateway.events import Events
 
-# What a child does; it ends with this, and 0 means that it was told to.
+# What a child does; returns its exit code, which is 0 where it was told to end.
 Work = Callable[["Inherited"], int]
-# One number, in seconds of a clock that is the same in every process of the machine.
+# One number: monotonic seconds, which are the same in every process of the machine.
 Heartbeat: TypeAlias = "memoryview[float]"
-# These come to a whole terminal at once, and the parent says what to do.
+# A terminal sends some of these to every process, but only the parent acts on them.
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
 _RESET = (*IGNORED, signal.SIGTERM, signal.SIGCHLD)
-# What the parent hears.
+# What the parent acts on.
 WATCHED = tuple(number for number in _RESET if number != signal.SIGUSR1)
 
 
 @contextmanager
 def watched_signals() -> Iterator[int]:
-    """Signals as things that are read: nothing happens in between, whatever comes when.
-
-    Meanwhile they end nothing by themselves; their numbers stand in the file that is given.
-    """
+    """Yields a file with the numbers of signals, which do nothing by themselves meanwhile."""
     read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    # without a handler of Python's no number would be written
+    # no number is written for a signal without a Python handler
     before = {number: signal.signal(number, lambda *_: None) for number in WATCHED}
     woken = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     try:
@@ -49,7 +46,7 @@ def watched_signals() -> Iterator[int]:
 class Inherited:
     """What a child has of its parent: `life` reads as ended once the parent is gone.
 
-    `heartbeat` is when the child's event loop last turned, in memory that both share.
+    `heartbeat` is when the child's event loop last turned, in shared memory.
     """
 
     life: int
@@ -57,11 +54,11 @@ class Inherited:
     _well: int
 
     def beat(self) -> None:
-        """Say that the event loop turns."""
+        """Tells the parent that the event loop turns."""
         self.heartbeat[0] = time.monotonic()
 
     def well(self) -> None:
-        """Say that this child does its work from now on."""
+        """Tells the parent that this child has begun its work."""
         self.beat()
         with suppress(OSError):
             os.write(self._well, b"1")
@@ -70,10 +67,7 @@ class Inherited:
 
 @dataclass(slots=True, kw_only=True)
 class Child:
-    """A forked process as the parent sees it; `report` reads what it says of itself.
-
-    `until` is when it must have ended.
-    """
+    """A forked process as its parent sees it, which speaks at `report` and must end by `until`."""
 
     name: str
     pid: int
@@ -88,18 +82,16 @@ class Child:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has ended."""
         return self.status is not None
 
     def read(self) -> None:
-        """Read what it says: one byte once it is well, the end of the stream where it is gone."""
+        """Reads its report: one byte once it is well, or the end of the stream where it is gone."""
         if self.is_open:
             self.is_well = bool(os.read(self.report, 1))
             os.close(self.report)
             self.is_open = False
 
     def signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
         if not self.is_gone:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -108,10 +100,10 @@ class Child:
 def spawn(
     name: str, work: Work, life: tuple[int, int], others: Iterable[Child], events: Events
 ) -> Child:
-    """A new child that does the work; `others` are the parent's business alone. OSError.
+    """Forks a child that does the work; raises OSError where that fails.
 
-    `life` is a pipe of which the parent alone keeps the writing end. What ends the child and
-    nobody expected, the child itself tells.
+    The child closes the files of `others`, and the writing end of the pipe `life`. It reports an
+    unexpected error itself.
     """
     began = time.monotonic()
     heartbeat = memoryview(mmap.mmap(-1, struct.calcsize("d"))).cast("d")
@@ -119,7 +111,7 @@ def spawn(
     report, well = os.pipe()
     inherited = Inherited(life=life[0], heartbeat=heartbeat, _well=well)
     _flush()
-    # what comes before the child has let go of the parent's signals would go to the parent
+    # until the child has its own handlers, its signals would go to the parent's file
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
     try:
         pid = os.fork()
@@ -136,10 +128,7 @@ def spawn(
 
 
 def _live(work: Work, inherited: Inherited, parents: Iterable[int], events: Events) -> None:
-    """The rest of a child's life; nothing of the parent's own ending runs in it.
-
-    Of the files, some are the parent's alone.
-    """
+    """Does the work and exits, without the parent's cleanup; closes the `parents` files first."""
     code = 1
     try:
         for file in parents:
@@ -149,7 +138,7 @@ def _live(work: Work, inherited: Inherited, parents: Iterable[int], events: Even
             signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESET)
         code = work(inherited)
-    except BaseException as error:  # noqa: BLE001 - there is nobody above who could say it
+    except BaseException as error:  # noqa: BLE001 - nothing above could report it
         events.report("process_failed", error)
     finally:
         _flush()
@@ -157,7 +146,7 @@ def _live(work: Work, inherited: Inherited, parents: Iterable[int], events: Even
 
 
 def _flush() -> None:
-    """What stands in a buffer would be written by the child too."""
+    """Empties the buffers, which the child would write too."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

@@ -1,7 +1,7 @@
-"""How the operations process hears from the workers, judges what they say and adds it up.
+"""Brings the workers' reports to the operations process, which judges them and adds them up.
 
-It asks over a socket, and each answers in JSON. A worker answers once more, unasked, when it ends;
-what one that dies has not told is lost.
+It asks over a socket, and each worker answers in JSON, and once more when it ends. What a worker
+has counted since its last report is lost where it dies.
 """
 
 import asyncio
@@ -18,23 +18,20 @@ from gateway.observe.metrics import Series, Snapshot, lasting, merged
 from gateway.purposes import NotReady, Purpose
 from gateway.settings import StartRefused
 
-# A longer path than this cannot name a socket everywhere.
+# The longest path that names a socket on every system.
 LONGEST_PATH = 100
 ASK_EVERY = 1.0
 # Seconds that a worker has to answer, and the disk to take the figures.
 PATIENCE = 0.5
 CALL_AGAIN = 0.25
 LARGEST = 4 * 1024 * 1024
-# Of so many that are not there any more the last word is known by itself: one may come again.
+# The reports that are kept apart of workers that are gone, for one may come again.
 MOST_GONE = 200
 _ASK = b"?\n"
 
 
 class Report(Struct, kw_only=True):
-    """What a worker tells: whether it can do its work, part by part, and its figures.
-
-    `policy` is the whole hash of what it serves by.
-    """
+    """What a worker tells: the state of its parts, its figures, and the hash of its policy."""
 
     worker: int
     pid: int
@@ -44,15 +41,15 @@ class Report(Struct, kw_only=True):
     figures: dict[str, tuple[Series, ...]]
 
 
-# A worker's report, and whether it has just made it.
+# A worker's last report, and whether it is an answer to the last question.
 Answer = tuple[Report, bool]
 
 
 class KeptFigures(Struct):
-    """Of all that have ended, and by process id of each that may live: what it told last.
+    """The last figures of all workers that ended, and of `each` other one by its process id.
 
-    They lie in a file for the operations process that comes next. Without it a series would fall to
-    what the living have counted, and Prometheus would take all of that for new.
+    A file keeps them for the next operations process. Without them a series would fall to the
+    counts of the live workers, which Prometheus would take for new.
     """
 
     ended: Snapshot = {}
@@ -61,9 +58,9 @@ class KeptFigures(Struct):
 
 @contextlib.contextmanager
 def socket_in(folder: Path) -> Iterator[Path]:
-    """Where the operations process is to be heard from, in that folder, also by those forked here.
+    """Yields the path of the reports' socket in that folder, also for forked processes.
 
-    A path that is too long is shortened by way of the open folder: so nothing lies elsewhere.
+    A path that is too long is shortened by way of the open folder.
     """
     path = folder / "reports.sock"
     if len(os.fsencode(path)) <= LONGEST_PATH:
@@ -77,10 +74,7 @@ def socket_in(folder: Path) -> Iterator[Path]:
 
 
 class Reporter(Periodic):
-    """A worker's side: answers whenever it is asked, and once at the end.
-
-    It calls, and calls again whenever nobody is there.
-    """
+    """A worker's side: connects, answers whenever it is asked, and once more at the end."""
 
     def __init__(self, path: Path, report: Callable[[], Awaitable[Report]]) -> None:
         self._path = path
@@ -88,7 +82,7 @@ class Reporter(Periodic):
         super().__init__(CALL_AGAIN, self._call, name="report to operations", first=self._call)
 
     async def aclose(self) -> None:
-        """Tell a last time."""
+        """Sends a last report."""
         if self._task is None:
             return
         await super().aclose()
@@ -110,7 +104,7 @@ class Reporter(Periodic):
 
 
 class _WorkerConnection:
-    """One worker's connection, and what it told last."""
+    """The connection of a worker, and its last report."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.writer = writer
@@ -118,7 +112,7 @@ class _WorkerConnection:
         self.answered = asyncio.Event()
 
     async def ask(self) -> bool:
-        """Whether it answers in time; an answer that comes late is kept all the same."""
+        """Asks the worker; returns whether it answers in time. A late answer is kept too."""
         self.answered.clear()
         with contextlib.suppress(OSError, TimeoutError):
             self.writer.write(_ASK)
@@ -128,10 +122,10 @@ class _WorkerConnection:
 
 
 class Workers:
-    """The operations process's side: the workers that are there, judged and added up.
+    """The operations process's side: the workers' reports, judged and added up.
 
-    They are heard at `path`; `own` are the operations process's figures, and `file` has what was
-    counted before this process began.
+    Workers connect at `path`. `own` gives the operations process's figures, and `file` keeps the
+    figures for the next one.
     """
 
     def __init__(self, path: Path, file: Path, own: Callable[[], Snapshot], wanted: int) -> None:
@@ -149,7 +143,7 @@ class Workers:
         self._keeping: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Listen for the workers of this machine, and ask them now and then. StartRefused."""
+        """Listens for workers, and asks them each second; raises StartRefused where it cannot."""
         try:
             self._path.unlink(missing_ok=True)
             self._server = await asyncio.start_unix_server(
@@ -167,7 +161,7 @@ class Workers:
         self._asking.start()
 
     async def aclose(self) -> None:
-        """Keep what was counted once more, and listen no more."""
+        """Keeps the figures once more, and stops listening."""
         try:
             if self._server is not None:
                 await self.keep(await self.ask())
@@ -179,11 +173,11 @@ class Workers:
                 worker.writer.close()
 
     def last(self) -> Sequence[Report]:
-        """What each worker told last, a second ago or so."""
+        """Returns the last report of each worker, from about a second ago."""
         return [worker.last for worker in self._workers if worker.last is not None]
 
     async def ask(self) -> Sequence[Answer]:
-        """What each worker tells now, or told last; and whether it has just answered."""
+        """Asks every worker; returns the last report of each, and whether it has just answered."""
         workers = list(self._workers)
         answered = await asyncio.gather(*(worker.ask() for worker in workers))
         return [
@@ -201,7 +195,7 @@ class Workers:
                 worker.last = json.decode(line, type=Report)
                 worker.answered.set()
         except (OSError, ValueError, DecodeError):
-            pass  # it calls again
+            pass  # it connects again
         finally:
             self._workers.remove(worker)
             writer.close()
@@ -210,7 +204,7 @@ class Workers:
                 self.ended(last)
 
     def ended(self, report: Report) -> None:
-        """A worker is gone, or comes again: what it counted counts, once."""
+        """Keeps the figures of a worker that is gone, once even if it comes again."""
         gone = self._kept.each
         gone.pop(report.pid, None)
         gone[report.pid] = lasting(report.figures)
@@ -218,12 +212,12 @@ class Workers:
             self._kept.ended = merged((self._kept.ended, gone.pop(next(iter(gone)))))
 
     def snapshot(self, answers: Sequence[Answer]) -> Snapshot:
-        """The figures of all processes together."""
+        """Returns the figures of all processes together."""
         each = self._kept.each | {report.pid: report.figures for report, _ in answers}
         return merged((self._kept.ended, self._own(), *each.values()))
 
     async def keep(self, answers: Sequence[Answer]) -> None:
-        """Have the process that comes next count on; a disk that hangs holds up nobody for long."""
+        """Writes the figures for the next operations process; waits up to PATIENCE for the disk."""
         if self._keeping is None or self._keeping.done():
             living = {report.pid: lasting(report.figures) for report, _ in answers}
             before = merged((self._kept.ended, lasting(self._own())))
@@ -232,7 +226,7 @@ class Workers:
         await asyncio.wait([self._keeping], timeout=PATIENCE)
 
     def _write(self, kept: KeptFigures) -> None:
-        """Put them there, whole; where they cannot be written the older ones stay."""
+        """Replaces the file as a whole; leaves the older one where it cannot be written."""
         new = self._file.with_suffix(".new")
         with contextlib.suppress(OSError):
             number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -241,14 +235,14 @@ class Workers:
             new.replace(self._file)
 
     async def probe(self) -> Mapping[str, Any]:
-        """At least one worker can do its work."""
+        """Asks the workers; raises NotReady where none of them can do its work."""
         return self.readiness(await self.ask())
 
     def readiness(self, answers: Sequence[Answer]) -> Mapping[str, Any]:
-        """The workers for readiness; NotReady, with why of each, where none of them is ready.
+        """Returns the state of each worker; raises NotReady, with all reasons, where none is ready.
 
-        As long as one is, partners are answered: what does not answer takes no calls. So a purpose
-        is stopped where all workers stop it.
+        A worker that does not answer takes no calls either. So a purpose is stopped only where all
+        workers stop it.
         """
         each = [_status(*answer) for answer in sorted(answers, key=lambda pair: pair[0].worker)]
         if not any(status["ready"] for status in each):
@@ -265,7 +259,7 @@ class Workers:
 
 
 def _status(report: Report, now: bool) -> dict[str, Any]:
-    """Whether a worker is ready; if not why, and for which purposes it takes no calls."""
+    """Returns whether a worker is ready; if not why, and for which purposes it takes no calls."""
     ill = {name: part for name, part in report.parts.items() if not part["ready"]}
     stops = {purpose for part in report.parts.values() for purpose in part.get("stops", ())}
     reason = None

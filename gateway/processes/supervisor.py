@@ -1,8 +1,8 @@
-"""The parent of several processes: it forks them, restarts the dead, rolls them, and ends them.
+"""Runs several processes as their parent: starts, restarts, replaces, and ends them.
 
-It serves nobody, starts no thread and opens no database: whatever happens to its children, it goes
-on. Signals: SIGTERM and SIGINT end everything, SIGUSR2 replaces the children one by one, SIGHUP has
-the policy looked at, SIGQUIT has every child say what it is doing.
+It serves nobody, starts no thread and opens no database, so that it outlives its children's faults.
+SIGTERM and SIGINT end everything, SIGUSR2 replaces the children one by one, SIGHUP has the policy
+read again, and SIGQUIT has every child log what it is doing.
 """
 
 import math
@@ -18,18 +18,18 @@ from gateway.events import Events
 from gateway.processes.child import Child, Work, spawn, watched_signals
 
 OPERATIONS = "operations"
-# A child that died is started again after this many seconds, twice as many each time, and
-# this many at the most; one that lived for so long begins anew.
+# Seconds before a dead child is started again, which double up to a bound; and the seconds after
+# which a child has lived long enough for the first pause.
 FIRST_PAUSE, LONGEST_PAUSE, LIVED_WELL = 0.1, 10.0, 20.0
-# Seconds without a turn of its event loop after which a child is taken for hung, and killed.
+# Seconds without a turn of its event loop after which a child counts as hung and is killed.
 HUNG = 30.0
-# Seconds that a child has to begin its work, and to end beyond what its calls have.
+# Seconds that a child has to begin its work, and to end once its calls have.
 BEGIN_IN, END_IN = 120.0, 10.0
-# Seconds beyond its delay in which a worker stops taking calls by itself.
+# Seconds after its delay in which a worker stops taking calls by itself.
 LEAVE_IN = 0.2
-# Seconds that the parent waits for something to happen before it looks by itself.
+# The most seconds between two looks at the children.
 STEP = 1.0
-# Seconds that the kernel has to end a process that was killed.
+# Seconds that a killed process has to end.
 DIE_IN = 5.0
 
 
@@ -37,10 +37,9 @@ DIE_IN = 5.0
 class Plan:
     """What is to run: the work of the operations process and of each worker, by its number.
 
-    `first` is the work of the first worker of a roll, which looks more closely before it begins.
-    `patience` is how many seconds a worker has to end; for the first `delay` it still takes calls.
-    `unlisten` then lets nobody in any more: as long as the parent has the socket too, whoever came
-    would wait for an answer.
+    `first` is the work of the first worker of a roll, which checks more before it begins. A worker
+    has `patience` seconds to end, and takes calls for the first `delay` of them. `unlisten` closes
+    the parent's copy of the socket, in which callers would wait in vain.
     """
 
     operations: Work
@@ -54,7 +53,7 @@ class Plan:
 
 @dataclass(slots=True, eq=False)
 class WorkerSlot:
-    """One place that a child fills; `due` is when the next may be started."""
+    """A place for a child; `due` is when the next one may be started."""
 
     name: str
     number: int
@@ -63,13 +62,13 @@ class WorkerSlot:
     pause: float = FIRST_PAUSE
 
     def put_off(self) -> None:
-        """The next is started after a pause, and the one after that after a longer one."""
+        """Puts off the next start by the pause, and doubles the pause."""
         self.due = time.monotonic() + self.pause
         self.pause = min(self.pause * 2, LONGEST_PAUSE)
 
 
 class Supervisor:
-    """Runs a plan until it is told to end; `replan` gives what a roll is to run from then on."""
+    """Runs a plan until a signal ends it; `replan` gives the next plan of a roll, None for none."""
 
     def __init__(
         self,
@@ -82,27 +81,27 @@ class Supervisor:
         self._events = events
         self._replan = replan
         self._on_begin = on_begin
-        # where those that came stand, while it runs
+        # the file in which signals stand, while it runs
         self._signals = -1
         self._operations = WorkerSlot(OPERATIONS, 0)
         numbers = range(1, plan.workers + 1)
         self._workers = [WorkerSlot(f"worker {number}", number) for number in numbers]
         self._slots = [self._operations, *self._workers]
-        # those that were replaced and are on their way out
+        # replaced children that have not ended
         self._leaving: list[Child] = []
-        # its reading end is ready in every child once the parent is gone
+        # a pipe whose reading end tells every child once the parent is gone
         self._life = os.pipe()
         self._turned = time.monotonic()
-        # as long as it does, what ended is started again
+        # whether a child that ended is started again
         self._lasts = False
         self._ending = False
         self._rolling = False
 
     def run(self) -> int:
-        """Until the end: 0 where somebody asked for it, 1 where it could not begin."""
+        """Runs until a signal ends it, and returns 0; returns 1 where the plan cannot begin."""
         with watched_signals() as self._signals:
             try:
-                # operations makes what the workers find
+                # the operations process makes what the workers use
                 if self._start_well([self._operations]) and self._start_well(self._workers):
                     self._lasts = True
                     self._on_begin()
@@ -119,12 +118,11 @@ class Supervisor:
         return 0
 
     def _children(self) -> Iterator[Child]:
-        """All that live."""
         yield from self._leaving
         yield from (slot.child for slot in self._slots if slot.child is not None)
 
     def _start_well(self, slots: list[WorkerSlot], work: Work | None = None) -> bool:
-        """Whether a new child in each slot begins its work, and nobody asks for the end."""
+        """Starts a child in each slot; returns whether all began their work and no signal came."""
         children = [self._start(slot, work) for slot in slots]
 
         def lost() -> bool:
@@ -139,10 +137,9 @@ class Supervisor:
         return in_time and not lost() and not self._ending
 
     def _start(self, slot: WorkerSlot, work: Work | None = None) -> Child | None:
-        """A child in that slot, in the place of none, or beside the one that leaves.
+        """Starts a child in an empty slot, with the plan's work unless another is given.
 
-        It does the plan's work unless another is given. None where the machine has no room for it;
-        that is tried again.
+        Returns None where the fork failed; then the slot is put off.
         """
         is_worker = slot is not self._operations
         planned = self._plan.worker(slot.number) if is_worker else self._plan.operations
@@ -155,7 +152,7 @@ class Supervisor:
         return slot.child
 
     def _roll(self) -> None:
-        """One worker after the other, each old one until the new one answers; operations last."""
+        """Replaces one worker after another, each once the new one works; operations last."""
         plan = self._replan()
         if plan is None:
             return
@@ -163,12 +160,12 @@ class Supervisor:
         for slot in self._workers:
             first = plan.first if slot is self._workers[0] else None
             if not self._replace(slot, first and first(slot.number)):
-                # the next one is not good
+                # the new plan does not work
                 self._plan = before
                 if not self._ending:
                     self._events.report("roll_given_up", failed=slot.name)
                 return
-        # there is one of operations at a time, as it decides for all
+        # only one operations process may run at a time, since it decides for all
         if (old := self._set_aside(self._operations)) is not None:
             self._let_go(old, END_IN)
             self._wait_for_the_end([old], END_IN)
@@ -178,8 +175,8 @@ class Supervisor:
             self._events.report("roll_without_operations")
 
     def _replace(self, slot: WorkerSlot, work: Work | None) -> bool:
-        """Whether a new worker has taken the place of the old one; else all is as before."""
-        # of one slot two live at the most
+        """Replaces a worker; returns False where that failed and the old one stays."""
+        # a slot has two live children at most
         self._wait(lambda: self._ending or not self._leaving_from(slot), self._patience)
         if self._ending:
             return False
@@ -198,7 +195,7 @@ class Supervisor:
         return False
 
     def _set_aside(self, slot: WorkerSlot) -> Child | None:
-        """The slot's child, which is on its way out; no other is started until somebody does."""
+        """Empties the slot, and returns the child that leaves; no other is started by itself."""
         child, slot.child = slot.child, None
         slot.due = math.inf
         if child is not None:
@@ -206,12 +203,11 @@ class Supervisor:
         return child
 
     def _let_go(self, child: Child, seconds: float) -> None:
-        """One that was replaced ends what it has begun, and is killed where that takes longer."""
+        """Tells a replaced child to end, and has it killed after so many seconds."""
         child.until = time.monotonic() + seconds
         child.signal(signal.SIGUSR1)
 
     def _leaving_from(self, slot: WorkerSlot) -> list[Child]:
-        """Those that were in that slot, and still live."""
         return [child for child in self._leaving if child.name == slot.name]
 
     @property
@@ -220,7 +216,7 @@ class Supervisor:
         return self._plan.patience + END_IN
 
     def _end(self) -> None:
-        """Workers first, while operations says that the end has begun; then that one too."""
+        """Ends the workers, then the operations process, which tells meanwhile of the shutdown."""
         self._ending, self._lasts, operations = True, False, self._operations.child
         for child in self._children():
             child.signal(signal.SIGTERM)
@@ -228,7 +224,7 @@ class Supervisor:
         self._wait(lambda: all(child.is_gone for child in workers), self._plan.delay + LEAVE_IN)
         self._plan.unlisten()
         self._wait_for_the_end(workers, self._patience - self._plan.delay)
-        # whoever still lives sees that its parent goes
+        # tells the children that still live
         for file in self._life:
             with suppress(OSError):
                 os.close(file)
@@ -236,7 +232,7 @@ class Supervisor:
             self._wait_for_the_end([operations], END_IN)
 
     def _wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
-        """Whether that came true in time; what happens meanwhile is dealt with."""
+        """Steps until the condition holds; returns False where it does not in time."""
         until = time.monotonic() + seconds
         while not is_over():
             if time.monotonic() >= until:
@@ -245,7 +241,7 @@ class Supervisor:
         return True
 
     def _wait_for_the_end(self, children: Collection[Child], seconds: float) -> None:
-        """Until these have ended, by themselves or not."""
+        """Waits until these have ended, and kills them after so many seconds."""
 
         def is_over() -> bool:
             return all(child.is_gone for child in children)
@@ -256,7 +252,7 @@ class Supervisor:
             self._wait(is_over, DIE_IN)
 
     def _step(self) -> None:
-        """Wait for something to happen, for a moment at the most, and deal with it."""
+        """Waits up to STEP for signals, reports and due starts, and handles them."""
         speaking = {child.report: child for child in self._children() if child.is_open}
         due = [slot.due - time.monotonic() for slot in self._vacant()]
         patience = max(0.0, min([STEP, *due]))
@@ -280,7 +276,6 @@ class Supervisor:
                 self._start(slot)
 
     def _vacant(self) -> list[WorkerSlot]:
-        """The slots that a child is to be started in, now or later."""
         return [slot for slot in self._slots if self._lasts and slot.child is None]
 
     def _receive(self, number: int) -> None:
@@ -310,7 +305,7 @@ class Supervisor:
             names = {number.value: number.name for number in signal.Signals}
             ended = f"by signal {names.get(-status, -status)}"
         details = {"process": child.name, "pid": child.pid, "ended": ended}
-        # one that was set aside and has not been told to end goes on in its place
+        # the old child, set aside but not told to end, goes on in its place
         goes_on = any(old.until == math.inf for old in self._leaving_from(slot))
         if goes_on and not child.is_well:
             self._events.report("process_ended", **details)
@@ -321,7 +316,7 @@ class Supervisor:
         slot.put_off()
 
     def _kill_the_hung(self) -> None:
-        """But not after a pause of the whole machine, in which nobody's loop turned."""
+        """Kills children that are late or hung, unless the whole machine has just paused."""
         now = time.monotonic()
         paused, self._turned = now - self._turned > STEP * 5, now
         for child in self._children():
@@ -333,7 +328,7 @@ class Supervisor:
                 self._kill(child, "process_hung")
 
     def _kill(self, child: Child, event: str) -> None:
-        """Say why, once, and kill it, unless it has ended."""
+        """Kills a child unless it has ended, and reports the event the first time."""
         if not child.is_gone and not child.is_killed:
             self._events.report(event, process=child.name, pid=child.pid)
             child.is_killed = True
