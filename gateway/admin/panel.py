@@ -51,14 +51,14 @@ async def _background(app: web.Application) -> AsyncIterator[None]:
 @cache
 def _templates() -> jinja2.Environment:
     """Returns the templates, compiled once in each process."""
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("gateway.admin"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(
+    templates.globals.update(
         static=static,
         Right=Right,
         roles=list(Role),
@@ -67,7 +67,7 @@ def _templates() -> jinja2.Environment:
         governed=GOVERNED,
         absent=ABSENT,
     )
-    return made
+    return templates
 
 
 def static(name: str) -> str:

@@ -201,11 +201,11 @@ def get(
 ) -> Callable[[ViewT], ViewT]:
     """Registers the view below it as a page."""
 
-    def made(view: ViewT) -> ViewT:
+    def register(view: ViewT) -> ViewT:
         PAGES.append(PanelPage(method=method, path=path, view=view, needs=needs, **more))
         return view
 
-    return made
+    return register
 
 
 # registers an action, which a form is posted to

@@ -130,21 +130,21 @@ class ConnectionLimiter:
     def _look(self, now: float) -> bool:
         """Sorts all that can make room, the first to close last; returns whether there are any."""
         self._looked = now
-        idle = [(at, one) for one in self._inside if (at := one.idle_since()) is not None]
-        waiting = Counter(key for at, one in idle if now - at < GRACE and (key := one.waits_for))
+        idle = [(at, line) for line in self._inside if (at := line.idle_since()) is not None]
+        waiting = Counter(key for at, line in idle if now - at < GRACE and (key := line.waits_for))
         self._idle = []
-        for at, one in idle:
-            key, rank = one.waits_for, _IDLE
+        for at, line in idle:
+            key, rank = line.waits_for, _IDLE
             if now - at < GRACE:
                 if key is None:
-                    rank = _SILENT if one.is_silent else _IDLE
+                    rank = _SILENT if line.is_silent else _IDLE
                 elif not key:
                     rank = _NO_KEY
                 elif waiting[key] > MOST_OF_KEY:
                     rank = _CROWD
                 else:  # its request is on its way
                     continue
-            self._idle.append((rank, at, one))
+            self._idle.append((rank, at, line))
         self._idle.sort(key=lambda entry: entry[:2], reverse=True)
         return bool(self._idle)
 

@@ -92,8 +92,8 @@ class AppRunner(web.AppRunner):
         self._limiter = limiter
 
     async def _make_server(self) -> web.Server:
-        made = await super()._make_server()
-        return Listener(made.request_handler, self._refuse, self._limiter, made.request_factory)
+        server = await super()._make_server()
+        return Listener(server.request_handler, self._refuse, self._limiter, server.request_factory)
 
 
 def public_server(

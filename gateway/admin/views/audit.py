@@ -325,7 +325,8 @@ async def _verify(visit: Visit) -> web.Response:
     panel, progress = visit.panel, inquiries.VerifyProgress()
 
     async def look(noted: Noted) -> None:
-        noted.update(told(await inquiries.verify_audit(panel.settings, panel.store, progress)))
+        report = await inquiries.verify_audit(panel.settings, panel.store, progress)
+        noted.update(summary_of(report))
 
     run = UnderWay(visit.who.name, visit.now, progress)
     deed = visit.deed(VERIFIED, chains.place_of(chains.audit_folder(panel.settings)) or "")
@@ -333,7 +334,7 @@ async def _verify(visit: Visit) -> web.Response:
     return visit.go("/audit", "verification.begun" if begun else "verification.runs_already")
 
 
-def told(report: inquiries.AuditReport) -> Mapping[str, Any]:
+def summary_of(report: inquiries.AuditReport) -> Mapping[str, Any]:
     """Returns what a deed keeps of a verification: its sums, and its first messages."""
     broken = [verdict.broken for verdict in report.verdicts if verdict.broken]
     notes = [note for verdict in report.verdicts for note in verdict.notes]
