@@ -173,7 +173,7 @@ class RestCase(DoctorCase):
         return ids - set(unsure) | set(sample), gone, hidden & ids
 
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
-        """Also names the arrays near by; only warns where an empty list may be left out."""
+        """Names the arrays near by too; only warns where an empty list may be left out."""
         say = look.warning if may_be_empty(error) else look.failed
         near, at = "", "get"
         if isinstance(error, NoArray):
