@@ -1,1 +1,1 @@
-"""Files that people write: strict YAML with places, and what is wrong with it."""
+"""Files that people write: strict YAML with the place of each value, and their problems."""

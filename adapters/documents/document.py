@@ -1,7 +1,7 @@
-"""Reads a YAML file strictly, and knows at which line and column everything stands.
+"""Reads a YAML file strictly, and notes the line and column of everything in it.
 
-Used for every file that people write: the mapping, the policy, the configuration. Scalars are
-those of YAML 1.2 (`no` and `8:30` are text); anchors, aliases, merge keys, tags and doubled keys
+Every file that people write is read here: the mapping, the policy, the configuration. Scalars are
+those of YAML 1.2 (`no` and `8:30` are text). Anchors, aliases, merge keys, tags and doubled keys
 are refused.
 """
 
@@ -24,8 +24,8 @@ from adapters.documents.problems import DocumentErrors, Problem
 LARGEST = 64 * 1024
 DEEPEST = 32
 
-# What the two loaders do not read alike: tabs, breaks other than \n, question marks, a document's
-# own marks, a comment at the head of a block, nothing for a value within brackets.
+# What the two loaders read differently: tabs, breaks other than \n, question marks, a document's
+# own marks, a comment at the head of a block, an empty value within brackets.
 _ODD = re.compile(
     rb"[\0\t\r?]|---|\.\.\.|[|>][-+0-9]*#|:\s*[]},]|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf"
 ).search
@@ -38,9 +38,9 @@ Place = tuple[str | int, ...]
 class Document:
     """A file's data, its bytes, and the mark of each place: ("clients", "BASIC", 0) -> (3, 11).
 
-    The mark of a mapping's member is that of its value; `keys` holds those of the keys. `flaws`
-    is what is wrong with keys, and `partial` the places where the file has more than the data for
-    that reason: of a doubled member the first is kept.
+    The mark of a mapping's member is that of its value, and `keys` holds those of the keys. `flaws`
+    are the problems with keys. `partial` are the places where the file therefore has more than the
+    data: only the first of doubled members is kept.
     """
 
     file: str
@@ -53,17 +53,17 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The content without a mark of its encoding."""
+        """The content as text, without a byte order mark."""
         utf16 = self.content.startswith((b"\xff\xfe", b"\xfe\xff"))
         return self.content.decode("utf-16" if utf16 else "utf-8-sig")
 
     def line_from(self, place: Place) -> str:
-        """The rest of the line from a place on, as it stands in the file; "" for no such place."""
+        """Returns the file's line from a place on; "" for no such place."""
         line, column = self.marks.get(place, (0, 0))
         return _BREAK.split(self.text)[line - 1][column - 1 :] if line else ""
 
     def keys_like(self, pattern: Place) -> list[Place]:
-        """The places of keys that are like the pattern, where * is any name or number."""
+        """Returns the places of keys that match the pattern, where * is any name or number."""
         return [
             place
             for place in self.keys
@@ -80,7 +80,7 @@ class Document:
         at_key: bool = False,
         sampled: bool = False,
     ) -> Problem:
-        """A problem at a place, or at the nearest place around it that the file has."""
+        """Returns a problem at a place, or at the nearest place around it that the file has."""
         while place and place not in self.marks:
             place = place[:-1]
         marks = self.keys if at_key and place in self.keys else self.marks
@@ -90,7 +90,7 @@ class Document:
 
 @dataclass(slots=True)
 class ProblemList:
-    """The problems of one document, as one walk through it notes them."""
+    """The problems of one document, noted during one walk through it."""
 
     document: Document
     problems: list[Problem] = field(default_factory=list)
@@ -100,15 +100,16 @@ class ProblemList:
         self.problems.append(self.document.problem(place, text, code, at_key=at_key))
 
     def absent(self, place: Place, code: str, text: str) -> None:
-        """Notes that a name is missing there, unless it may be in what is not kept."""
+        """Notes that a name is missing there, unless it may be in a part that was not kept."""
         if place not in self.document.partial:
             self.say(place, code, text, at_key=True)
 
 
 def read_document(path: Path, largest: int = LARGEST, *, flawed: bool = False) -> Document:
-    """The file at `path`; DocumentErrors where it is unreadable, too large or no strict YAML.
+    """Reads the file at `path`, of `largest` bytes at most.
 
-    Where it may be `flawed`, wrong keys are no reason to raise. `largest` is in bytes.
+    Raises DocumentErrors where it is unreadable, too large or no strict YAML. Wrong keys do not
+    raise where the file may be `flawed`.
     """
     try:
         with path.open("rb") as stream:
@@ -122,7 +123,7 @@ def read_document(path: Path, largest: int = LARGEST, *, flawed: bool = False) -
 def parse_document(
     content: bytes, file: str, largest: int = LARGEST, *, flawed: bool = False
 ) -> Document:
-    """The same for bytes that were read already."""
+    """Parses bytes that were read already, as `read_document` does."""
     document = Document(file, content)
 
     def refusal(line: int, column: int, code: str, text: str) -> DocumentErrors:
@@ -153,9 +154,9 @@ def parse_document(
 
 @lru_cache(maxsize=4)
 def _composed(content: bytes) -> Node | None:
-    """The nodes of the one document, which nobody changes; a start reads its mapping three times.
+    """Returns the nodes of the only document; cached, as a start reads its mapping three times.
 
-    What the quick loader cannot take, the slow one takes, or says what is wrong in its words.
+    Where the quick loader fails, the slow one reads the file or raises the error.
     """
     if _QuickLoader is not None and not _ODD(content):
         with suppress(yaml.YAMLError, ValueError, OverflowError):
@@ -177,13 +178,13 @@ def _only_node(loader: Any) -> Node | None:
 
 
 def _tokens(content: bytes) -> list[Any]:
-    """What the file is made of, up to where it is wrong."""
+    """Returns the file's tokens, up to where it is wrong."""
     scanner: Any = yaml.SafeLoader(content)
-    found: list[Any] = []
+    tokens: list[Any] = []
     with suppress(yaml.YAMLError, ValueError, OverflowError):
         while scanner.check_token():
-            found.append(scanner.get_token())
-    return [*found, *scanner.tokens]
+            tokens.append(scanner.get_token())
+    return [*tokens, *scanner.tokens]
 
 
 class _Strict(Composer):
@@ -217,10 +218,10 @@ class _StrictLoader(_Strict, yaml.SafeLoader):
 
 _QuickLoader: Any = None
 if yaml.__with_libyaml__:
-    from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs leave it out
+    from yaml.cyaml import CParser  # type: ignore[attr-defined]  # missing in the stubs
 
     class _QuickLoader(_Strict, CParser, Resolver):  # type: ignore[no-redef]
-        """Thirty times as quick. Its own composer crashes on deep nesting: ours knows a bound."""
+        """A loader that is thirty times as quick. Its own composer would crash on deep nesting."""
 
         def __init__(self, content: bytes) -> None:
             CParser.__init__(self, content)
@@ -238,7 +239,7 @@ is_number = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?
 
 
 def scalar(node: ScalarNode) -> Any:
-    """What a scalar stands for, by the core schema of YAML 1.2."""
+    """Returns what a scalar stands for, by the core schema of YAML 1.2."""
     text: str = node.value
     if node.style:  # quoted, or a block: always text
         return text
@@ -253,7 +254,7 @@ _HALF = re.compile("[\ud800-\udfff]").search
 
 
 def _value(document: Document, node: Node, place: Place) -> Any:
-    """The data of a node, whose place is marked on the way."""
+    """Returns the data of a node, and marks its place and those within."""
     document.marks[place] = _mark(node)
     if isinstance(node, ScalarNode):
         return scalar(_lettered(document, node))
@@ -291,9 +292,9 @@ def _refuse(document: Document, node: Node, code: str, text: str) -> None:
 
 
 def _lettered(document: Document, node: ScalarNode) -> ScalarNode:
-    """The same; says where half of a letter stands, which no text can hold."""
-    if found := _HALF(node.value):
-        text = f"\\u{ord(found[0]):04X} is half of a letter; write the letter itself"
+    """Returns the node; notes a flaw where it has half of a letter, which no text can hold."""
+    if half := _HALF(node.value):
+        text = f"\\u{ord(half[0]):04X} is half of a letter; write the letter itself"
         _refuse(document, node, "not-yaml", text)
     return node
 
@@ -303,10 +304,7 @@ def _mark(node: Node) -> tuple[int, int]:
 
 
 def comments_in(document: Document) -> Iterator[tuple[int, int, str]]:
-    """All comments of a file: the line and the column of the mark, from 1, and the words behind it.
-
-    What looks like one within a text is none.
-    """
+    """Yields a file's comments: line and column of the sign, from 1, and the words behind it."""
     text, end = document.text, 0
     gaps: list[tuple[int, int]] = []
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
@@ -317,7 +315,7 @@ def comments_in(document: Document) -> Iterator[tuple[int, int, str]]:
             if token.style and token.style in "|>":  # behind its sign there may be one
                 gaps.append((start, start + len(text[start:].partition("\n")[0])))
     for start, stop in [*gaps, (end, len(text))]:
-        for found in re.compile("#([^\r\n]*)").finditer(text, start, stop):
-            at = found.start()
+        for comment in re.compile("#([^\r\n]*)").finditer(text, start, stop):
+            at = comment.start()
             line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-            yield line, column, found[1]
+            yield line, column, comment[1]

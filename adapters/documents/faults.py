@@ -1,7 +1,7 @@
-"""Explains where a file is no YAML to people who know none; of rarer slips YAML's own words tell.
+"""Explains YAML errors to people who do not know YAML; rare errors keep the reader's own words.
 
-The YAML reader tells where it lost the thread. The line that led it astray is looked for in the
-tokens that it read until then.
+The YAML reader tells where it failed. The line that caused it is found with the help of the tokens
+that it had read until then.
 """
 
 import re
@@ -43,7 +43,7 @@ _TWICE = (
 )
 _HIDDEN = "a sign stands here that no editor shows; write the line anew"
 ODD_QUOTES = "\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u00b4`"
-# How what the YAML reader says begins, the check that fails, and what to write.
+# A pattern for the beginning of the YAML reader's message, the check that fails, and the remedy.
 _SLIPS: Sequence[tuple[str, str, str]] = (
     (r".*\\t", "tab", "a tab stands here; indent with blanks"),
     ("anchor$|expected alphabetic or numeric character", "anchor",
@@ -81,17 +81,17 @@ class Stop:
         self.mark, self.context = error.problem_mark or self.start, error.context or ""
         self.lines, self.line = lines, lines[self.mark.line]
         behind = self.mark.index
-        read = [one for one in tokens if one.start_mark.index < one.end_mark.index <= behind]
+        read = [it for it in tokens if it.start_mark.index < it.end_mark.index <= behind]
         self.first: Any = tokens[1] if len(tokens) > 1 else None
         self.last: Any = max(read, key=lambda token: token.end_mark.index, default=None)
 
     def fault(self) -> Fault:
-        """What the error means, and where."""
+        """Returns what the error means, and where."""
         if fault := self.open_quote() or self.in_brackets():
             return fault
         for beginning, code, text in _SLIPS:
             if re.match(beginning, self.said, re.DOTALL):
-                is_word = self.context.startswith("while scanning")  # not a whole bracket
+                is_word = self.context.startswith("while scanning")  # and not a whole bracket
                 return _at((is_word and self.start) or self.mark, code, text)
         if self.said.startswith(("could not find expected ':'", "mapping values are not allowed")):
             return self.colon()
@@ -106,7 +106,7 @@ class Stop:
         return _at(self.mark, code, text)
 
     def open_quote(self) -> Fault | None:
-        """A quote that ends where the next one should open."""
+        """Returns a fault for a quote that ends where the next one should open."""
         if getattr(self.last, "style", None) not in {"'", '"'} or "document start" in self.said:
             return None
         start, end = self.last.start_mark, self.last.end_mark.line
@@ -116,7 +116,7 @@ class Stop:
         return _at(start, "open-quote", f"{text} taken for its end")
 
     def in_brackets(self) -> Fault | None:
-        """A path in no quotes, from its beginning; or a bracket that is never closed."""
+        """Returns a fault for a path without quotes, or for a bracket that is never closed."""
         line, number, column = self.line, self.mark.line, self.mark.column
         if not self.said.startswith("expected ',' or"):
             return None
@@ -135,18 +135,18 @@ class Stop:
         return _at(self.start, "open-bracket", "the bracket that opens here is never closed")
 
     def colon(self) -> Fault:
-        """No colon at all, a second one, or one in a line that seems to go on with another."""
+        """Returns a fault for a missing colon, a second one, or one in a misplaced line."""
         if self.said.startswith("could not find"):
             return self.no_colon(self.start)
         start = self.last.start_mark if hasattr(self.last, "plain") else self.mark
         if start.line == self.mark.line:
             return _at(self.mark, "colon-twice", _TWICE)
-        if not self.lines[start.line][: start.column].strip(" -"):  # no value: it should be a name
+        if not self.lines[start.line][: start.column].strip(" -"):  # it stands where a name should
             return self.no_colon(start)
         return self.misplaced_line()
 
     def no_colon(self, start: Any) -> Fault:
-        """A name that has no value, from its start."""
+        """Returns a fault for a name without a value, which begins at `start`."""
         line, above = self.lines[start.line], self.lines[start.line - 1] if start.line else ""
         if tight := _tight_colon(line):
             text = "a colon needs a blank behind it: write name: value"
@@ -158,9 +158,9 @@ class Stop:
         return _at(start, "no-colon", "this line has no colon: write name: value")
 
     def misplaced_line(self) -> Fault:
-        """What stands behind an end; else the line that is not where its neighbours are.
+        """Returns a fault for text behind an end, else for a line that is indented wrongly.
 
-        That is the one above, where it alone stands further left than those around it.
+        That is the line above, where it alone stands further left than those around it.
         """
         number = int(self.mark.line)
         if _closed(self.line[: self.mark.column]):
@@ -190,7 +190,7 @@ def _indent(line: str) -> int:
 
 
 def misread_bytes(content: bytes, error: Any) -> Fault:
-    """Where a file has what is no letter of UTF-8, or a letter that no file may have."""
+    """Returns a fault for bytes that are not UTF-8, or for a letter that no file may have."""
     try:
         before, code, text = content.decode()[: error.position], "hidden-sign", _HIDDEN
     except UnicodeDecodeError as undecoded:
@@ -200,5 +200,5 @@ def misread_bytes(content: bytes, error: Any) -> Fault:
 
 
 def one_line(text: str) -> str:
-    """The words of a text, as far as a line has room for them."""
+    """Returns the words of a text in one line of at most 200 characters."""
     return " ".join(text.split())[:200]

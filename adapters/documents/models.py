@@ -1,4 +1,4 @@
-"""A file's data as a pydantic model, and what it lacks said in the words of who wrote the file."""
+"""Makes a pydantic model of a file's data, and tells its errors in the words of the file."""
 
 import json
 import re
@@ -15,9 +15,9 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def check(document: Document, model: type[ModelT], *, strict: bool = False) -> ModelT:
-    """The document as a pydantic model; DocumentErrors with every problem at its place.
+    """Returns the document as a pydantic model. Raises DocumentErrors with every problem.
 
-    Where it is strict no kind of value counts for another; a text may still be a path.
+    `strict` lets no type of value count for another, though a text may still be a path.
     """
     try:
         if strict:
@@ -31,29 +31,28 @@ def _model_problems(
     document: Document, model: type[BaseModel], error: ValidationError
 ) -> Iterator[Problem]:
     at: dict[Place, list[Any]] = {}
-    for told in error.errors(include_url=False):
+    for detail in error.errors(include_url=False):
         place: Place = ()  # without the names of union members that pydantic puts between
-        for part in told["loc"]:
+        for part in detail["loc"]:
             place = (*place, part) if (*place, part) in document.marks else place
-        at.setdefault(place, []).append(told)
-    for place, found in at.items():
-        kinds = {told["type"] for told in found}
+        at.setdefault(place, []).append(detail)
+    for place, details in at.items():
+        kinds = {detail["type"] for detail in details}
         if kinds <= _SCALARS.keys() and any(other[: len(place)] == place != other for other in at):
-            continue  # of a list, one member of a union says that it is none; the other knows more
-        if len(found) > 1 and kinds <= _PLAIN:  # one value, that no member of a union took
-            wanted = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
+            continue  # a union's scalar member refuses a list; its list member says what is wrong
+        if len(details) > 1 and kinds <= _PLAIN:  # one value that no member of a union took
+            names = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
             more = "" if kinds <= _SCALARS.keys() else ", or a list"
-            yield document.problem(place, f"{_name(place)}: must be {', '.join(wanted)}{more}")
+            yield document.problem(place, f"{_name(place)}: must be {', '.join(names)}{more}")
         else:
-            yield from (
-                said for told in found if (said := _model_problem(document, model, place, told))
-            )
+            problems = (_model_problem(document, model, place, detail) for detail in details)
+            yield from filter(None, problems)
 
 
 def _model_problem(
     document: Document, model: type[BaseModel], place: Place, error: Any
 ) -> Problem | None:
-    """One error in our words; None for what may stand in a part that was left out."""
+    """Returns one error in our words; None for a name that may be in a part that was left out."""
     name = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "extra_forbidden":
         text = f"{name} is not known here{_remedy(error['loc'], model)}"
@@ -72,12 +71,12 @@ def _model_problem(
 
 
 def _name(place: Place) -> str:
-    """What a value is called: its own name, or that of the list in which it stands."""
+    """Returns what a value is called: its own name, or that of the list around it."""
     return next((part for part in reversed(place) if isinstance(part, str)), "")
 
 
 def _remedy(place: Place, model: type[BaseModel]) -> str:
-    """What to write instead of an unknown name; a name of a group's own leads into the group."""
+    """Returns what to write instead of an unknown name, or the group that the name belongs to."""
     name = str(place[-1])
     group, _, inner = name.rpartition(".")
     for other, info in _fields(model) if len(place) == 1 else ():
@@ -95,23 +94,23 @@ def _remedy(place: Place, model: type[BaseModel]) -> str:
 
 
 def _models_at(place: Place, model: type[BaseModel]) -> list[type[BaseModel]]:
-    """The models that may stand where the last name of the place does."""
-    found = [model]
+    """Returns the models that may have the last name of the place."""
+    models = [model]
     for part in place[:-1]:
-        fields = [field for at in found for field in at.model_fields.items()]
+        fields = [field for at in models for field in at.model_fields.items()]
         named = [info for name, info in fields if part in (name, info.alias)]
         if named:
-            found = [inner for info in named for inner in _models_named_in(info.annotation)]
-    return found
+            models = [inner for info in named for inner in _models_named_in(info.annotation)]
+    return models
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
-    """The fields of a model, by the names that a file has."""
+    """Yields the fields of a model with their names in a file."""
     for name, info in model.model_fields.items():
         yield info.alias or name, info
 
 
-# What pydantic says in its own words, said in the words of who writes the file.
+# Pydantic's types of errors, and how they are told to those who write the file.
 _WORDS: dict[str, str] = {
     "string_type": "must be a text",
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
@@ -121,7 +120,7 @@ _WORDS: dict[str, str] = {
     **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
     "path_type": "must be a path",
 }
-# What a plain value can be, in the order in which it is said.
+# What a plain value can be, in the order in which it is told.
 _SCALARS: dict[str, str] = {
     "string_type": "a text",
     "int_type": "a number",
@@ -130,38 +129,38 @@ _SCALARS: dict[str, str] = {
 }
 _LISTS = frozenset({"list_type", "tuple_type"})
 _PLAIN = _SCALARS.keys() | _LISTS
-# A text that can be shown as the item of a list as it is.
+# A text that can be shown as it is, as the item of a list.
 _WORD = re.compile(r"[\w.:/-]{1,40}").fullmatch
 
 
 def sentence(error: Any) -> str:
-    """What is wrong, of one of pydantic's errors, to stand behind the name."""
-    kind, given = error["type"], error["input"]
-    if kind == "string_type" and isinstance(given, int | float):
+    """Returns what one of pydantic's errors says, to stand behind the name."""
+    kind, value = error["type"], error["input"]
+    if kind == "string_type" and isinstance(value, int | float):
         return "must be a text: put it in quotes"
-    if kind in {"int_type", "float_type"} and isinstance(given, str) and is_number(given):
+    if kind in {"int_type", "float_type"} and isinstance(value, str) and is_number(value):
         return f"{_WORDS[kind]}: leave the quotes out"
-    if kind in _LISTS and isinstance(given, dict):
+    if kind in _LISTS and isinstance(value, dict):
         return f"{_WORDS[kind]}: begin each of its items with `- `"
-    if kind in _LISTS and isinstance(given, str) and _WORD(given):
-        return f"{_WORDS[kind]}: write [{given}]"
+    if kind in _LISTS and isinstance(value, str) and _WORD(value):
+        return f"{_WORDS[kind]}: write [{value}]"
     if kind in _WORDS:
         return _WORDS[kind]
-    said: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
-    return said[:1].lower() + said[1:]
+    text: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    return text[:1].lower() + text[1:]
 
 
 def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
-    """The model, and all that its fields are made of."""
-    found: list[type[BaseModel]] = []
+    """Returns the model and all models within its fields."""
+    models: list[type[BaseModel]] = []
     pending = [model]
     while pending:
         current = pending.pop()
-        if current not in found:
-            found.append(current)
+        if current not in models:
+            models.append(current)
             for _, info in _fields(current):
                 pending.extend(_models_named_in(info.annotation))
-    return found
+    return models
 
 
 def _models_named_in(annotation: Any) -> list[type[BaseModel]]:

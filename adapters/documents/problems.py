@@ -1,4 +1,4 @@
-"""What is wrong with a file, at its line and column, and the checks that find it."""
+"""Problems in files, each at its line and column, and the checks that find them."""
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,9 +13,9 @@ SubjectT = TypeVar("SubjectT")
 class Problem:
     """One thing wrong with a file: where (line and column count from 1), what, and the remedy.
 
-    Line 0 where there are no lines, as in an environment variable or a file that is not there.
-    `code` names the check that the file fails, where checks have names. It is `only_sampled` where
-    nothing but the records that were looked at says so: others may differ, so it is a warning.
+    The line is 0 where there are none, as in an environment variable or a file that is not there.
+    `code` names the check that the file fails, if it has a name. A problem that is `only_sampled`
+    was seen in some records alone. Others may differ, so it is a warning.
     """
 
     file: str
@@ -40,10 +40,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check(Generic[SubjectT]):
-    """One row of a table of checks; the code is for good, since reports and pages name it.
+    """One row of a table of checks. Its code never changes, as reports and pages name it.
 
     `title` is a few words, `help` one sentence on what to know or to do. `find` yields what fails
-    the check in a subject; a check without it is made where the file is read.
+    the check in a subject. A check without it is made where the file is read.
     """
 
     code: str
@@ -61,34 +61,34 @@ def run(checks: Iterable[Check[SubjectT]], subject: SubjectT) -> Iterator[Proble
 
 
 class DocumentErrors(Exception):
-    """A file that cannot be used, with everything that is wrong with it; never without one."""
+    """A file cannot be used; the error carries all its problems, of which there is at least one."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
         super().__init__("\n".join(map(str, self.problems)))
 
 
-def warnings_of(found: Sequence[Problem]) -> Sequence[Problem]:
-    """Returns what only samples say; raises DocumentErrors with all else where there is any."""
-    if certain := [problem for problem in found if not problem.only_sampled]:
+def warnings_of(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """Returns problems that only samples show. Raises DocumentErrors with the others, if any."""
+    if certain := [problem for problem in problems if not problem.only_sampled]:
         raise DocumentErrors(certain)
-    return found
+    return problems
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that was probably meant, "" where none is near."""
+    """Returns the known word that was probably meant; "" where none is near."""
     words = list(known)
     alike = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     return next(iter(alike or [known for known in words if known.lower() == word.lower()]), "")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean x?)` where a known word is near, else nothing."""
+    """Returns ` (did you mean x?)` where a known word is near, else an empty text."""
     near = nearest(word, known)
     return f" (did you mean {near}?)" if near else ""
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """The known word that is near; where none is, all of them."""
+    """Returns a hint at the known word that is near; where none is, at all of them."""
     words = list(known)
     return did_you_mean(word, words) or f"; it must be one of {', '.join(words)}"
