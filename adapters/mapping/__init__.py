@@ -1,1 +1,1 @@
-"""The mapping language: what both kinds of practice systems say the same way."""
+"""The mapping language, which is the same for databases and for JSON over HTTP."""

@@ -1,6 +1,6 @@
-"""Checks a mapping as a whole: every problem at once, each at its line, with what to write instead.
+"""Checks a mapping as a whole, and finds every problem at once, at its line and with a remedy.
 
-The models see the shape of each part. What they cannot see is checked here: what goes with which
+The models check the shape of each part. Here is checked what they cannot see: what goes with which
 kind of practice system, and the names of resources, fields, converters, drafts and steps.
 """
 
@@ -17,15 +17,15 @@ from adapters.mapping.models import ValueSource
 from adapters.mapping.paths import path_problem
 from adapters.values.times import PATTERN, sorts
 
-# What a booking cannot do without: to know whose animal it is, and to know itself again.
+# The fields that a booking needs, to know whose an animal is and to recognize itself.
 _NEEDED = {"patients": ("clientId",), "appointments": ("vetId", "patientId", "scheduledAt")}
 NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "sql": _NEEDED,
-    # a booking is withdrawn by a call: its status says whether it is
+    # a booking is withdrawn by a call, and its status says whether it was
     "rest": {**_NEEDED, "appointments": (*_NEEDED["appointments"], "status")},
 }
 _TABLE, _CALL = {"from": "absences a"}, {"get": "/vets/{vet}/absences"}
-# What a part cannot do without beside what its model says, by adapter, with an example of each.
+# The names that a part needs beside those that its model requires, by adapter, with examples.
 REQUIRED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "sql": {
         "ResourceMap": {"from": "patients p"},
@@ -40,10 +40,10 @@ REQUIRED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "RowSource": {"get": "/visits"},
     },
 }
-# Read by their ids alone.
+# Resources that are read by id alone.
 UNLISTED = frozenset({"appointments", "consultations"})
 SEARCH = "search"
-# What calls of the diary can be given.
+# The values that calls of the diary can be given.
 GIVEN = {
     "vet": FieldShape(format="uuid", refers="vets"),
     "schedule": FieldShape(format="text"),
@@ -53,14 +53,14 @@ GIVEN = {
     "until": FieldShape(format="date-time"),
     "minutes": FieldShape(format="integer"),
 }
-# Those that not all of it is given, by the part of the diary that asks.
+# The parts of the diary whose calls are given only some of these.
 _GIVEN_TO = {
     "hours": ("vet", "schedule"),
     "schedules": ("vet",),
     "durations": ("vet", "schedule", "type"),
 }
 TEXT, TIME = FieldShape(format="text"), FieldShape(format="date-time")
-# What a booking's steps can be given: a draft's values, and the calendar and row of its slot.
+# The values that a booking's steps can be given: a draft's, and the calendar and row of its slot.
 DRAFT = {**DRAFT_FIELDS, **dict.fromkeys(DRAFT_KEYS, TEXT)}
 _PAGING = {
     "offset": (("offset",), {"limit", "total"}),
@@ -71,10 +71,7 @@ _PAGING = {
 
 
 class Checker:
-    """Checks one mapping for the adapter `sql` or `rest`.
-
-    `secrets` are the names of those that the settings give.
-    """
+    """Checks one mapping for the adapter `sql` or `rest`; `secrets` names those in the settings."""
 
     def __init__(
         self,
@@ -88,43 +85,43 @@ class Checker:
         self.found: list[Problem] = []
         self.mapping, self.diary, self.booking = mapping, mapping.diary, mapping.booking
         self.adapter, self.of_sql, self.secrets = adapter, adapter == "sql", secrets
-        # what earlier steps have made for each step, and all of them in the end
+        # what the steps before each step have made, and in the end what all have made
         self._made_for: list[list[str]] = []
         made: dict[str | None, list[str]] = {None: [], "slot": [], "time": []}
         for step in mapping.booking.steps:
             self._made_for.append(self._certain(made, step.for_))
-            # what a step that is only for some bookings makes is there for no others
+            # what a step for some bookings makes is not there for others
             made[step.for_] += [step.name] if step.name is not None else [*step.keep]
         self._made_for.append(self._certain(made, None))
 
     def say(self, place: Place, text: str) -> None:
-        """Note a problem, at the name that it is about."""
+        """Notes a problem at the name that it is about."""
         self.found.append(self.document.problem(place, text, at_key=True))
 
     def is_known(
         self, place: Place, name: object, known: Collection[str], text: str, more: str = ""
     ) -> bool:
-        """Whether a name is one of these; if not it is said, `text` first, with the nearest."""
+        """Returns whether the name is known; else notes `text` with the nearest known name."""
         if name not in known:
             self.say(place, f"{text}{did_you_mean(str(name), known)}{more}")
         return name in known
 
     def conversion(
-        self, place: Place, said: Conversion, shape: FieldShape, *, whole: bool = True
+        self, place: Place, value: Conversion, shape: FieldShape, *, whole: bool = True
     ) -> None:
-        for at, text in conversion_faults(said, shape, self.shapes, whole=whole):
+        for at, text in conversion_faults(value, shape, self.shapes, whole=whole):
             self.say((*place, *at), text)
 
     def _certain(self, made: Mapping[str | None, list[str]], which: str | None) -> list[str]:
-        """What has been made in every booking of a slot row, or of another time, or of both."""
-        keyed = {each.key is not None for each in self.diary.slots}
+        """Returns what every booking of a slot row, of another time, or (None) of both makes."""
+        keyed = {slots.key is not None for slots in self.diary.slots}
         happens = {"slot": True in keyed, "time": bool(self.diary.hours) or False in keyed}
         kinds = [which] if which is not None else [kind for kind in happens if happens[kind]]
         shared = [set(made[kind]) for kind in kinds]
         return [*made[None], *(set.intersection(*shared) if shared else ())]
 
     def problems(self) -> list[Problem]:
-        """All that is wrong; where parts are of the other kind of mapping, nothing else."""
+        """Returns all problems; where parts belong to the other adapter, these alone."""
         every = list(parts(self.mapping))
         for place, part in every:
             self._strangers(place, part)
@@ -156,7 +153,7 @@ class Checker:
         return self.found
 
     def _strangers(self, place: Place, part: Strict) -> None:
-        """Names of the part that go with the other adapter, and paths that are none."""
+        """Notes names in the part that go with the other adapter, and paths that are invalid."""
         other = "rest" if self.of_sql else "sql"
         foreign = part.only_with(other)
         for name in part.model_fields_set:
@@ -180,7 +177,7 @@ class Checker:
     # calls, and what is sent
 
     def _names(self, place: Place) -> tuple[Mapping[str, FieldShape], Sequence[str]]:
-        """What may fill a call or a value there: with their shapes, and what earlier steps made."""
+        """Returns the names that a call or value there may use: with a shape, and made by steps."""
         match place:
             case ("booking", "steps", int(number), *_):
                 return DRAFT, self._made_for[number]
@@ -240,7 +237,6 @@ class Checker:
             self.is_known(place, name, [*made, *DRAFT], text, "; write \\: for a colon")
 
     def _secret(self, place: Place, name: str) -> None:
-        """Whether the settings give it."""
         if name not in self.secrets:
             text = f"backend.{name} is not set, which this needs: write it into gateway.yaml"
             self.say(place, f"{text} or GATEWAY_BACKEND_{name.upper()}")
@@ -287,7 +283,6 @@ class Checker:
             self.say((*place, "fields"), text)
 
     def _list(self, place: Place, inner: models.ListMap) -> None:
-        """A list inside each record."""
         resource, name = str(place[1]), str(place[3])
         own = self.shapes[resource]
         lists = lists_in(own)
@@ -315,7 +310,7 @@ class Checker:
             self.conversion(place, key, _id_of(resource))
 
     def _fields(self, place: Place, prefix: str, fields: Mapping[str, ValueSource]) -> None:
-        """The fields of a resource or (with its prefix) of a list inside one."""
+        """Checks the fields of a resource or (with its prefix) of a list inside one."""
         known = inside(self.shapes[str(place[1])], prefix)
         for name, value in fields.items():
             at = (*place, "fields", name)
@@ -329,7 +324,6 @@ class Checker:
                     self.say(at, f"{name} must have as many columns as the key of {target}")
 
     def _value(self, place: Place, value: ValueSource, shape: FieldShape) -> None:
-        """A value that is read, perhaps out of several columns."""
         self.conversion(place, value, shape)
         name, number = conversion_name(value, shape), len(value.source)
         if number == 1:
@@ -367,7 +361,6 @@ class Checker:
             self.conversion(place, by, shapes[field])
 
     def _filled(self, place: Place, fields: Sequence[str]) -> None:
-        """Whether the mapping fills these fields of the resource."""
         filled = self.mapping.resources[str(place[1])].fields
         for number, field in enumerate(fields):
             text = f"{field} is no field that this mapping fills"
@@ -376,7 +369,6 @@ class Checker:
     # diary
 
     def _owned(self, place: Place, rows: models.Owned) -> None:
-        """Whose the rows of the diary are."""
         for name in ("vet", "schedule"):
             self._compared((*place, name), getattr(rows, name), name)
         named = rows.schedule is not None or getattr(rows, "schedules", None) is not None
@@ -394,7 +386,7 @@ class Checker:
             self._compared((*place, "key"), rows.key, "key")
 
     def _compared(self, place: Place, value: ValueSource | None, name: str) -> None:
-        """A value that rows are chosen by: a database compares it as it is kept."""
+        """Checks a value that rows are chosen by, which a database compares as it is kept."""
         if value is None:
             return
         if not self.of_sql:
@@ -439,18 +431,17 @@ class Checker:
             self.say(place, "key is missing: a step `for: slot` books a row by its key")
 
     def _blocks(self, place: Place, diary: models.DiaryMap) -> None:
-        """Whether enough is said of what blocks."""
         if not diary.busy:
             if self.of_sql:
                 text = "busy is missing: nothing says what blocks, so a booking cannot be checked"
                 self.say(place, text)
             return
-        keyed = [each for each in diary.busy if each.key is not None]
+        keyed = [busy for busy in diary.busy if busy.key is not None]
         if not keyed:
             text = "no source here has a key: name that of the appointment in the one that holds"
             text += " the bookings, so that a booking is told from what the desk writes"
             self.say((*place, "busy"), text)
-        of_vets = [each for each in keyed if each.vet or (each.get and "vet" in each.names)]
+        of_vets = [busy for busy in keyed if busy.vet or (busy.get and "vet" in busy.names)]
         if diary.schedules is not None and not of_vets:
             text = "no source with a key has a vet here: in two schedules one vet would be booked"
             text += " for one time; give what blocks a vet, whatever the schedule, as a source too"
@@ -478,7 +469,7 @@ class Checker:
                 self.say((*place, "update"), text)
 
     def _booking(self, place: Place, booking: models.BookingMap) -> None:
-        """Whether the appointment is made, and its reference both written and read."""
+        """Checks that the appointment is made, and its reference both written and read."""
         self._appointment((*place, "appointment"), booking.appointment, booking.steps)
         if booking.find is not None and booking.find.where is not None:
             text = "where does not go here: what find gives is compared with the booking"
@@ -493,14 +484,14 @@ class Checker:
             self.say((*place, "reference"), text)
 
     def _appointment(self, place: Place, name: str, steps: Sequence[models.StepMap]) -> None:
-        """What makes the appointment, for slot rows and for all other times."""
+        """Checks that a step makes the appointment, for slot rows and for all other times."""
         if self.of_sql:
             rows = [step for step in steps if step.key or (step.update and step.for_ == "slot")]
             makers = [step for step in rows if step.name == name]
             text = f"{name} is not the name of an insert with a key"
         else:
             makers = [step for step in steps if name in step.keep]
-            near = did_you_mean(name, [each for step in steps for each in step.keep])
+            near = did_you_mean(name, [kept for step in steps for kept in step.keep])
             text = f"{name} is nothing that a call keeps{near}"
             if all(step.get is not None for step in steps):
                 only = "a get is a read, which may be sent twice: what books must be another method"
@@ -510,7 +501,7 @@ class Checker:
             return
         keyed = [slots for slots in self.diary.slots if slots.key]
         for which, sources in (("slot", keyed), ("time", self.diary.hours)):
-            if sources and not any(each.for_ in (None, which) for each in makers):
+            if sources and not any(step.for_ in (None, which) for step in makers):
                 self.say(place, f"no step for: {which} makes the {name}")
 
 
@@ -519,7 +510,7 @@ def _id_of(resource: str) -> FieldShape:
 
 
 def _converted(value: Conversion) -> str:
-    """The first name in it that says how it is written; "" for none."""
+    """Returns the first name in it that says how it is written; "" for none."""
     given = (name for name in Conversion.model_fields if getattr(value, name) is not None)
     return next(given, "").rstrip("_")
 
@@ -537,5 +528,5 @@ def _inside(value: Any, place: Place) -> Iterator[tuple[Place, Strict]]:
     elif isinstance(value, models.Tree):
         yield from _inside(value.root, place)
     elif isinstance(value, dict | list | tuple):
-        for name, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _inside(each, (*place, name))
+        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _inside(inner, (*place, name))

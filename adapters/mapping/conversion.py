@@ -1,4 +1,4 @@
-"""What every mapping says about a value: which converter reads it, with which parameters."""
+"""The part of a mapping that says how a value is converted: a converter and its parameters."""
 
 import codecs
 from collections.abc import Callable, Iterator
@@ -19,14 +19,14 @@ DRAFT_FIELDS = {
     "isUrgent": FieldShape(format="boolean"),
     "minutes": FieldShape(format="integer"),
 }
-# What a draft has besides, as the practice system writes it: the calendar and the row of the slot.
+# What a draft has besides, as the practice system writes it: its calendar, and its slot's row.
 DRAFT_KEYS = ("schedule", "slot")
 
 
 T = TypeVar("T")
 
 
-# A list of the file, that can't be changed any more.
+# A list of the file, as an immutable tuple.
 Listed = Annotated[
     tuple[T, ...], BeforeValidator(lambda raw: tuple(raw) if isinstance(raw, list) else raw)
 ]
@@ -34,7 +34,7 @@ Listed = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class GoesWith:
-    """Marks what stands in a mapping of that adapter alone."""
+    """Marks what stands only in a mapping of that adapter."""
 
     adapter: str
 
@@ -44,19 +44,19 @@ OfRest = Annotated[T, GoesWith("rest")]
 
 
 class Strict(BaseModel):
-    """A part of a mapping: nothing that is not named may stand in it."""
+    """A part of a mapping, in which no unknown name may stand."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 
     @classmethod
     def only_with(cls, adapter: str) -> frozenset[str]:
-        """The names, as a file has them, that go with that adapter alone."""
+        """Returns the names, as a file has them, that go with that adapter alone."""
         fields = cls.model_fields.items()
         mark = GoesWith(adapter)
         return frozenset(info.alias or name for name, info in fields if mark in info.metadata)
 
     def faults(self) -> Iterator[str]:
-        """What does not go together in it; the first is said."""
+        """Yields what does not go together in it. Only the first is reported."""
         yield from ()
 
     @model_validator(mode="after")
@@ -67,7 +67,7 @@ class Strict(BaseModel):
 
 
 def checked(check: Callable[[str], object]) -> AfterValidator:
-    """A validator of texts that `check` refuses with a ValueError; the text stays as it is."""
+    """Returns a validator of texts, which `check` refuses with a ValueError."""
 
     def kept(text: str) -> str:
         check(text)
@@ -91,7 +91,7 @@ def _known_zone(name: str) -> None:
         raise ValueError(text) from error
 
 
-# The zone of the clock on the clinic's wall.
+# The time zone of the clinic's wall clock.
 Zone = Annotated[str, checked(_known_zone)]
 
 

@@ -1,4 +1,4 @@
-"""Makes converters of what a mapping says about a value, and tells what is wrong with it."""
+"""Makes the converters that a mapping names, and finds problems in how it names them."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,7 +21,8 @@ from adapters.values.times import PATTERN, ZERO_DATES, wall, written
 class ConverterKind(NamedTuple):
     """What a name under `as` stands for: the parameters it takes, the formats it makes, and how.
 
-    What is not given is as the converter itself has it. Of the practice system it `needs` to know.
+    Parameters that are not given have the converter's own defaults. `needs` are the parameters that
+    the practice system decides.
     """
 
     takes: set[str]
@@ -72,7 +73,7 @@ DEFAULTS = {
 
 
 def conversion_name(conversion: Conversion, shape: FieldShape) -> str:
-    """The converter that reads this value: the one that is named, else the format's own."""
+    """Returns the name of the value's converter: the one given, else the format's own."""
     if conversion.as_ is not None:
         return conversion.as_
     if conversion.codes is not None:
@@ -81,11 +82,11 @@ def conversion_name(conversion: Conversion, shape: FieldShape) -> str:
 
 
 class Converters:
-    """The converters of one mapping: they share its zone and, per resource, the ids.
+    """The converters of one mapping, which share its zone and, for each resource, the ids.
 
-    `kinds` says what a resource's ids are made of, where it is not the key itself, sealed. Where
-    the backend keeps `times_as_text`, a time without a pattern is a text too. Where it is asked for
-    `one_spelling` of a key alone, ids remember more of how their keys are spelt.
+    `kinds` says what a resource's ids are made of, where they are not sealed keys. Where the
+    backend keeps `times_as_text`, a time without a pattern is a text too. Where it is asked for
+    only `one_spelling` of a key, ids remember more spellings.
     """
 
     def __init__(
@@ -103,9 +104,9 @@ class Converters:
         self.ids = cache(self._ids)
 
     def _ids(self, resource: str) -> PublicIds:
-        """How the keys of a resource, or of a list inside one (`invoices/lines`), are shown."""
+        """Returns the ids of a resource, or of a list inside one (`invoices/lines`)."""
         kind = self._kinds.get(resource)
-        # what stands inside a record is never asked for by its id
+        # what is inside a record is never looked up by its id
         table = None if "/" in resource else self._table
         if kind == NATIVE:
             return NativeIds(resource, table, one_spelling=self._one_spelling)
@@ -115,51 +116,52 @@ class Converters:
 
     @property
     def tabled(self) -> Iterator[tuple[str, HashedIds | NativeIds]]:
-        """The resources whose ids may need the table, with these."""
+        """The resources whose ids may need the table, with their ids."""
         for name in self._kinds:
             ids = self.ids(name)
             if isinstance(ids, HashedIds | NativeIds) and "/" not in name:
                 yield name, ids
 
     def keep_no_ids(self) -> None:
-        """For one who shows the ids to nobody: none waits for the table, and none is refused."""
+        """Stops keeping ids in the table, for a process that shows them to nobody."""
         for _, ids in self.tabled:
             ids.keep_none()
 
-    def make(self, said: Conversion, shape: FieldShape, *, columns: int = 1) -> Any:
-        """The converter that the mapping names, or the format's own; for so many columns."""
-        name, resource = conversion_name(said, shape), said.of or shape.refers or ""
+    def make(self, conversion: Conversion, shape: FieldShape, *, columns: int = 1) -> Any:
+        """Returns the converter of a value in so many columns."""
+        name, resource = conversion_name(conversion, shape), conversion.of or shape.refers or ""
         kind = CONVERTERS[name]
         if kind.make is Id:
-            # the resource's own where these are UUIDs, as they know how one is spelt there
+            # the resource's own ids where these are UUIDs, as they know how one is spelt there
             is_stranger = name == NATIVE and self._kinds.get(resource) != NATIVE
             return Id(NativeIds() if is_stranger else self.ids(resource))
         known = {
             "zone": self.zone,
-            "as_text": said.pattern is not None or self._times_as_text,
-            "columns": columns - (said.plus is not None),
+            "as_text": conversion.pattern is not None or self._times_as_text,
+            "columns": columns - (conversion.plus is not None),
             "compares": not self._times_as_text,
         }
-        given = {each: getattr(said, each) for each in kind.takes - {"plus"}}
-        given = {each: value for each, value in given.items() if value is not None}
-        converter = kind.make(**given, **{each: known[each] for each in kind.needs})
-        return converter if said.plus is None else times.Later(converter)
+        given = {name: getattr(conversion, name) for name in kind.takes - {"plus"}}
+        given = {name: value for name, value in given.items() if value is not None}
+        converter = kind.make(**given, **{name: known[name] for name in kind.needs})
+        return converter if conversion.plus is None else times.Later(converter)
 
     def plain(self, value: Conversion | None) -> Callable[[Any], Any]:
-        """What reads a value that is no field: as it is, unless the mapping says how."""
+        """Returns what reads a value that is no field: as it is, unless the mapping says how."""
         if value is None or (value.as_ is None and value.codes is None):
             return lambda raw: raw
         converter: convert.Converter = self.make(value, FieldShape(format="text"))
         return converter.decode
 
-    def moment(self, said: Conversion, *, columns: int = 1) -> times.TimeConverter:
-        """The converter of a time that is no field: of what blocks, of a slot."""
-        made: times.TimeConverter = self.make(said, FieldShape(format="date-time"), columns=columns)
+    def moment(self, conversion: Conversion, *, columns: int = 1) -> times.TimeConverter:
+        """Returns the converter of a time that is no field, such as that of a slot."""
+        shape = FieldShape(format="date-time")
+        made: times.TimeConverter = self.make(conversion, shape, columns=columns)
         return made
 
 
 _EXAMPLE = datetime(2026, 11, 22, 13, 54)  # noqa: DTZ001 - what a clock on the wall shows
-# What a code may stand for in a field that is no text, and what to write then.
+# What a code may stand for in a field that is no text, by type and in words.
 _KINDS: dict[str, tuple[Any, str]] = {
     "integer": (int, "a whole number"),
     "number": (int | float, "a number"),
@@ -167,13 +169,13 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 
 def conversion_faults(
-    said: Conversion, shape: FieldShape, resources: Collection[str], *, whole: bool = True
+    entry: Conversion, shape: FieldShape, resources: Collection[str], *, whole: bool = True
 ) -> Iterator[tuple[Place, str]]:
     """Yields what the models cannot see, each at its place in the conversion.
 
     Unless it is `whole`, a time may be written in parts. `resources` are those with ids.
     """
-    name = conversion_name(said, shape)
+    name = conversion_name(entry, shape)
     if name not in CONVERTERS:
         yield ("as",), f"no converter is called {name}{did_you_mean(name, CONVERTERS)}"
         return
@@ -181,20 +183,20 @@ def conversion_faults(
     if shape.format not in kind.makes:
         yield ("as",), f"as: {name} makes no {shape.format}, which this field is"
     for parameter in PARAMETERS:
-        if getattr(said, parameter) is not None and parameter not in kind.takes:
+        if getattr(entry, parameter) is not None and parameter not in kind.takes:
             yield (parameter,), f"{parameter} does not go with as: {name}"
-    if said.pattern is not None and (text := _wrong_pattern(said.pattern, name, whole=whole)):
+    if entry.pattern is not None and (text := _wrong_pattern(entry.pattern, name, whole=whole)):
         yield ("pattern",), text
-    codes = (said.codes or {}).items()
-    found = ((code, _wrong_with(code, value, shape)) for code, value in codes if value is not None)
-    yield from ((("codes", code), text) for code, text in found if text)
-    target = said.of or shape.refers
+    codes = (entry.codes or {}).items()
+    faults = ((code, _wrong_with(code, value, shape)) for code, value in codes if value is not None)
+    yield from ((("codes", code), text) for code, text in faults if text)
+    target = entry.of or shape.refers
     if name in ("id", "hashed id") and target not in resources:
         yield ("of",), f"of must name a resource{did_you_mean(str(target), resources)}"
 
 
 def _wrong_pattern(pattern: str, name: str, *, whole: bool) -> str:
-    """Why what the pattern writes cannot be read; "" where it can. Parts are only written."""
+    """Returns why a time by the pattern cannot be read back, as a `whole` one must; else ""."""
     if not whole:
         is_used = re.search("%[a-zA-Z]", pattern)
         return "" if is_used else f"pattern must have parts of a time, such as {PATTERN}"
@@ -207,14 +209,14 @@ def _wrong_pattern(pattern: str, name: str, *, whole: bool) -> str:
 
 
 def _wrong_with(code: str, value: Any, shape: FieldShape) -> str:
-    """What is wrong with a value that the code stands for; "" for nothing."""
+    """Returns what is wrong with a value that the code stands for; "" for nothing."""
     if shape.values and value not in shape.values:
         near, (*others, last) = did_you_mean(str(value), shape.values), shape.values
-        wanted = f"{', '.join(others)} or {last}" if others else last
-        return f"{value} is no value of this field{near}: use {wanted}"
-    kind, wanted = _KINDS.get(shape.format, (str, "a text: put it in quotes"))
+        choices = f"{', '.join(others)} or {last}" if others else last
+        return f"{value} is no value of this field{near}: use {choices}"
+    kind, choices = _KINDS.get(shape.format, (str, "a text: put it in quotes"))
     if not isinstance(value, kind) or isinstance(value, bool):
-        return f"{code}: must be {wanted}"
+        return f"{code}: must be {choices}"
     if shape.format == "color" and not convert.is_colour(str(value)):
         return f"{code}: must be a colour such as '#2E86AB'"
     return ""

@@ -1,4 +1,4 @@
-"""What a mapping makes of a resource, line by line, for people."""
+"""Tells people what a mapping makes of a resource, line by line."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from adapters.mapping.conversion import Conversion
 from adapters.mapping.converters import Converters, conversion_name
 from adapters.mapping.models import ListMap, ResourceMap, ValueSource
 
-# None of it shows in what makes a field null.
+# Neither the zone nor the secret changes what makes a field null.
 _CONVERTERS = Converters(ZoneInfo("UTC"), secret=bytes(32))
 
 
@@ -26,17 +26,17 @@ class PlanLine:
 def explained(
     resource: str, mapped: ResourceMap | ListMap, shapes: Mapping[str, FieldShape], prefix: str = ""
 ) -> Iterator[PlanLine]:
-    """Yields a line for each field of the contract, those of lists inside the record included."""
+    """Yields a line for each field of the record, and for those of lists inside it."""
     for name, shape in inside(shapes, prefix).items():
-        path, found = f"{prefix}{name}", mapped.fields.get(name)
+        path, source = f"{prefix}{name}", mapped.fields.get(name)
         if name == "id" and mapped.key is not None:
             how = f"{mapped.key.ids} of {resource}"
             yield PlanLine(path, _source(mapped.key), how, "never: no record then")
-        elif found is not None:
-            null = [code for code, value in (found.codes or {}).items() if value is None]
-            null += getattr(_CONVERTERS.make(found, shape), "zero", ())
+        elif source is not None:
+            null = [code for code, value in (source.codes or {}).items() if value is None]
+            null += getattr(_CONVERTERS.make(source, shape), "zero", ())
             nulls = ", ".join(["null", *(text or "''" for text in null)])
-            yield PlanLine(path, _source(found), _converter(found, shape), nulls)
+            yield PlanLine(path, _source(source), _converter(source, shape), nulls)
         else:
             yield PlanLine(path)
     if isinstance(mapped, ResourceMap):
@@ -48,12 +48,12 @@ def explained(
 
 
 def _source(source: ValueSource) -> str:
-    text = " | ".join(" ".join(each.split()) for each in source.source)
+    text = " | ".join(" ".join(expression.split()) for expression in source.source)
     return f"{text} ({source.match})" if source.match else text
 
 
 def _converter(source: ValueSource, shape: FieldShape) -> str:
-    """The converter's name, and the parameters that the mapping gives it."""
+    """Returns the converter's name, and the parameters that the mapping gives it."""
     given = {name: getattr(source, name) for name in Conversion.model_fields}
     given["of"] = source.of or shape.refers
     codes = (source.codes or {}).items()

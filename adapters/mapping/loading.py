@@ -10,7 +10,7 @@ from adapters.documents.problems import DocumentErrors, Problem
 from adapters.mapping.checker import Checker
 from adapters.mapping.models import MappingFile
 
-# Where a mapping has what only one adapter's has; * is any name.
+# The places that only a mapping of one adapter has; * is any name.
 _SIGNS: Mapping[str, tuple[Place, ...]] = {
     "sql": (
         ("booking", "steps", "*", "insert"), ("booking", "writes"), ("resources", "*", "from"),
@@ -23,7 +23,7 @@ _SIGNS: Mapping[str, tuple[Place, ...]] = {
 
 
 class OtherAdapter(DocumentErrors):
-    """A mapping that is written for another adapter: one sentence, and nothing else about it."""
+    """A mapping is written for another adapter; its one problem is the only one reported."""
 
 
 def load_mapping(
@@ -32,7 +32,7 @@ def load_mapping(
     """Returns the mapping at `path` for that adapter, and where all of it stands.
 
     Raises DocumentErrors with every problem, OtherAdapter where the file is written for another
-    adapter. `secrets` are the names of those that the settings give.
+    adapter. `secrets` are the names of the secrets that the settings give.
     """
     document = read_document(path, flawed=True)
     _check_adapter(document, adapter)
@@ -45,8 +45,8 @@ def load_mapping(
     except DocumentErrors as error:
         raise DocumentErrors([*document.flaws, *error.problems]) from error
     checker = Checker(document, mapping, shapes, adapter, frozenset(secrets))
-    if found := [*document.flaws, *checker.problems()]:
-        raise DocumentErrors(found)
+    if problems := [*document.flaws, *checker.problems()]:
+        raise DocumentErrors(problems)
     return mapping, document
 
 
@@ -55,20 +55,20 @@ def open_mapping(
 ) -> tuple[MappingFile, Document]:
     """Returns the mapping that an adapter is made of, and where all of it stands.
 
-    ValueError where there is none; DocumentErrors with all that is wrong with it, and with the
-    problems that are known beside it. A mapping for another adapter is told of alone.
+    Raises ValueError where there is none, and DocumentErrors with all problems in it and those
+    given, or OtherAdapter alone.
     """
     if options.mapping is None:
         raise ValueError(f"the {adapter} adapter needs a mapping file: set backend.mapping")
     try:
-        found = load_mapping(options.mapping, options.shapes, adapter, options.credentials)
+        loaded = load_mapping(options.mapping, options.shapes, adapter, options.credentials)
     except OtherAdapter:
         raise
     except DocumentErrors as error:
         raise DocumentErrors([*problems, *error.problems]) from error
     if problems:
         raise DocumentErrors(problems)
-    return found
+    return loaded
 
 
 def _check_adapter(document: Document, adapter: str) -> None:

@@ -1,10 +1,9 @@
-"""The mapping language: what a mapping file says, as models.
+"""The models of a mapping file.
 
 A mapping says how a practice system becomes the gateway's records, how its diary is read, and how
-an appointment is booked. The file is data, checked as a whole: every problem at once, with file,
-line and column. Most of it is the same for every practice system. What goes with a database alone
-is marked `OfSql`, with JSON over HTTP alone `OfRest`; adapters/mapping/checker.py tells them apart,
-and checks what the models cannot see.
+an appointment is booked. Most of it is the same for every practice system. `OfSql` marks what goes
+with a database alone, `OfRest` what goes with JSON over HTTP alone. What the models cannot see is
+checked in adapters/mapping/checker.py.
 """
 
 import re
@@ -39,7 +38,7 @@ from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_da
 
 METHODS = ("get", "post", "put", "patch", "delete")
 Meaning = Literal["slot taken", "not found", "rejected", "unavailable", "logged out", "unusable"]
-# The names in a step's SQL, each with a colon before it, and those in braces of a call's path.
+# The names in a step's SQL, each behind a colon, and those in the braces of a call's path.
 NAMED = re.compile(r"(?<![:\w\\]):(\w+)(?!:)").findall
 _BRACED = re.compile(r"\{(\w*)\}").findall
 
@@ -81,7 +80,7 @@ class Expressions:
 
 
 def is_expression(info: FieldInfo) -> bool:
-    """Whether a field is marked so, be it one that may be left out."""
+    """Returns whether a field is marked so, even where it may be left out."""
     kinds = [getattr(kind, "__metadata__", ()) for kind in get_args(info.annotation)]
     return any(isinstance(mark, Expressions) for marks in (info.metadata, *kinds) for mark in marks)
 
@@ -106,7 +105,7 @@ CallPath = Annotated[str, checked(_call_path)]
 
 
 class ShortForm(Strict):
-    """A part that may be written as a value alone: `short` is the name that it stands for."""
+    """A part that may be written as a plain value, which stands for the name `short`."""
 
     short: ClassVar[str] = "source"
 
@@ -141,7 +140,7 @@ class ValueSource(ShortForm, Conversion):
 
     @property
     def expressions(self) -> tuple[str, ...]:
-        """All that is fetched for the value, in the order in which its converter takes it."""
+        """All expressions of the value, in the order in which its converter takes them."""
         return self.source if self.plus is None else (*self.source, self.plus)
 
     @property
@@ -151,7 +150,7 @@ class ValueSource(ShortForm, Conversion):
 
     @property
     def ids(self) -> str:
-        """What public ids are made of, where the value is a key: `id` (sealed) or another."""
+        """The kind of public ids, where the value is a key: `id` (sealed) or another."""
         return self.as_ or (SEALED if len(self.source) == 1 else HASHED)
 
 
@@ -163,9 +162,9 @@ class KeptValue(ShortForm):
 
 
 class SentValue(Conversion):
-    """A value that is written or sent: where it comes from, and the text round it.
+    """A value that is written or sent: where it comes from, and the text around it.
 
-    One of `draft`, `made`, `given`, `secret`, `sql` and `constant`.
+    It has one of `draft`, `made`, `given`, `secret`, `sql` and `constant`.
     """
 
     draft: str | None = None
@@ -214,7 +213,7 @@ _Plain = Annotated[Scalar, Tag("<plain>")]
 
 
 class Tree(RootModel[Annotated[_Value | _Group | _List | _Plain, Discriminator(_kind)]]):
-    """JSON with values in it."""
+    """JSON that may contain values to be sent."""
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -223,7 +222,7 @@ class Tree(RootModel[Annotated[_Value | _Group | _List | _Plain, Discriminator(_
         made = handler.resolve_ref_schema(handler(schema))
         kinds = made.pop("oneOf")
         for kind in kinds:
-            if kind.get("type") == "object":  # a value is no group
+            if kind.get("type") == "object":  # a group has none of a value's names
                 kind["not"] = {"anyOf": [{"required": [name]} for name in ORIGINS]}
         return {**made, "anyOf": kinds}
 
@@ -284,7 +283,7 @@ class OneCall(ShortForm, CallMap):
 
 
 class Paging(Strict):
-    """How the backend parts a long list."""
+    """How the backend divides a long list into pages."""
 
     by: Literal["offset", "page", "cursor", "link"]
     offset: str | None = None
@@ -324,9 +323,9 @@ class ListCall(ShortForm, CallMap):
 
 
 class RowSource(CallMap):
-    """Where rows come from: of a table or joined expression, or of the array a call answers with.
+    """Where rows come from: a table or joined expression, or the array that a call answers with.
 
-    Of a call `items` is the array's place, and `page` how it is parted.
+    For a call `items` is the array's place, and `page` says how it is divided into pages.
     """
 
     from_: From = None
@@ -337,15 +336,15 @@ class RowSource(CallMap):
 
     @property
     def is_rows(self) -> bool:
-        """Whether anything is read, and not written here."""
+        """Whether rows are read, and not written in the mapping."""
         return self.from_ is not None or self.get is not None
 
 
 class ListMap(Strict):
     """A list inside each record.
 
-    In a database its rows are fetched once a page: `parent` holds the record's key. In JSON they
-    stand in the record at `items`.
+    In a database its rows are read once for each page, and `parent` holds the record's key. In JSON
+    they stand in the record at `items`.
     """
 
     from_: From = None
@@ -369,7 +368,7 @@ class ResourceMap(Strict):
 
 
 class Owned(RowSource):
-    """Rows of a vet, of a schedule, or where neither is named of everybody."""
+    """Rows of a vet, of a schedule, or of everybody where neither is named."""
 
     vet: ValueSource | None = None
     schedule: ValueSource | None = None
@@ -384,7 +383,7 @@ class Owned(RowSource):
         return self.vet or self.schedule
 
 
-# A number is told which names there are.
+# A number becomes a text, so that the error lists the names of days.
 Days = Annotated[
     str,
     BeforeValidator(lambda day: str(day) if isinstance(day, int) else day),
@@ -395,9 +394,9 @@ Days = Annotated[
 class HoursMap(Owned):
     """Working hours of a vet or in a schedule: rows of the practice system, or written here.
 
-    As rows: `weekday` is 1 for Monday to 7 (0 is Sunday too), or `day` a date; `start` and `end`
-    read HH:MM. Written: `days` such as mon-fri, `times` such as 08:30-12:00, for the keys in `vets`
-    or `schedules`, or for everybody.
+    In rows `weekday` is 1 for Monday to 7 (0 is Sunday too), or `day` is a date; `start` and `end`
+    read HH:MM. Written here, `days` are such as mon-fri and `times` such as 08:30-12:00, for the
+    keys in `vets` or `schedules`, or for everybody.
     """
 
     weekday: ValueSource | None = None
@@ -446,11 +445,11 @@ class TimesMap(Owned):
 
 
 class BusyMap(TimesMap):
-    """What blocks: a vet, a schedule, or where neither is named everybody.
+    """What blocks a vet, a schedule, or everybody where neither is named.
 
     Without an end it lasts `minutes`, else the default duration. `key` is the appointment's, in the
-    source that holds the bookings. With `endless` what has no end goes on for good. `longest`
-    (days) promises that no row that has an end lasts longer, so that not everything is looked at.
+    source that holds the bookings. With `endless`, a row without an end never ends. `longest`
+    (days) promises that no row with an end lasts longer, so that fewer rows are read.
     """
 
     endless: bool = False
@@ -460,8 +459,8 @@ class BusyMap(TimesMap):
 class SlotsMap(TimesMap):
     """Free times that the practice system keeps as rows.
 
-    A row with a `key` is booked by itself. Rows without one are offered as far as they cover the
-    whole duration together.
+    A row with a `key` is booked by itself. Rows without one are offered where together they cover
+    the whole duration.
     """
 
 
@@ -498,7 +497,7 @@ class DiaryMap(Strict):
             yield "busy is missing: beside hours it must be said what blocks"
 
 
-# What makes a step of each kind: what it needs, and what it may have beside `name`, `for`, `if`.
+# What each kind of step needs, and what it may have beside `name`, `for` and `if`.
 _CALLS = ("query", "body", "keep")
 _KINDS: dict[str, tuple[set[str], set[str]]] = {
     "insert": ({"values"}, {"key"}),
@@ -512,10 +511,10 @@ _KINDS: dict[str, tuple[set[str], set[str]]] = {
 class StepMap(MethodCall):
     """One step of a booking.
 
-    In a database a row inserted or updated, a counter moved on, or a sequence's number: `name` is
-    what later steps call its key, or its number. Over HTTP a call: `keep` takes values out of its
-    answer. `for` keeps a step to bookings of a slot row, or to those of any other time, `if` to
-    those that have the named value of the draft.
+    In a database it inserts or updates a row, increments a counter, or draws a sequence's number.
+    `name` is what later steps call its key or number. Over HTTP it is a call, and `keep` takes
+    values out of the answer. `for` limits a step to bookings of a slot row or of any other time,
+    `if` to those that have the named value of the draft.
     """
 
     kinds = tuple(_KINDS)
@@ -561,11 +560,10 @@ class StepMap(MethodCall):
 class BookingMap(Strict):
     """How an appointment is booked: the steps, in order.
 
-    `appointment` names the step whose key, or the kept value that, is the new appointment's.
-    `reference` is where the draft's reference stands in an appointment. The tables in
-    `without_transactions` may be written though what is written there cannot be undone. `find`
-    looks a booking up, `cancel` withdraws one, `settle` are the seconds in which a call may still
-    work.
+    `appointment` names the step or the kept value that has the new appointment's key. `reference`
+    is where the draft's reference stands in an appointment. The tables in `without_transactions`
+    may be written though that cannot be undone. `find` looks a booking up, and `cancel` withdraws
+    one. `settle` are the seconds for which a call may still have effects.
     """
 
     appointment: str = Field(examples=["visit"])
@@ -588,7 +586,7 @@ class Login(AnyCall):
 
 
 class ErrorRule(Strict):
-    """What an answer means that fits all the conditions."""
+    """What an answer means that meets all the conditions."""
 
     status: Listed[int] | int | None = None
     path: Expr | None = None
@@ -609,7 +607,7 @@ class ErrorRule(Strict):
 
 
 class BackendMap(Strict):
-    """How to speak to a backend of JSON over HTTP, whatever is asked of it."""
+    """What all calls to a backend of JSON over HTTP have in common."""
 
     headers: dict[str, Tree] = Field(default_factory=dict)
     basic: Listed[Literal["user", "password", "token"]] | None = Field(
@@ -632,10 +630,10 @@ class MappingFile(Strict):
 
     @property
     def ids(self) -> dict[str, str]:
-        """What the ids of each resource, and of each list inside one, are made of."""
-        found = {name: resource.key.ids for name, resource in self.resources.items()}
+        """The kinds of ids of each resource and of each list inside one."""
+        kinds = {name: resource.key.ids for name, resource in self.resources.items()}
         for name, resource in self.resources.items():
-            for each, inner in resource.lists.items():
+            for inner_name, inner in resource.lists.items():
                 if inner.key is not None:
-                    found[f"{name}/{each}"] = inner.key.ids
-        return found
+                    kinds[f"{name}/{inner_name}"] = inner.key.ids
+        return kinds

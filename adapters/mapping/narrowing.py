@@ -1,4 +1,4 @@
-"""Whether a record exists for who asks: conditions judged on the values that it shows."""
+"""Judges whether a record meets row conditions, by the values that it shows."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -18,12 +18,12 @@ SORTED = frozenset({"date-time", "date", "number", "integer", "money", "percent"
 
 
 def all_hold(only: Only, shown: Callable[[str], Any]) -> bool:
-    """Whether all conditions hold of a record; `shown` is the value of one of its fields."""
-    return all(meets(shown(each.field), each) for each in only)
+    """Returns whether a record meets all conditions; `shown` gives the value of a field."""
+    return all(meets(shown(condition.field), condition) for condition in only)
 
 
 def meets(value: Any, condition: Condition) -> bool:
-    """Whether a value in its JSON form is as the condition says; None never is."""
+    """Returns whether a value in its JSON form meets the condition; None never does."""
     if value is None:
         return False
     bound = condition.value
@@ -33,12 +33,12 @@ def meets(value: Any, condition: Condition) -> bool:
         else:
             value = date.fromisoformat(value) if isinstance(bound, date) else Decimal(str(value))
         return _ORDERED[condition.test](value, bound)
-    # to Python a true is a 1
+    # in Python, True equals 1
     kind = isinstance(value, bool)
-    is_among = any(kind is isinstance(each, bool) and value == each for each in bound)
+    is_among = any(kind is isinstance(one, bool) and value == one for one in bound)
     return is_among is (condition.test == "in")
 
 
 def is_ordered(condition: Condition) -> bool:
-    """Whether it says from where or up to where a value may go, and not which it may be."""
+    """Returns whether the condition bounds a value, and does not list values."""
     return condition.test in _ORDERED

@@ -1,4 +1,4 @@
-"""The JSON Schema of a mapping, for editors: the models', with the contract's names in it."""
+"""Makes the JSON Schema of a mapping, for editors, from the models and the contract's names."""
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
@@ -32,21 +32,21 @@ def mapping_schema(shapes: Shapes, adapter: str) -> Schema:
 
 
 def _long(definition: Schema) -> Schema:
-    """The long form of what may be written as a text."""
-    found: Schema = definition["anyOf"][-1] if "anyOf" in definition else definition
-    return found
+    """Returns the long form of what may be written as a text."""
+    long: Schema = definition["anyOf"][-1] if "anyOf" in definition else definition
+    return long
 
 
 @dataclass(slots=True)
 class _Maker:
-    """Makes the parts that depend on the adapter and on the contract, of the models' own."""
+    """Adapts the models' definitions to the adapter and to the contract."""
 
     definitions: Schema
     adapter: str
     shapes: Shapes
 
     def only_of(self, definition: Schema, model: type[Strict]) -> None:
-        """Leave out what goes with the other adapter, and require what this one needs."""
+        """Leaves out what goes with the other adapter, and requires what this one needs."""
         for name in model.only_with("rest" if self.adapter == "sql" else "sql"):
             definition["properties"].pop(name, None)
         more = REQUIRED[self.adapter].get(model.__name__, ())
@@ -54,21 +54,20 @@ class _Maker:
             definition["required"] = sorted({*definition.get("required", ()), *more})
 
     def values(self) -> None:
-        """What is written and sent, the diary's times, and converters."""
+        """Narrows what is written and sent, the diary's times, and the converters."""
         fields = sorted({path for own in self.shapes.values() for path in own})
         for name in ("SentValue", "WrittenValue"):
             own = _long(self.definitions[name])["properties"]
             own["draft"] = {"enum": [*DRAFT]}
             own["as"] = {"enum": list(CONVERTERS)}
             if "given" in own:
-                own["given"] = {"enum": [*GIVEN, *(each for each in fields if each not in GIVEN)]}
+                own["given"] = {"enum": [*GIVEN, *(path for path in fields if path not in GIVEN)]}
         _long(self.definitions["FilterParameter"])["properties"]["as"] = {"enum": list(CONVERTERS)}
         for name in ("BusyMap", "SlotsMap"):
             times = self.definitions[name]["properties"]
             times["start"] = times["end"] = {"$ref": self._source_of(TIME)}
 
     def resources(self) -> Schema:
-        """The group of all resources."""
         names = [name for name in self.shapes if name != "slots"]
         return _members({name: self._resource(name) for name in names}, required=names)
 
@@ -77,8 +76,8 @@ class _Maker:
         own = [path for path in inside(shapes) if path != "id"]
         made = self._rows("ResourceMap", inside(shapes), NEEDED[self.adapter].get(name, ()))
         if lists := lists_in(shapes):
-            inner = {each: inside(shapes, f"{each}[].") for each in lists}
-            nested = {each: self._rows("ListMap", inner[each]) for each in lists}
+            inner = {one: inside(shapes, f"{one}[].") for one in lists}
+            nested = {one: self._rows("ListMap", inner[one]) for one in lists}
             made["properties"]["lists"] = _members(nested)
         else:
             del made["properties"]["lists"]
@@ -89,7 +88,6 @@ class _Maker:
         return made
 
     def _listing(self, fields: list[str]) -> Schema:
-        """How a resource is listed, filtered by its own fields."""
         made: Schema = deepcopy(self.definitions["ListCall"])
         long = _long(made)["properties"]
         by: Any = {"$ref": "#/$defs/FilterParameter"}
@@ -110,12 +108,12 @@ class _Maker:
         return made
 
     def _source_of(self, shape: FieldShape) -> str:
-        """The definition of values that make such a field: its converters, its codes' values."""
+        """Returns the definition of a field's source: its converters, the values of its codes."""
         name = " ".join(["ValueSource of", shape.format, *shape.values]).replace("/", " ")
         if name not in self.definitions:
             made = deepcopy(self.definitions["ValueSource"])
             long = _long(made)["properties"]
-            names = [each for each, kind in CONVERTERS.items() if shape.format in kind.makes]
+            names = [as_ for as_, kind in CONVERTERS.items() if shape.format in kind.makes]
             long["as"] = {"enum": names}
             if shape.values:
                 values = {"enum": [*shape.values, None]}
@@ -131,7 +129,7 @@ def _members(members: Mapping[str, Schema], *, required: Iterable[str] = ()) -> 
 
 
 def _kind(shape: FieldShape) -> str:
-    """What a field is, for who writes its expression."""
+    """Returns what a field is, for the person who writes its expression."""
     if shape.refers is not None:
         return f"The key of one of the {shape.refers}"
     if shape.values:

@@ -5,7 +5,7 @@ import re
 from adapters.documents.document import Document, Place
 from adapters.mapping.hours import WEEKDAYS
 
-# What version 2 calls a name of version 1, by its whole place; * is any part.
+# The names of version 1 by their whole place, where * is any part, and those of version 2.
 _RENAMED: tuple[tuple[Place, str], ...] = (
     (("booking", "writes"), "steps"),
     (("booking", "calls"), "steps"),
@@ -29,10 +29,10 @@ Edit = tuple[int, int, str, str]
 
 
 def upgraded(document: Document, text: str) -> str:
-    """Returns the text of a mapping, which `document` was read from, in the form of version 2.
+    """Returns the text of a mapping, from which `document` was read, in the form of version 2.
 
-    Returns it unchanged where it is no mapping of version 1. What it does not know how to rewrite
-    stays as it is, and is refused at its line when the mapping is loaded.
+    Returns it unchanged where it is no mapping of version 1. What cannot be rewritten stays as it
+    is, and is refused at its line when the mapping is loaded.
     """
     if not isinstance(document.data, dict) or document.data.get("version") != 1:
         return text
@@ -58,12 +58,12 @@ def upgraded(document: Document, text: str) -> str:
     return "".join(line for line in lines if line != _GONE)
 
 
-# What is left of a line that had nothing but the end of written hours.
+# Marks a line that had only the end of written hours, to be removed.
 _GONE = "\0\n"
 
 
 def _one_text(document: Document, lines: list[str], place: Place) -> list[Edit]:
-    """Makes `start` and `end` of written hours one `times`; nothing where they are spelt oddly."""
+    """Makes `start` and `end` of written hours one `times`, unless they are spelt oddly."""
     start, end = _pair(document, lines, place, "start"), _pair(document, lines, place, "end")
     if start is None or end is None:
         return []
@@ -73,17 +73,17 @@ def _one_text(document: Document, lines: list[str], place: Place) -> list[Edit]:
     before = lines[last - 1][: at - 1]
     if not before.strip(" ") and re.fullmatch(r"\s*(#.*)?\n?", rest):
         return [times, (last, 1, lines[last - 1], _GONE)]
-    if found := re.match(r"\s*,\s*", rest):
-        return [times, (last, at, over + found[0], "")]
-    if found := re.search(r",\s*$", before):
-        return [times, (last, found.start() + 1, found[0] + over, "")]
+    if comma := re.match(r"\s*,\s*", rest):
+        return [times, (last, at, over + comma[0], "")]
+    if comma := re.search(r",\s*$", before):
+        return [times, (last, comma.start() + 1, comma[0] + over, "")]
     return []
 
 
 def _pair(
     document: Document, lines: list[str], place: Place, name: str
 ) -> tuple[int, int, str, str] | None:
-    """Where a plain name and its scalar stand in one line: all that is written, and the value."""
+    """Returns the mark of a name and value in one line, all its text, and the value; or None."""
     line, column = document.keys[(*place, name)]
     value_line, value_column = document.marks[(*place, name)]
     written = lines[line - 1]
