@@ -1,7 +1,4 @@
-"""Drafts a mapping from a practice database: looks at it, guesses, and writes the file's text.
-
-The door of the room; nothing is ever written to the database.
-"""
+"""Drafts the text of a mapping from a practice database, to which nothing is ever written."""
 
 from typing import Any
 
@@ -19,11 +16,11 @@ __all__ = ["draft_mapping"]
 async def draft_mapping(
     url: str, shapes: Shapes, zone: str, said: str
 ) -> tuple[str, dict[str, Any]]:
-    """The text of a mapping of the database at that address; what was guessed, as JSON has it.
+    """Returns the text of a mapping for the database at the address, and the guesses as JSON data.
 
-    Scores are from 0 to 1. `zone` is that of the clinic's clock, and `said` its comment.
-    BackendUnavailable where the database cannot be had; ValueError, in a sentence, for what is no
-    address of one.
+    Scores are from 0 to 1. `zone` is that of the clinic's clock, and `said` its comment. Raises
+    BackendUnavailable where the database cannot be read, and ValueError, with a sentence, for a
+    wrong address.
     """
     catalog = Catalog(await read_database(url), shapes)
     guesses: dict[str, Any] = dict.fromkeys(name for name in shapes if name != "slots")
@@ -36,7 +33,7 @@ async def draft_mapping(
 
 
 def _as_data(rows: Rows) -> dict[str, Any]:
-    """What was guessed of rows; no value of the database is in it."""
+    """Returns the guesses about rows as JSON data, without any value of the database."""
     fields = {
         name: {
             "column": guess.column,
@@ -46,6 +43,6 @@ def _as_data(rows: Rows) -> dict[str, Any]:
         }
         for name, guess in rows.fields.items()
     }
-    found = {"table": rows.source.table.name, "score": round(rows.score, 2), "fields": fields}
+    data = {"table": rows.source.table.name, "score": round(rows.score, 2), "fields": fields}
     lists = {name: _as_data(inner) for name, inner in rows.lists.items()}
-    return {**found, "lists": lists} if lists else found
+    return {**data, "lists": lists} if lists else data

@@ -1,4 +1,4 @@
-"""What the values of a column look like, and how well that fits a field; no value is kept."""
+"""Tells what a column's values look like, and how well they fit a field; no value is kept."""
 
 import re
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from adapters.draft.database import LONGEST_CODE, MOST_CODES, Column
 from adapters.draft.vocabulary import CODES, ID, NO, YES, likeness, tokens
 from adapters.values.times import ZERO_DATES
 
-# How many of the values must look so.
+# The share of the values that must look alike.
 MOST = 0.8
 # Kinds of a time that has a day.
 TIMES = ("moment", "day", "epoch")
-# Those that a converter of times reads without being told come first.
+# The patterns of times. Those that converters read without a pattern come first.
 _CLOCKS = (" %H:%M:%S", " %H:%M", "")
 _SELF_READ = tuple(f"%Y-%m-%d{clock}" for clock in (*_CLOCKS, "T%H:%M:%S", "T%H:%M"))
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d")
@@ -47,7 +47,7 @@ _FITS: dict[str, dict[str, float]] = {
     "enum": {"flag": 0.8, "text": 0.2, "number": 0.2},
     "phone": {"phone": 1, "number": 0.7, "text": 0.5},
 }
-# Texts that may well be numbers.
+# Text fields whose values may be numbers.
 _NUMBERS = {"microchip", "number", "reference", "batchNumber"}
 
 
@@ -55,9 +55,9 @@ _NUMBERS = {"microchip", "number", "reference", "batchNumber"}
 class Profile:
     """What a column holds.
 
-    `kind` is text, number, flag, moment, day, clock, epoch, uuid, email, phone, colour or nothing;
-    `pattern` that of times in text; `zeros` the zero dates that were seen; `flag` how yes and no
-    are spelt.
+    `kind` is text, number, flag, moment, day, clock, epoch, uuid, email, phone, colour or nothing,
+    `pattern` that of times in text, `zeros` the zero dates that were seen, and `flag` the spellings
+    of yes and no.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class Profile:
 
     @property
     def is_code(self) -> bool:
-        """Whether the values are codes, that may be shown: few, short, and of nobody's own."""
+        """Whether the values are codes, which may be shown: few, short, and nobody's own."""
         return (
             0 < len(self.codes) <= MOST_CODES
             and self.kind in ("text", "number", "flag")
@@ -86,12 +86,12 @@ def profile_of(column: Column) -> Profile:
     given = [text for value in column.seen if value is not None and (text := str(value).strip())]
     zeros = {text for text in given if _ZERO(text)}
     solid = [text for text in given if text not in zeros]
-    found = _of_type(column, solid) or _of_texts(column, solid)
+    profile = _of_type(column, solid) or _of_texts(column, solid)
     flag = _flag(column, given)
-    if flag and found.kind in ("text", "number", "flag"):
-        found = Profile(kind="flag", flag=flag)
+    if flag and profile.kind in ("text", "number", "flag"):
+        profile = Profile(kind="flag", flag=flag)
     return replace(
-        found,
+        profile,
         zeros=tuple(sorted(zeros)),
         blank=len(given) < len(column.seen),
         # as the converter of codes knows them
@@ -105,7 +105,7 @@ def profile_of(column: Column) -> Profile:
 
 
 def _of_type(column: Column, texts: list[str]) -> Profile | None:
-    """What the type of the column says by itself; a number of these years' seconds is a time."""
+    """Returns what the column's type tells; numbers may be the seconds of recent years."""
     if column.kind == "datetime":
         is_midnight = bool(texts) and all(text.endswith("00:00:00") for text in texts)
         return Profile(kind="moment", zoned=column.zoned, has_time=not is_midnight)
@@ -137,7 +137,7 @@ def _of_texts(column: Column, texts: list[str]) -> Profile:
 
 
 def _nearly_all(texts: list[str], test: Callable[[str], Any]) -> bool:
-    """Whether they pass the test; no more of them are tried than it takes to know."""
+    """Returns whether nearly all texts pass the test; tries no more of them than needed."""
     left = len(texts)
     for text in texts:
         left -= not test(text)
@@ -148,15 +148,15 @@ def _nearly_all(texts: list[str], test: Callable[[str], Any]) -> bool:
 
 def _is_time(pattern: str, text: str) -> bool:
     try:
-        # strptime takes fewer digits than it writes: a number is no day
-        shown = datetime.strptime(text, pattern)  # noqa: DTZ007 - what a wall clock shows
+        # strptime takes fewer digits than it writes, so the length below tells numbers from days
+        moment = datetime.strptime(text, pattern)  # noqa: DTZ007 - what a wall clock shows
     except ValueError:
         return False
-    return 1900 <= shown.year <= 2200 and len(text) >= 8
+    return 1900 <= moment.year <= 2200 and len(text) >= 8
 
 
 def _flag(column: Column, texts: list[str]) -> tuple[Any, ...]:
-    """The spellings of yes and of no, where there are no others; else nothing."""
+    """Returns the spellings of yes and no, where there are no others; else nothing."""
     if column.kind == "boolean":
         return True, False
     codes = {str(code).strip() for code in column.codes} - {""}
@@ -170,7 +170,7 @@ def _flag(column: Column, texts: list[str]) -> tuple[Any, ...]:
 
 
 def fit(column: str, profile: Profile, field: str, shape: FieldShape) -> float:
-    """How well the values of a column fit the field; 0 where they can't be it."""
+    """Returns how well the values of a column fit the field, from 0 (not at all) to 1."""
     if shape.values:
         return 1.0 if profile.is_code else _FITS["enum"].get(profile.kind, 0)
     if field == "phone":
@@ -187,7 +187,7 @@ def fit(column: str, profile: Profile, field: str, shape: FieldShape) -> float:
 
 
 def parameters(profile: Profile, shape: FieldShape, place: str) -> dict[str, Any]:
-    """How the converter of the field at `resource.field` has to read such values."""
+    """Returns the converter's parameters for such values of the field at `resource.field`."""
     if shape.values:
         return {"codes": _meanings(profile, place)}
     if shape.format in ("date-time", "date"):
@@ -198,7 +198,7 @@ def parameters(profile: Profile, shape: FieldShape, place: str) -> dict[str, Any
 
 
 def time_parameters(profile: Profile, form: str) -> dict[str, Any]:
-    """The converter of a time, and its pattern."""
+    """Returns a time's converter, pattern and zero dates, where these are not the defaults."""
     if form == "date-time" and profile.kind == "epoch":
         return {"as": "epoch"} | ({"unit": "milliseconds"} if profile.milliseconds else {})
     given: dict[str, Any] = {}
@@ -213,12 +213,12 @@ def time_parameters(profile: Profile, form: str) -> dict[str, Any]:
 
 
 def is_only_a_day(profile: Profile, form: str) -> bool:
-    """Whether these are days in a spelling of which a time can't be made without the clinic."""
+    """Returns whether a time is wanted and these are days in a spelling that needs SQL to read."""
     return form == "date-time" and profile.pattern in _SPELT and not profile.has_time
 
 
 def _meanings(profile: Profile, place: str) -> dict[str, str | None]:
-    """Each code that was seen, with the value that it most likely stands for, or None."""
+    """Returns each code that was seen, with the value that it most likely stands for, or None."""
     table: dict[str, str | None] = {}
     for code in filter(None, profile.codes if profile.is_code else ()):
         scores = {value: likeness(tokens(code), words) for value, words in CODES[place].items()}

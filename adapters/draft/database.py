@@ -1,7 +1,7 @@
-"""Reads what a practice database is made of: its tables, columns and keys, and some of its rows.
+"""Reads the structure of a practice database, and some of its rows.
 
-Nothing is written. Each table is read in a snapshot of its own, with limits of rows and of time;
-one that cannot be read stays without its rows.
+Nothing is written. Each table is read in a snapshot of its own, with limits of rows and of time.
+One that cannot be read is returned without rows.
 """
 
 import time
@@ -28,11 +28,11 @@ from adapters.wrappers.unreachable import reason
 # Seconds for one table, and for all of them.
 PATIENCE = 10.0
 PATIENCE_IN_ALL = 120.0
-# Rows that are looked at from either end of a table, and characters of a long text.
+# The rows that are read from either end of a table, and the characters of a long text.
 ROWS = 300
 LONGEST = 200
-# How many different values a column of codes may have, how long they are at most, and in how many
-# rows they are looked for.
+# The most different values of a column of codes, their greatest length, and the rows in which they
+# are looked for.
 MOST_CODES = 20
 LONGEST_CODE = 20
 ROWS_FOR_CODES = 20_000
@@ -55,8 +55,8 @@ _KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
 class Column:
     """A column; `codes` are its different values where they are few and short, else empty.
 
-    `kind` is boolean, uuid, integer, number, datetime, day, clock, text, or nothing that is read;
-    `seen` are the values of the rows that were looked at, blanks among them.
+    `kind` is boolean, uuid, integer, number, datetime, day, clock, text, or nothing (not read).
+    `seen` are the values of the rows that were read, None among them.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The tables and sequences of a database, SQLAlchemy's dialect of it, and the engine's."""
+    """The tables and sequences of a database, SQLAlchemy's dialect, and the engine's Speech."""
 
     dialect: Dialect
     speech: Speech
@@ -93,10 +93,10 @@ class Database:
 
 
 async def read_database(url: str) -> Database:
-    """The database at that address.
+    """Reads the database at that address.
 
-    BackendUnavailable, without its own words, where it cannot be reached; ValueError, in a
-    sentence, for an address that leads to none, or an option in it that is not taken.
+    Raises BackendUnavailable where it cannot be reached, and ValueError, with a sentence, for a
+    wrong address or an option in it that the driver does not take.
     """
     engine = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE)
     tables = []
@@ -116,15 +116,15 @@ async def read_database(url: str) -> Database:
 
 
 async def _connect(engine: Engine, address: URL) -> None:
-    """Asks for nothing yet: what goes wrong here is about the server, or about the address."""
+    """Connects and runs nothing, so that errors here are about the server or the address."""
     try:
         await engine.read(lambda connection: None)
     except (AdapterError, TypeError, ValueError) as error:
         why = reason(error)
         if address.host and why is not None:
             place = f"{address.host}, port {address.port}," if address.port else address.host
-            said = f"the database on {place} can't be reached: {why}"
-            raise BackendUnavailable(said) from error
+            text = f"the database on {place} can't be reached: {why}"
+            raise BackendUnavailable(text) from error
         if address.query and not isinstance(error, UnicodeError):
             raise ValueError(
                 f"{address.get_backend_name()} does not take {', '.join(address.query)} as it is"
@@ -135,12 +135,12 @@ async def _connect(engine: Engine, address: URL) -> None:
 
 def _structure(speech: Speech, connection: Connection) -> Database:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # types that SQLAlchemy does not know are no matter here
+        warnings.simplefilter("ignore")  # types that SQLAlchemy does not know do not matter here
         inspector = sa.inspect(connection)
         numbered = set[tuple[str, str]]()
         if speech.numbered is not None:
             numbered = {(name, key) for name, key in connection.execute(speech.numbered)}
-        # the account's own, and those beside it that are not the server's
+        # the account's own schema, and those beside it that are not the server's
         own = inspector.default_schema_name
         beside = [schema for schema in speech.schemas(inspector) if schema != own]
         tables = [
@@ -158,7 +158,7 @@ def _structure(speech: Speech, connection: Connection) -> Database:
 def _tables(
     inspector: Inspector, speech: Speech, schema: str | None, numbered: Set[tuple[str, str]]
 ) -> Iterator[Table]:
-    """The tables of a schema; `numbered` are keys that have a default without saying so."""
+    """Yields the tables of a schema; `numbered` are keys with a default that is not declared."""
     keys = inspector.get_multi_pk_constraint(schema=schema)
     foreign = inspector.get_multi_foreign_keys(schema=schema)
     unique: Mapping[Any, Any]
@@ -172,26 +172,26 @@ def _tables(
             name=name,
             schema=schema,
             columns={
-                each["name"]: _column(each, (name, each["name"]) in numbered) for each in columns
+                info["name"]: _column(info, (name, info["name"]) in numbered) for info in columns
             },
             key=tuple(key["constrained_columns"]) if key else (),
             foreign_keys=foreign.get(place, []),
             unique=[
-                tuple(map(str, each["column_names"]))
-                for each in unique.get(place, [])
-                if each.get("unique", True)
+                tuple(map(str, index["column_names"]))
+                for index in unique.get(place, [])
+                if index.get("unique", True)
             ],
         )
 
 
-def _column(found: Mapping[str, Any], is_numbered: bool) -> Column:
-    kind = found["type"]
-    automatic = map(found.get, ("default", "identity", "computed"))
+def _column(info: Mapping[str, Any], is_numbered: bool) -> Column:
+    kind = info["type"]
+    automatic = map(info.get, ("default", "identity", "computed"))
     return Column(
-        name=found["name"],
+        name=info["name"],
         kind=_kind(kind),
-        nullable=bool(found["nullable"]),
-        has_default=is_numbered or any(automatic) or found.get("autoincrement") is True,
+        nullable=bool(info["nullable"]),
+        has_default=is_numbered or any(automatic) or info.get("autoincrement") is True,
         zoned=bool(getattr(kind, "timezone", False)),
         length=getattr(kind, "length", None),
         codes=tuple(kind.enums) if isinstance(kind, types.Enum) else (),
@@ -203,55 +203,52 @@ def _kind(kind: types.TypeEngine[Any]) -> str:
         return "integer"
     if type(kind).__name__ in ("TINYINT", "BIT") and getattr(kind, "display_width", 1) == 1:
         return "boolean"
-    return next((name for each, name in _KINDS if isinstance(kind, each)), "nothing")
+    return next((name for base, name in _KINDS if isinstance(kind, base)), "nothing")
 
 
 def _sampled(bare: Table, connection: Connection) -> Table:
-    """The table with rows from both ends, their number, and the codes of its columns.
-
-    The oldest rows are often unlike the newest.
-    """
+    """Returns the table with rows from both ends, their number, and the codes of its columns."""
     bare_columns = bare.columns.values()
     named = sa.table(bare.name, *map(column, bare.columns), schema=bare.schema)
     statement = select(*map(_shortened, bare_columns)).select_from(named)
-    found = [*connection.execute(statement.limit(ROWS))]
-    if len(found) == ROWS and len(bare.key) == 1:
-        found += connection.execute(statement.order_by(sa.desc(column(bare.key[0]))).limit(ROWS))
-    seen = zip(*found, strict=True) if found else repeat(())
-    filled = [_filled(connection, named, *each) for each in zip(bare_columns, seen, strict=False)]
+    samples = [*connection.execute(statement.limit(ROWS))]
+    if len(samples) == ROWS and len(bare.key) == 1:
+        samples += connection.execute(statement.order_by(sa.desc(column(bare.key[0]))).limit(ROWS))
+    seen = zip(*samples, strict=True) if samples else repeat(())
+    filled = [_filled(connection, named, *pair) for pair in zip(bare_columns, seen, strict=False)]
     some: sa.Select[Any] = select(sa.literal_column("1").label("one")).select_from(named)
     counted = select(func.count()).select_from(some.limit(MOST_COUNTED).subquery())
     rows = int(connection.execute(counted).scalar() or 0)
-    return replace(bare, columns={each.name: each for each in filled}, rows=rows)
+    return replace(bare, columns={one.name: one for one in filled}, rows=rows)
 
 
-def _shortened(each: Column) -> Any:
-    if each.kind == "nothing":
+def _shortened(bare: Column) -> Any:
+    if bare.kind == "nothing":
         return sa.literal_column("NULL")
-    if each.kind == "text" and not each.codes and (each.length or LONGEST + 1) > LONGEST:
-        return func.substr(column(each.name), 1, LONGEST)
-    return column(each.name)
+    if bare.kind == "text" and not bare.codes and (bare.length or LONGEST + 1) > LONGEST:
+        return func.substr(column(bare.name), 1, LONGEST)
+    return column(bare.name)
 
 
 def _plain(raw: Any) -> Any:
-    """A value as the gateway reads it; a text in an encoding that is not known is mended."""
+    """Returns a value as the gateway reads it; undecodable letters of a text are replaced."""
     value = bits(raw)
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _filled(connection: Connection, named: TableClause, bare: Column, raw: Sequence[Any]) -> Column:
-    """The column with its values, and all its codes where these look as if it had some."""
+    """Returns the column with its values, and all its codes where the values look like codes."""
     seen = tuple(map(_plain, raw))
     is_coded = not bare.codes and bare.kind in ("text", "integer", "boolean")
     if not is_coded or not _are_codes({*seen}):
         return replace(bare, seen=seen)
     some = select(named.c[bare.name].label("code")).limit(ROWS_FOR_CODES).subquery()
-    found = connection.execute(select(some.c.code).distinct().limit(MOST_CODES + 2)).scalars()
-    codes = set(map(_plain, found))
+    distinct = connection.execute(select(some.c.code).distinct().limit(MOST_CODES + 2)).scalars()
+    codes = set(map(_plain, distinct))
     known = tuple(sorted(codes - {None}, key=str)) if _are_codes(codes) else ()
     return replace(bare, seen=seen, codes=known)
 
 
 def _are_codes(values: Set[Any]) -> bool:
     some = values - {None}
-    return 0 < len(some) <= MOST_CODES and all(len(str(each)) <= LONGEST_CODE for each in some)
+    return 0 < len(some) <= MOST_CODES and all(len(str(value)) <= LONGEST_CODE for value in some)

@@ -1,4 +1,4 @@
-"""When there is time, what blocks it, and what a booking writes."""
+"""Guesses the diary and the booking: when there is time, what blocks it, what is written."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from adapters.draft.resource import key_of
 from adapters.draft.tables import Catalog, Guess, Rows, TableSource, literal
 from adapters.draft.vocabulary import PHRASES, TABLES, likeness, phrases, tokens
 
-# What a booking has for the fields of an appointment, and the length of its reference.
+# The fields of an appointment that a draft has values for, and the length of its reference.
 _FIELDS = "patientId clientId vetId appointmentTypeId scheduledAt endTime reason isUrgent createdAt"
 DRAFTED = _FIELDS.split()
 REFERENCE_LENGTH = 16
@@ -19,7 +19,7 @@ _NEW = "the code of a new appointment"
 
 
 def guess_diary(catalog: Catalog) -> tuple[Members, Members]:
-    """The hours and what blocks, and what a booking writes."""
+    """Returns the diary (hours and what blocks) and the booking (what it writes)."""
     diary = Members(step=Noted(15, "TODO: minutes from one possible start to the next"))
     diary["duration"] = Noted(30, "TODO: minutes of a booking without a type")
     hours = [hours for source in catalog.others if (hours := _hours(source))]
@@ -41,7 +41,7 @@ def guess_diary(catalog: Catalog) -> tuple[Members, Members]:
 
 
 def _hours(source: TableSource) -> Members | None:
-    """A table with a vet, a weekday or a date, and two times of day."""
+    """Returns a table with a vet, a weekday or a date, and two times of day; None for another."""
     start = source.best("starts", ("clock",), least=0.5)
     end = source.best("ends", ("clock",), least=0.5)
     vet = source.reference("vets")
@@ -49,25 +49,25 @@ def _hours(source: TableSource) -> Members | None:
     day = weekday or source.best("day", ("day", "moment"), least=0.5)
     if start is None or end is None or vet is None or start == end or day is None:
         return None
-    sure = "likely" if likeness(source.called, PHRASES["hours"]) >= 0.6 else "guess"
-    found = _from(source, f"{sure}: by its columns", vet)
+    certainty = "likely" if likeness(source.called, PHRASES["hours"]) >= 0.6 else "guess"
+    members = _from(source, f"{certainty}: by its columns", vet)
     if weekday:
         seen = ", ".join(source.profiles[day].codes)
-        found["weekday"] = Noted(source.column(day), f"TODO: 1 must be Monday; seen: {seen}")
+        members["weekday"] = Noted(source.column(day), f"TODO: 1 must be Monday; seen: {seen}")
     else:
-        found["day"] = source.column(day)
-    found["start"] = source.column(start)
-    found["end"] = Noted(source.column(end), "not after the start: it ends on the next day")
-    return found
+        members["day"] = source.column(day)
+    members["start"] = source.column(start)
+    members["end"] = Noted(source.column(end), "not after the start: it ends on the next day")
+    return members
 
 
 def _from(source: TableSource, said: str, vet: Guess | None) -> Members:
-    found = Members({"from": Noted(str(source), said)})
+    members = Members({"from": Noted(str(source), said)})
     if conditions := [*source.existing()]:
-        found["where"] = " AND ".join(conditions)
+        members["where"] = " AND ".join(conditions)
     if vet is not None:
-        found["vet"] = source.column(vet.name)
-    return found
+        members["vet"] = source.column(vet.name)
+    return members
 
 
 def _absence(source: TableSource) -> Members | None:
@@ -85,7 +85,7 @@ def _absence(source: TableSource) -> Members | None:
 
 
 def _appointments(rows: Rows) -> Members:
-    """What blocks: appointments that are neither cancelled nor missed."""
+    """Returns what blocks: appointments that are neither cancelled nor missed."""
     found = Members({"from": f"{rows.source}{rows.joins}"})
     conditions = [*rows.where]
     status = rows.fields.get("status")
@@ -116,7 +116,6 @@ def _appointments(rows: Rows) -> Members:
 
 
 def _booking(rows: Rows) -> Members:
-    """The steps of a booking, and where its reference stands."""
     source = rows.source
     table, key = source.table, source.table.key
     booking, values = Members(appointment="appointment"), Members()
@@ -140,16 +139,16 @@ def _booking(rows: Rows) -> Members:
     values |= _still_needed(table, values)
     insert = Members(insert=table.name)
     if key:
-        said = "TODO: if the database numbers it; or a counter"
-        said = "the database numbers it" if table.columns[key[0]].has_default else said
-        insert["key"] = Noted(key[0], "" if len(key) > 1 or key[0] in values else said)
+        comment = "TODO: if the database numbers it; or a counter"
+        comment = "the database numbers it" if table.columns[key[0]].has_default else comment
+        insert["key"] = Noted(key[0], "" if len(key) > 1 or key[0] in values else comment)
     insert |= {"name": "appointment"} | ({"values": values} if values else {})
     booking["steps"] = [*([counter] if counter else []), insert]
     return booking
 
 
 def _still_needed(table: Table, values: Members) -> dict[str, Noted]:
-    """Columns that must be written and have no default: the clinic knows what to write."""
+    """Returns the columns that must be written and have no default, for the clinic to decide."""
     placeholders = {"integer": 0, "number": 0, "boolean": False}
     return {
         name: Noted(
@@ -162,7 +161,7 @@ def _still_needed(table: Table, values: Members) -> dict[str, Noted]:
 
 
 def _drafted(table: str, field: str, guess: Guess) -> dict[str, Any]:
-    """The columns of the appointment's own table that a field is read from."""
+    """Returns the columns of the appointment's own table that a field is read from."""
     if guess.table != table or str(guess.sql).startswith(("SELECT", "CASE")):
         return {}
     if "plus" in guess.parameters:
@@ -180,7 +179,7 @@ def _drafted(table: str, field: str, guess: Guess) -> dict[str, Any]:
 
 
 def _status(rows: Rows) -> dict[str, Noted]:
-    """The code of a new appointment, or the key of the label that it has."""
+    """Returns the code of a new appointment, or the key of its label."""
     status = rows.fields.get("status")
     if status is None or not (status.own or status.table == rows.source.table.name):
         return {}
@@ -198,8 +197,8 @@ def _status(rows: Rows) -> dict[str, Noted]:
 
 
 def _counters(source: TableSource) -> Iterator[Members]:
-    """Counters, else sequences, that seem to count appointments."""
-    wanted = TABLES["appointments"]
+    """Yields counters, then sequences, that seem to count appointments."""
+    names = TABLES["appointments"]
     for other in source.catalog.sources:
         columns = other.table.columns.values()
         name = next((c.name for c in columns if c.kind == "text" and c.codes), None)
@@ -208,19 +207,18 @@ def _counters(source: TableSource) -> Iterator[Members]:
         column = other.best("value", ("number", "epoch", "flag"), least=0.5)
         column = column or next((c.name for c in columns if c.kind == "integer"), None)
         codes = other.profiles[name].codes
-        best = max(codes, key=lambda code: likeness(tokens(code), wanted), default="")
-        if column is not None and likeness(tokens(best), wanted) >= 0.6:
+        best = max(codes, key=lambda code: likeness(tokens(code), names), default="")
+        if column is not None and likeness(tokens(best), names) >= 0.6:
             where, counter = f"{other.quoted(name)} = {literal(best)}", other.table.name
             counted = Noted(counter, "guess")
             yield Members(counter=counted, where=where, column=column, name="number")
     own = {f"{source.table.name}_{key}_seq" for key in source.single_key}
     for sequence in source.catalog.database.sequences:
-        if likeness(tokens(sequence), wanted) >= 0.6 and sequence not in own:
+        if likeness(tokens(sequence), names) >= 0.6 and sequence not in own:
             yield Members(sequence=Noted(sequence, "guess"), name="number")
 
 
 def _is_number(source: TableSource, column: str) -> bool:
-    """Whether it looks like a number that people read."""
     is_unique = (column,) in source.table.unique
     is_number = is_unique and not {"num", "nr", "no"}.isdisjoint(tokens(column))
     return is_number or source.alike(column, NUMBERS) >= 0.8

@@ -1,4 +1,4 @@
-"""What is known of one resource alone: names and addresses, deaths, ends, sums and batches."""
+"""Guesses what only one resource has: names and addresses, deaths, ends, sums and batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -31,14 +31,13 @@ def _clients(rows: Rows) -> None:
 
 
 def _joined(guess: Guess, sql: Iterable[str], by: str = " ") -> Guess:
-    """The columns as one text."""
     return replace(guess, sql=tuple(sql), parameters={"as": "joined text", "separator": by})
 
 
 def _last_name(rows: Rows, last: Guess) -> Guess:
-    """One column such as `Last,First`; companies; a prefix such as `van der` in its own column."""
+    """Returns the last name out of `Last,First`, with a company's name or a prefix (`van der`)."""
     seen = rows.source.table.columns[last.name].seen if ":" not in last.column else ()
-    values = [str(each) for each in seen if each]
+    values = [str(value) for value in seen if value]
     if "firstName" not in rows.fields and sum("," in v for v in values) > 0.6 * len(values):
         given = {"as": "part of text", "separator": ","}
         why = "the part behind the comma"
@@ -59,8 +58,8 @@ def _or_company(name: str, company: str) -> str:
 
 
 def _vets(rows: Rows) -> None:
-    wanted = {"title": 0.8, "first_name": 0.7, "name_prefix": 0.8, "last_name": 0.7}
-    parts = {part: rows.source.best(part, ("text",), least=least) for part, least in wanted.items()}
+    floors = {"title": 0.8, "first_name": 0.7, "name_prefix": 0.8, "last_name": 0.7}
+    parts = {part: rows.source.best(part, ("text",), least=least) for part, least in floors.items()}
     first, last = parts["first_name"], parts["last_name"]
     if first is not None and last is not None and first != last:
         name = rows.source.guess(last, 0.85, "first and last name")
@@ -70,8 +69,8 @@ def _vets(rows: Rows) -> None:
 
 def _patients(rows: Rows) -> None:
     source, status = rows.source, rows.fields.get("status")
-    if "clientId" not in rows.fields and (found := _owner(source, rows.key)):
-        rows.fields["clientId"] = found
+    if "clientId" not in rows.fields and (owner := _owner(source, rows.key)):
+        rows.fields["clientId"] = owner
     died = source.best("death", ("moment", "day", "flag"), least=0.7)
     codes = dict(status.parameters.get("codes", {})) if status else {"A": "ACTIVE"}
     if died is None or "DECEASED" in codes.values():
@@ -91,8 +90,8 @@ def _patients(rows: Rows) -> None:
 
 
 def _owner(source: TableSource, patient: str) -> Guess | None:
-    """The owner through a table of who owns which animal; `patient` is the animal's key."""
-    found: list[tuple[float, Guess]] = []
+    """Returns the owner through a table of who owns which animal; `patient` is the animal's key."""
+    guesses: list[tuple[float, Guess]] = []
     for table in source.catalog.others:
         link = table.beside(source.alias)
         animal, client = link.reference("patients"), link.reference("clients")
@@ -108,12 +107,12 @@ def _owner(source: TableSource, patient: str) -> Guess | None:
             first_by=f"{link.column(starts or client.name)} DESC",
         )
         why = f"through {link.table.name}"
-        found.append((alike, link.guess(client.name, score, why, sql=sql)))
-    return max(found, key=lambda each: each[0])[1] if found else None
+        guesses.append((alike, link.guess(client.name, score, why, sql=sql)))
+    return max(guesses, key=lambda scored: scored[0])[1] if guesses else None
 
 
 def _in_force(link: TableSource) -> Iterator[str]:
-    """That a row holds today: of an owner, not ended, not deleted."""
+    """Yields the conditions that a row holds today: of an owner, not ended, not deleted."""
     for column, profile in link.profiles.items():
         owners = [c for c in profile.codes if likeness(tokens(c), PARTIES["owners"]) > 0.8]
         is_kind = profile.is_code and link.alike(column, PHRASES["kind"]) >= 0.6
@@ -128,34 +127,34 @@ def _in_force(link: TableSource) -> Iterator[str]:
 def _appointments(rows: Rows) -> None:
     patient = rows.fields.get("patientId")
     if "clientId" not in rows.fields and patient is not None and isinstance(patient.sql, str):
-        found = _owner_of(rows, patient.sql)
-        rows.fields |= {"clientId": found} if found is not None else {}
+        owner = _owner_of(rows, patient.sql)
+        rows.fields |= {"clientId": owner} if owner is not None else {}
     _start_and_end(rows)
     status = rows.fields.get("status")
     if status is not None and "displayStatus" not in rows.fields:
         codes = {} if status.own else status.parameters.get("codes", {})
-        said = {c: v and v.replace("_", " ").capitalize() for c, v in codes.items()}
+        labels = {c: v and v.replace("_", " ").capitalize() for c, v in codes.items()}
         why = "the status in English; write it as your clients read it"
         score, why = (0.7, "the status's label") if status.own else (0.55, why)
-        given = {"codes": said} if said else {}
+        given = {"codes": labels} if labels else {}
         rows.fields["displayStatus"] = replace(status, why=why, score=score, parameters=given)
 
 
 def _owner_of(rows: Rows, patient: str) -> Guess | None:
-    """The owner of the animal: of its own row, or of who owns it."""
+    """Returns the animal's owner, from the animal's row or a table of who owns which animal."""
     animals = rows.source.catalog.chosen.get("patients")
     if animals is None:
         return None
     source = animals.source.beside(rows.source.alias)
-    found = source.reference("clients")
-    if found is None:
+    owner = source.reference("clients")
+    if owner is None:
         return _owner(rows.source, patient)
-    sql = source.select(str(found.sql), f"{source.column(animals.keys[0])} = {patient}")
-    return replace(found, sql=sql, score=found.score - 0.1, why="the owner of the animal")
+    sql = source.select(str(owner.sql), f"{source.column(animals.keys[0])} = {patient}")
+    return replace(owner, sql=sql, score=owner.score - 0.1, why="the owner of the animal")
 
 
 def _start_and_end(rows: Rows) -> None:
-    """A day and a time of day make one time; a start and minutes make an end."""
+    """Makes one time of a day and a time of day, and an end of a start and minutes."""
     start, source = rows.fields.get("scheduledAt"), rows.source
     if start is None or not source.profiles[start.name].has_time:
         day = source.best("day", ("day", "moment"), least=0.5)
@@ -192,11 +191,11 @@ def _invoices(rows: Rows) -> None:
 
 
 def _list(rows: Rows, name: str) -> Rows | None:
-    """The table whose rows belong to a record, by its name and what it refers to."""
-    found = child(rows, name)
-    if found is None:
+    """Adds the list of that name from the table whose rows belong to a record; None for none."""
+    pair = child(rows, name)
+    if pair is None:
         return None
-    source, parent = found
+    source, parent = pair
     place, shapes = f"{rows.place}.{name}", inside(rows.shapes, f"{name}[].")
     fields = columns_of(source, place, shapes, {parent.name, *source.single_key})
     patient = source.reference("patients") if "patientId" in shapes else None
@@ -221,15 +220,15 @@ def _stock(rows: Rows) -> None:
 
 
 def _batches(rows: Rows, source: TableSource, link: Guess) -> None:
-    """The quantity, the next date and the number, out of the rows of what is in stock."""
-    found = columns_of(source, "stock", rows.shapes, [link.name, *source.table.key])
+    """Guesses the quantity, the next date and the number from the rows of what is in stock."""
+    guesses = columns_of(source, "stock", rows.shapes, [link.name, *source.table.key])
     is_its, by = f"{link.sql} = {rows.key}", str(link.sql)
     later = [is_its]
-    if expires := found.get("expiresAt"):
+    if expires := guesses.get("expiresAt"):
         by = str(expires.sql)
         later.append(source.unset(expires.name, is_set=True))
     for field in ("quantity", "expiresAt", "batchNumber"):
-        guess = found.get(field)
+        guess = guesses.get(field)
         if guess is None or field in rows.fields:
             continue
         sql = source.select(str(guess.sql), *later, first_by=by)
@@ -240,7 +239,7 @@ def _batches(rows: Rows, source: TableSource, link: Guess) -> None:
 
 
 def _supplier(rows: Rows) -> None:
-    """The name of the supplier, where the row only has its key."""
+    """Guesses the name of the supplier, where the row only has its key."""
     party = rows.source.catalog.chosen.get("clients")
     if party is None or party.kind is None:
         return

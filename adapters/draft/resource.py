@@ -1,4 +1,4 @@
-"""The rows of one resource: the columns of its table, then what is beside it in others."""
+"""Guesses the fields of one resource: from its table's columns, then from other tables."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -10,18 +10,15 @@ from adapters.draft.tables import Guess, Rows, TableSource, literal, names_key, 
 from adapters.draft.vocabulary import FIELDS, PHRASES, likeness, tokens
 
 LEAST = 0.5
-# Fields whose codes are often explained in a table of their own, and how many rows that has.
+# Fields whose codes are often explained in a table of their own, and that table's most rows.
 LABELLED = ("species", "breed", "category", "unit", "location", "supplier", "status", "color")
 MOST_LABELS = 2_000
-# How many of the values of an attribute must look so.
+# The share of an attribute's values that must look alike.
 MOST = 0.7
 
 
 def fill(rows: Rows, special: Callable[[Rows], None] | None) -> None:
-    """Guess the fields: the columns first, then what is elsewhere.
-
-    `special` is what is known of this resource alone.
-    """
+    """Guesses the fields of rows; `special` guesses what only this resource has."""
     source, shapes = rows.source, inside(rows.shapes)
     rows.fields |= references(source, shapes)
     rows.fields |= dict(_labels(rows, shapes))
@@ -41,26 +38,26 @@ def fill(rows: Rows, special: Callable[[Rows], None] | None) -> None:
 
 
 def _key_as_text(rows: Rows) -> None:
-    """A key that people read: an article's number."""
+    """Takes a text key that people read, such as an article's number, as a field."""
     for name in rows.source.single_key:
         if rows.source.table.columns[name].kind == "text":
-            wanted = FIELDS[rows.place]
-            for field in {"reference", "number"} & wanted.keys() - rows.fields.keys():
-                if rows.source.alike(name, wanted[field]) >= 0.6:
+            phrases = FIELDS[rows.place]
+            for field in {"reference", "number"} & phrases.keys() - rows.fields.keys():
+                if rows.source.alike(name, phrases[field]) >= 0.6:
                     rows.fields[field] = rows.source.guess(name, 0.7, "the key")
 
 
 def _labels(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[str, Guess]]:
-    """The fields with labels in a table of their own, for which the rows get a join."""
+    """Yields the fields with labels in a table of their own, for which the rows get a join."""
     source, table = rows.source, rows.source.table
     aliases = [source.alias]
     for field in filter(shapes.__contains__, LABELLED):
         for column in table.columns:
             alike = likeness(names_key(column)[0], FIELDS[rows.place][field])
-            found = next(_explaining(source, column), None) if alike >= 0.6 else None
-            if found is None or table.key == (column,) or found[0] not in source.catalog.others:
+            match = next(_explaining(source, column), None) if alike >= 0.6 else None
+            if match is None or table.key == (column,) or match[0] not in source.catalog.others:
                 continue
-            labels, (key, label) = found[0].beside(*aliases), found[1:]
+            labels, (key, label) = match[0].beside(*aliases), match[1:]
             aliases.append(labels.alias)
             rows.joins += f" LEFT JOIN {labels} ON {labels.column(key)} = {source.column(column)}"
             why = f"{table.name}.{column} is explained in {labels.table.name}"
@@ -70,7 +67,7 @@ def _labels(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[str,
 
 
 def _explaining(source: TableSource, column: str) -> Iterator[tuple[TableSource, str, str]]:
-    """The tables that may explain a column's codes, each with its key and its label."""
+    """Yields the tables that may explain a column's codes, each with its key and its label."""
     for other, key in _with_keys(source, column):
         label = other.best("label", ("text",), least=0.5)
         if label is not None and label != key:
@@ -97,7 +94,7 @@ def _with_keys(source: TableSource, column: str) -> Iterator[tuple[TableSource, 
 
 
 def _never_changed(rows: Rows) -> None:
-    """A record without a change is as old as its creation: else `updatedSince` misses it."""
+    """Takes the creation for the change of an unchanged record, else `updatedSince` misses it."""
     changed, made = rows.fields.get("updatedAt"), rows.fields.get("createdAt")
     if changed is None or made is None or changed.table != rows.source.table.name:
         return
@@ -110,22 +107,22 @@ def _never_changed(rows: Rows) -> None:
 
 
 def child(rows: Rows, phrase: str) -> tuple[TableSource, Guess] | None:
-    """The table whose rows belong to a record, and the column that refers to it."""
-    found = [
+    """Returns the table whose rows belong to a record, and the column that refers to it."""
+    links = [
         (0.5 * alike + 0.5 * link.score, link.name, source)
         for source in rows.source.catalog.others
         if (alike := likeness(source.called, PHRASES[phrase])) >= 0.5
         and (link := source.reference(rows.place))
     ]
-    if not found:
+    if not links:
         return None
-    score, column, best = max(found, key=lambda each: each[:2])
+    score, column, best = max(links, key=lambda scored: scored[:2])
     source = best.beside(rows.source.alias)
     return source, source.guess(column, score, "by its name")
 
 
 def key_of(source: TableSource) -> Guess:
-    """A row's key: several columns as a list, a UUID as it is, others hashed."""
+    """Returns a row's key: a UUID as it is, long texts and several columns hashed, else sealed."""
     table = source.table
     names = table.key or next(iter(table.unique), ()) or (next(iter(table.columns)),)
     profile, column = source.profiles[names[0]], table.columns[names[0]]
@@ -143,7 +140,7 @@ def key_of(source: TableSource) -> Guess:
 def columns_of(
     source: TableSource, place: str, shapes: Mapping[str, FieldShape], taken: Iterable[str]
 ) -> dict[str, Guess]:
-    """The best column of each field that has one; no column serves two.
+    """Returns the best column of each field that has one; no column serves two.
 
     `place` is where the vocabulary has the fields: a resource, or `resource.list`.
     """
@@ -170,11 +167,11 @@ def columns_of(
 def _scored(
     source: TableSource, place: str, shapes: Mapping[str, FieldShape], taken: set[str]
 ) -> Iterator[tuple[float, int, str, str]]:
-    columns = [(-n, each) for n, each in enumerate(source.table.columns) if each not in taken]
-    for field, wanted in FIELDS[place].items():
+    columns = [(-n, name) for n, name in enumerate(source.table.columns) if name not in taken]
+    for field, phrases in FIELDS[place].items():
         for order, column in columns:
             fits = fit(column, source.profiles[column], field, shapes[field])
-            name = source.alike(column, wanted)
+            name = source.alike(column, phrases)
             if field in ("email", "phone") and fits == 1:
                 name = max(name, 0.45)
             if field == "phone" and likeness(tokens(column), PHRASES["not_phones"][:1]) > 0.6:
@@ -185,7 +182,7 @@ def _scored(
 
 
 def references(source: TableSource, shapes: Mapping[str, FieldShape]) -> dict[str, Guess]:
-    """The column of each field that refers to a resource; no column serves two."""
+    """Returns the column of each field that refers to a resource; no column serves two."""
     scored = [
         (guess, field)
         for field, shape in shapes.items()
@@ -197,7 +194,7 @@ def references(source: TableSource, shapes: Mapping[str, FieldShape]) -> dict[st
 
 
 def attributes(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[str, Guess]]:
-    """The fields of a resource's rows that are kept as one row each: extra fields, phones."""
+    """Yields the fields that are kept as one row each, such as extra fields and phones."""
     own, resource = rows.source, rows.place
     for table in own.catalog.others if own.single_key else ():
         source = table.beside(own.alias)
@@ -206,11 +203,11 @@ def attributes(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[s
         codes = (n for n, p in source.profiles.items() if p.is_text and p.is_code)
         named = [column for column in codes if column not in (value, mark)]
         code = source.best("attribute", among=named)
-        if mark:  # the rows of several tables stand in it
+        if mark:  # it has rows about several tables
             entity = source.best("entity", ("number", "text"))
         else:
-            found = source.reference(resource)
-            entity = found.name if found else None
+            link = source.reference(resource)
+            entity = link.name if link else None
         if value is None or code is None or entity is None:
             continue
         where = [f"{source.column(mark)} = {literal(marked)}"] if mark else []
@@ -235,7 +232,7 @@ def attributes(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[s
 
 
 def _mark(source: TableSource, own: TableSource, resource: str) -> tuple[str | None, str]:
-    """The column that says which table a row is about, and how it calls this one."""
+    """Returns the column that names the table a row is about, and its code for this one."""
     for column, profile in source.profiles.items():
         for code in profile.codes if source.alike(column, PHRASES["table_name"]) >= 0.7 else ():
             is_name = code.lower() == own.table.name.lower()
@@ -248,10 +245,9 @@ def _mark(source: TableSource, own: TableSource, resource: str) -> tuple[str | N
 def _fields_in(
     source: TableSource, resource: str, code: str, value: str
 ) -> Iterator[tuple[str, list[str], float]]:
-    """The fields among the attributes, by their names and by what their values look like."""
     names = source.profiles[code].codes
-    for field, wanted in FIELDS[resource].items():
-        score, name = max(((likeness(tokens(n), wanted), n) for n in names), default=(0.0, ""))
+    for field, phrases in FIELDS[resource].items():
+        score, name = max(((likeness(tokens(n), phrases), n) for n in names), default=(0.0, ""))
         if field not in ("phone", "email") and score >= 0.7:
             yield field, [name], score
     if resource != "clients":

@@ -1,4 +1,4 @@
-"""Which table holds which resource, and which column of a table refers to another's rows."""
+"""Guesses which table holds which resource, and which column refers to another table's rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,9 +10,9 @@ from adapters.draft.columns import TIMES, Profile, profile_of
 from adapters.draft.database import Database, Table
 from adapters.draft.vocabulary import PHRASES, Phrases, Tokens, likeness, tokens, without_prefix
 
-# Below this a table is not taken for a resource at all.
+# The least score of a table for a resource.
 ENOUGH = 0.42
-# From here on a name is a word of the vocabulary itself, be it in the plural.
+# The least likeness of a name that is itself in the vocabulary, be it in the plural.
 EXACT = 0.95
 
 
@@ -20,8 +20,8 @@ EXACT = 0.95
 class Guess:
     """A value of a row: the SQL (several columns of one value as a tuple) and its converter.
 
-    `column` is the column that decides it, as TABLE.COLUMN; `own` that of the record's own row,
-    where another table explains what it holds.
+    `column` is the column that decides it, as TABLE.COLUMN. `own` is the record's own column, where
+    another table explains it.
     """
 
     sql: str | tuple[str, ...]
@@ -69,27 +69,27 @@ class TableSource:
 
     @property
     def single_key(self) -> tuple[str, ...]:
-        """The column of the table's key; none where it has several, or no key."""
+        """The only column of the table's key; empty where it has several or no key."""
         return self.table.key if len(self.table.key) == 1 else ()
 
     def column(self, name: str) -> str:
         return f"{self.alias}.{self.quoted(name)}"
 
     def quoted(self, name: str) -> str:
-        """The name as a statement has to write it: in quotes only where it needs them."""
+        """Returns the name as SQL, in quotes only where it needs them."""
         database = self.catalog.database
         preparer = database.dialect.identifier_preparer
         folded = name if database.speech.folds_names else name.lower()
         return name if preparer.quote(folded) == folded else str(preparer.quote_identifier(name))
 
     def is_one_of(self, name: str, codes: Iterable[str]) -> str:
-        """That the column has one of the codes."""
+        """Returns the condition that the column has one of the codes."""
         spelt = [literal(code, self.table.columns[name].kind) for code in codes]
-        said = f"= {spelt[0]}" if len(spelt) == 1 else f"IN ({', '.join(spelt)})"
-        return f"{self.column(name)} {said}"
+        test = f"= {spelt[0]}" if len(spelt) == 1 else f"IN ({', '.join(spelt)})"
+        return f"{self.column(name)} {test}"
 
     def unset(self, name: str, *, is_set: bool = False) -> str:
-        """That a time is none; its zero dates are none as well."""
+        """Returns the condition that a time is (not) set; its zero dates count as not set."""
         column, profile = self.column(name), self.profiles[name]
         if not profile.zeros or not profile.is_text:
             return f"{column} IS {'NOT ' if is_set else ''}NULL"
@@ -97,7 +97,7 @@ class TableSource:
         return f"COALESCE({column}, {zero}) {'<>' if is_set else '='} {zero}"
 
     def flag(self, name: str, *, is_yes: bool = True) -> str:
-        """How a flag says yes, or no."""
+        """Returns how a flag says yes, or no."""
         value = self.profiles[name].flag[not is_yes]
         if not isinstance(value, bool):
             return literal(value, self.table.columns[name].kind)
@@ -105,7 +105,7 @@ class TableSource:
         return str(value).upper() if is_native else str(int(value))
 
     def existing(self, taken: Iterable[str] = ()) -> Iterator[str]:
-        """Conditions that leave deleted and inactive rows out."""
+        """Yields the conditions that leave deleted and inactive rows out."""
         for name, profile in self.profiles.items():
             gone = self.alike(name, PHRASES["deleted"]) >= 0.8
             if name in taken:
@@ -113,12 +113,12 @@ class TableSource:
             if gone and profile.kind in TIMES:
                 yield self.unset(name)
             elif profile.kind == "flag" and (gone or self.alike(name, PHRASES["active"]) >= 0.8):
-                said, column = self.flag(name, is_yes=not gone), self.column(name)
+                value, column = self.flag(name, is_yes=not gone), self.column(name)
                 is_sure = not self.table.columns[name].nullable or not profile.blank or not gone
-                yield f"{column if is_sure else f'COALESCE({column}, {said})'} = {said}"
+                yield f"{column if is_sure else f'COALESCE({column}, {value})'} = {value}"
 
     def select(self, what: str, *conditions: str, first_by: str = "") -> str:
-        """A sub-select, for people to read: nothing here is run; of one row with an order."""
+        """Returns a sub-select, of one row where it has an order; it is not run here."""
         is_top = first_by and self.catalog.database.speech.limits_by_top
         what = f"TOP 1 {what}" if is_top else what
         sql = " ".join(("SELECT", what, "FROM", str(self), "WHERE", " AND ".join(conditions)))
@@ -127,15 +127,15 @@ class TableSource:
         return sql
 
     def beside(self, *taken: str) -> "TableSource":
-        """The same table under a short name that is none of those taken."""
-        letters = [each.lower() for each in self.table.name if each.isascii() and each.isalpha()]
+        """Returns the same table under a short name that is not taken."""
+        letters = [sign.lower() for sign in self.table.name if sign.isascii() and sign.isalpha()]
         letters = letters or ["t"]
-        free = (each for each in [*letters, *map(chr, range(97, 123))] if each not in taken)
+        free = (name for name in [*letters, *map(chr, range(97, 123))] if name not in taken)
         return replace(self, alias=next(free, f"{letters[0]}{len(set(taken))}"))
 
-    def alike(self, column: str, wanted: Phrases) -> float:
-        """How alike a column is to the phrases, with and without its prefix."""
-        return max(likeness(tokens(column), wanted), likeness(self.words[column], wanted))
+    def alike(self, column: str, phrases: Phrases) -> float:
+        """Returns how alike a column is to the phrases, with or without its prefix, from 0 to 1."""
+        return max(likeness(tokens(column), phrases), likeness(self.words[column], phrases))
 
     def best(
         self,
@@ -144,27 +144,27 @@ class TableSource:
         least: float = 0.6,
         among: Iterable[str] | None = None,
     ) -> str | None:
-        """The column that is most like one of PHRASES, of those that look like one of the kinds."""
-        found = [
+        """Returns the column most like one of PHRASES, of those that look like one of the kinds."""
+        scored = [
             (self.alike(name, PHRASES[phrase]), -place, name)
             for place, name in enumerate(self.profiles if among is None else among)
             if not kinds or self.profiles[name].kind in kinds
         ]
-        score, _, name = max(found, default=(0.0, 0, ""))
+        score, _, name = max(scored, default=(0.0, 0, ""))
         return name if score >= least else None
 
     def reference(self, resource: str) -> Guess | None:
-        """The column that most likely refers to a resource; all those of a key of several."""
+        """Returns the column that most likely refers to a resource, or all columns of its key."""
         target = self.catalog.chosen.get(resource)
         if target is None:
             return None
         own = target.source.table
-        found = [
+        scored = [
             (*_reference(self, name, resource, target), name)
             for name in self.table.columns
             if self.table.name != own.name or name not in own.key
         ]
-        score, why, name = max(found, key=lambda each: each[0], default=(0.0, "", ""))
+        score, why, name = max(scored, key=lambda entry: entry[0], default=(0.0, "", ""))
         if score < 0.5:
             return None
         keys = (key["constrained_columns"] for key in self.table.foreign_keys)
@@ -179,13 +179,13 @@ class TableSource:
         parameters: Mapping[str, Any] | None = None,
         sql: str | tuple[str, ...] = (),
     ) -> Guess:
-        """What a column decides: as it stands there, or as the SQL says."""
+        """Returns a guess about a column: its value, or that of the SQL."""
         place = f"{self.table.name}.{name}"
         return Guess(sql or self.column(name), score, why, place, parameters or {})
 
 
 def literal(value: object, kind: str = "text") -> str:
-    """A code as SQL writes it in a column of that kind."""
+    """Returns a code as SQL, for a column of that kind."""
     text = str(value)
     if kind == "integer" or (kind == "boolean" and text.isdecimal()):
         return text
@@ -197,8 +197,8 @@ class Rows:
     """The table of a resource, or of a list in its records, and what is guessed of its rows.
 
     `place` is where the vocabulary has the fields: a resource, or `resource.list`. In a table of
-    all parties `kind` is the column that parts them, and `codes` are those of this resource. Of a
-    list `parent` holds the key of the record. `joins` are the tables that explain codes, and
+    all parties `kind` is the column that tells them apart, and `codes` are those of this resource.
+    For a list `parent` holds the key of the record. `joins` are the tables that explain codes, and
     `where` holds conditions.
     """
 
@@ -227,10 +227,10 @@ class Rows:
 
 
 class Catalog:
-    """A database with what its names say and its values look like, worked out once each.
+    """A database, with what its names say and what its values look like.
 
-    `chosen` is the table of each resource, where there is one that is like it; `others` are the
-    tables that are no resource's own.
+    `chosen` has the table of each resource that has one. `others` are the tables that are no
+    resource's own.
     """
 
     def __init__(self, database: Database, shapes: Shapes) -> None:
@@ -250,7 +250,7 @@ class Catalog:
         return next((source for source in self.sources if source.table.name == name), None)
 
     def number(self, guess: Guess) -> str:
-        """The number in a column, or in a row of its own; in a text such as '1 234,50' too."""
+        """Returns the guess as a number in SQL, out of a text such as '1 234,50' too."""
         sql = f"({guess.sql})" if str(guess.sql).startswith("SELECT") else str(guess.sql)
         source, (column, _, attribute) = self.named(guess.table), guess.name.partition(":")
         is_raw = attribute or not sql.startswith("(")
@@ -267,7 +267,7 @@ def _choose(sources: list[TableSource], shapes: Shapes) -> dict[str, Rows]:
         for resource in vocabulary.TABLES
         if (score := _score(source, resource)) >= ENOUGH
     ]
-    scored.sort(key=lambda each: each[:3], reverse=True)
+    scored.sort(key=lambda entry: entry[:3], reverse=True)
     chosen: dict[str, Rows] = {}
     taken: dict[str, str | None] = {}
     for score, resource, name, source in scored:
@@ -282,7 +282,7 @@ def _choose(sources: list[TableSource], shapes: Shapes) -> dict[str, Rows]:
 
 
 def _score(source: TableSource, resource: str) -> float:
-    """How likely it is that the table holds the resource: by its name, and by its columns."""
+    """Returns how likely it is that the table holds the resource, by its name and its columns."""
     words, table = source.called, source.table
     named = vocabulary.TABLES
     name = 0.0 if _is_anothers(words, resource, named) else likeness(words, named[resource])
@@ -291,56 +291,56 @@ def _score(source: TableSource, resource: str) -> float:
     if set(words) & vocabulary.ASIDE:
         name *= 0.3
     best = sorted(
-        max(source.alike(column, wanted) for column in table.columns)
-        for wanted in vocabulary.FIELDS[resource].values()
+        max(source.alike(column, phrases) for column in table.columns)
+        for phrases in vocabulary.FIELDS[resource].values()
     )
     upper = best[len(best) // 2 :]
     evidence = sum(upper) / len(upper)
     if name < 0.45 and evidence < 0.8:
         return 0.0
-    plain = sum(not set(each) & vocabulary.ID for each in source.words.values())
+    plain = sum(not set(own) & vocabulary.ID for own in source.words.values())
     is_link = len(table.columns) > 2 and plain < 2
     return 0.6 * name + 0.4 * evidence - (0 if table.rows else 0.05) - (0.25 if is_link else 0.0)
 
 
 def _is_anothers(own: Tokens, resource: str, named: Mapping[str, Phrases]) -> bool:
-    """Whether a name that is merely like a resource's is exactly another's.
+    """Returns whether a name that is merely like a resource's is exactly another's.
 
     `dieren` begins as `dierenarts` does, and is no short form of it.
     """
-    scores = {name: likeness(own, wanted) for name, wanted in named.items()}
+    scores = {name: likeness(own, phrases) for name, phrases in named.items()}
     return scores.get(resource, 0.0) < EXACT <= max(scores.values())
 
 
 def _part(source: TableSource, resource: str) -> tuple[str | None, tuple[str, ...]]:
-    """The column that parts several kinds of party, and its codes for this resource."""
-    found: list[tuple[int, str | None, tuple[str, ...]]] = [(1, None, ())]
+    """Returns the column that tells kinds of parties apart, and its codes for this resource."""
+    scored: list[tuple[int, str | None, tuple[str, ...]]] = [(1, None, ())]
     for column, profile in source.profiles.items() if resource in vocabulary.PARTIES else ():
         if profile.is_code and source.alike(column, PHRASES["kind"]) >= 0.6:
             meant = {code: party_of(code) for code in profile.codes}
             codes = tuple(code for code, kind in meant.items() if kind == resource)
-            found.append((len({*meant.values()} - {None}) if codes else 0, column, codes))
-    return max(found, key=lambda each: each[0])[1:]
+            scored.append((len({*meant.values()} - {None}) if codes else 0, column, codes))
+    return max(scored, key=lambda entry: entry[0])[1:]
 
 
 def party_of(code: str) -> str | None:
-    """Which kind of party a code names: by a whole word, else by a letter."""
+    """Returns which kind of party a code names, by a whole word or a letter; None for none."""
     words = tokens(code)
     parties = vocabulary.PARTIES.items()
-    scored = [(likeness(words, said), kind) for kind, said in parties if kind != "owners"]
+    scored = [(likeness(words, phrases), kind) for kind, phrases in parties if kind != "owners"]
     score, kind = max(scored)
     return kind if score >= 0.7 else None
 
 
 def names_key(column: str) -> tuple[Tokens, bool]:
-    """The words of a column's name without those that mark a key; whether there are any."""
+    """Returns a column's words without those that mark a key, and whether it has such words."""
     words = tokens(column)
     rest = tuple(word for word in words if word not in vocabulary.ID)
     return rest, len(rest) < len(words)
 
 
 def _reference(source: TableSource, column: str, resource: str, target: Rows) -> tuple[float, str]:
-    """How likely a column refers to the resource's table, and why."""
+    """Returns how likely a column refers to the resource's table, and why."""
     rest, is_key = names_key(column)
     own = () if target.kind else (target.source.called,)
     name = likeness(rest, (*vocabulary.REFERS.get(resource, ()), *own))

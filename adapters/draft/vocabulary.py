@@ -1,4 +1,4 @@
-"""Compares the names of tables and columns with the words that practice systems use for things."""
+"""Compares names of tables and columns with the words that practice systems use."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters.documents.document import read_document
 
-# Pairs of a name and a phrase: those of a large database, as each is asked for again and again.
+# The cached pairs of a name and a phrase, enough for all those of a large database.
 REMEMBERED = 1 << 17
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall
 
@@ -21,20 +21,20 @@ Phrases = tuple[Tokens, ...]
 
 @cache
 def tokens(name: str) -> Tokens:
-    """The words in a name: `ID_PERS`, `lastName`, `geb-datum`; in lower case, without accents."""
+    """Returns the words in a name such as `ID_PERS` or `lastName`: lower case, no accents."""
     bare = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
     plain = "".join(letter for letter in bare if not unicodedata.combining(letter))
     return tuple(part.lower() for part in _PARTS(plain))
 
 
 def phrases(text: str) -> Phrases:
-    """The phrases of a line of the vocabulary, parted by commas."""
+    """Returns the phrases of a line of the vocabulary, between which commas stand."""
     return tuple(words for phrase in text.split(",") if (words := tokens(phrase)))
 
 
-def likeness(name: Tokens, wanted: Iterable[Tokens]) -> float:
-    """How alike the words of a name are to the best of the phrases, from 0 to 1."""
-    return max((_likeness(name, phrase) for phrase in wanted), default=0.0) if name else 0.0
+def likeness(name: Tokens, among: Iterable[Tokens]) -> float:
+    """Returns how alike a name's words and the best of the phrases are, from 0 to 1."""
+    return max((_likeness(name, phrase) for phrase in among), default=0.0) if name else 0.0
 
 
 @lru_cache(REMEMBERED)
@@ -44,18 +44,18 @@ def _likeness(name: Tokens, phrase: Tokens) -> float:
     left, score = list(name), 0.0
     for word in phrase:
         best = max(left, key=lambda token: _word_likeness(token, word), default="")
-        found = _word_likeness(best, word) if best else 0.0
-        if not found:
+        alike = _word_likeness(best, word) if best else 0.0
+        if not alike:
             return 0.0
         left.remove(best)
-        score += found
+        score += alike
     extra = sum(0.02 if token in NOISE or token.isdigit() else 0.15 for token in left)
     return max(0.0, score / len(phrase) - min(0.45, extra))
 
 
 @cache
 def _word_likeness(token: str, word: str) -> float:
-    """How alike two words are: the same, in the plural, shortened, or as a part of a compound."""
+    """Returns how alike two words are: equal, plural, shortened, or part of a compound."""
     bare = _singular(token)
     if token == word or bare == _singular(word):
         return 1.0
@@ -75,7 +75,7 @@ def _singular(word: str) -> str:
 
 
 def without_prefix(names: Sequence[str], own: str = "") -> dict[str, Tokens]:
-    """The words of each name, without a first one that most of them, or the table, begin with."""
+    """Returns each name's words, without a first one that most of them, or the table, share."""
     split = {name: tokens(name) for name in names}
     firsts = Counter(words[0] for words in split.values() if len(words) > 1)
     common = {word for word, times in firsts.items() if times >= max(3, 0.6 * len(names))}
@@ -95,7 +95,7 @@ def _words(name: str) -> frozenset[str]:
 
 
 _DATA: Mapping[str, Any] = read_document(Path(__file__).with_name("vocabulary.yaml")).data
-# How a table of each resource, another table or a column may be called.
+# What a table of each resource, another table or a column may be called.
 TABLES = _phrases_of(_DATA["tables"])
 PHRASES = _phrases_of(_DATA["phrases"])
 TABLES["appointmentTypes"] += tuple(
@@ -104,9 +104,9 @@ TABLES["appointmentTypes"] += tuple(
 PHRASES["lines"] += tuple(
     (*line, *bill) for line, bill in product(PHRASES["lines"], TABLES["invoices"])
 )
-# How the columns of a resource's fields may be called, by resource and field.
+# What the columns of a resource's fields may be called, by resource and field.
 FIELDS = {resource: _phrases_of(fields) for resource, fields in _DATA["fields"].items()}
-# How a column that refers to a resource may be called, beside its `id`.
+# What a column that refers to a resource may be called, beside its `id`.
 REFERS = _phrases_of(_DATA["refers"])
 # What codes may mean, by `resource.field` and value.
 CODES = {place: _phrases_of(meanings) for place, meanings in _DATA["codes"].items()}
