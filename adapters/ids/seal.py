@@ -44,10 +44,7 @@ class PublicIds(ABC):
 
     @abstractmethod
     def keys(self, public_id: str) -> tuple[Any, ...]:
-        """Returns the raw keys that have the id, as the backend may spell them; () where none has.
-
-        The first is the one to write.
-        """
+        """Returns the raw keys with that id in all spellings, the one to write first; or ()."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +62,7 @@ class Id(AsItIs):
 
 
 class SealedIds(PublicIds):
-    """A whole number, or a text of up to 8 bytes, within its id.
-
-    `secret` is the clinic's sealing secret (32 bytes).
-    """
+    """Ids that contain a whole number or a text of up to 8 bytes, sealed by a 32-byte secret."""
 
     def __init__(self, secret: bytes, resource: str) -> None:
         key = blake2b(b"sealed ids", key=secret, digest_size=32).digest()

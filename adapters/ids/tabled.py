@@ -55,10 +55,7 @@ class TabledIds(PublicIds):
         return new[0] if new else self._known.get(public_id)
 
     def add(self, public_id: str, key: str, *, certain: bool = False) -> None:
-        """Notes an id to be kept. Raises Unreadable where too many wait already.
-
-        A `certain` key replaces another one; else the first stays.
-        """
+        """Notes an id to keep; a `certain` key replaces another. Unreadable where too many wait."""
         known, waits = self.find(public_id), public_id in self._new
         if self._table is None or (known is not None and not certain):
             return
@@ -149,10 +146,7 @@ _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 
 
 def _plain_uuid(raw: Any) -> str | None:
-    """Returns a UUID in lower case without braces, so that spellings are equal; None for no value.
-
-    Raises Unreadable for what is no UUID.
-    """
+    """Returns a UUID in lower case without braces; None for no value. Raises Unreadable."""
     if raw is None or raw == "":
         return None
     public_id = str(raw).strip().strip("{}").lower()

@@ -91,10 +91,7 @@ class SqlSession:
         return self._adapter.writes.kept(draft)
 
     async def lock(self, calendar: Calendar) -> None:
-        """Takes a lock that the database holds until the transaction ends.
-
-        Spellings of a key that a database may take for one row share one lock.
-        """
+        """Takes a lock until the transaction ends; spellings that may be one key share it."""
         name = f"schedule:{calendar.schedule}"
         if calendar.schedule is None:
             is_native = self._adapter.readers["vets"].is_native

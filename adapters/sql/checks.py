@@ -198,10 +198,7 @@ def _rows(place: Place, rows: Rows) -> _Group:
 
 
 def _is_closed(expression: str) -> bool:
-    """Returns whether it closes all that it opens, whichever database reads it.
-
-    Returns False where databases differ in what opens and closes.
-    """
+    """Returns whether it surely closes all that it opens, whichever database reads it."""
     if not _PLAIN(expression):
         return False
     depth = 0

@@ -29,10 +29,7 @@ def rows_of(rows: Rows, *columns: Expression) -> Select[Any]:
 
 
 class Columns:
-    """One value in one or more columns; with several, its raw value is a tuple.
-
-    `converter` reads it where it is a field or a key.
-    """
+    """One value in one column, or in several as a tuple; `converter` reads a field or key."""
 
     def __init__(self, expressions: Sequence[str], converter: Any = None) -> None:
         self.parts, self.converter = tuple(map(sql, expressions)), converter
@@ -81,10 +78,7 @@ class Columns:
 
     @staticmethod
     def spelling(raw: Any, *, folded: bool = False) -> tuple[str, ...]:
-        """Returns a raw value as texts that are equal however columns keep the value.
-
-        `folded` texts ignore case, as some databases do.
-        """
+        """Returns a value as texts, equal however columns keep it; `folded` texts ignore case."""
         texts = tuple(str(by_value(part)).rstrip() for part in _parts(raw))
         return tuple(map(str.casefold, texts)) if folded else texts
 

@@ -57,10 +57,7 @@ class ColumnComparison:
         return and_(self._kept.is_not(None), self.speech.trimmed(self._kept) != given(None, ""))
 
     def _exactly(self, texts: Sequence[str]) -> Criterion:
-        """Compares with these texts letter by letter, whatever the column's collation.
-
-        A blank that the database does not trim counts as a letter.
-        """
+        """Compares letter by letter, untrimmed blanks too, whatever the column's collation."""
         spelt = self.speech.exact(self.speech.trimmed(self._kept))
         return or_(false(), *(spelt == given(None, text) for text in texts))
 

@@ -133,10 +133,7 @@ class SqlReader:
 
 
 class SqlRecords(ResourceReader):
-    """Reads one resource by statements on a connection.
-
-    `keys` are those of the one record to read, where it is one.
-    """
+    """Reads one resource on a connection; `keys` are those of the one record, where it is one."""
 
     most = MOST_ROWS
 
@@ -263,7 +260,14 @@ class SqlRecords(ResourceReader):
             after, size = place(-1), max(limit, AT_LEAST)
 
     def _place(self, rows: Sequence[Any], number: int) -> str:
-        return _place_of(self._reader.table.key_in(rows[number]))
+        """Returns where a page ends, as JSON of the key; a key that makes no id has a place too."""
+        key = self._reader.table.key_in(rows[number])
+        if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
+            raise BackendNonsense("a page ends with a key that is no number and no text")
+        place = json.dumps(_bare(key), default=str)
+        if len(place) > base.LONGEST_AFTER:
+            raise BackendNonsense("a page ends with a key that is too long")
+        return place
 
     def _blank_count(self, conditions: list[Criterion]) -> Expression:
         """Returns a subquery that counts the rows without a key, up to MOST_BLANK."""
@@ -292,13 +296,3 @@ def _bare(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(map(_bare, key))
     return key.rstrip() if isinstance(key, str) else by_value(key)
-
-
-def _place_of(key: Any) -> str:
-    """Returns where a page ends, as JSON of the key; a key that makes no id has a place too."""
-    if any(isinstance(part, bytes) for part in (key if isinstance(key, tuple) else (key,))):
-        raise BackendNonsense("a page ends with a key that is no number and no text")
-    place = json.dumps(_bare(key), default=str)
-    if len(place) > base.LONGEST_AFTER:
-        raise BackendNonsense("a page ends with a key that is too long")
-    return place

@@ -65,10 +65,7 @@ class Breaker:
                     await self._probed.wait()
 
     def enter(self, seconds: float) -> int:
-        """Returns the turn of a call that goes through, be it the probe; else raises LeftAlone.
-
-        `seconds` are the most that the call takes.
-        """
+        """Returns the turn of a call of so many seconds at most; LeftAlone where none may go."""
         if not self.closed:
             self.check()
             self.end_pause()

@@ -111,7 +111,7 @@ class Guarded(Around):
         return await self._ask(kind, "appointments", self._inner.find_overwritten, appointments)
 
     async def ping(self) -> None:
-        """Pings. An answer ends the breaker's pause, so that the next call is its probe."""
+        """Pings the backend. An answer ends the breaker's pause, and the next call is its probe."""
         await super().ping()
         self.breaker.end_pause()
 

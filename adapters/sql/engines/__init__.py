@@ -1,7 +1,4 @@
-"""Opens the engine that runs work on a practice database.
-
-`open_engine` tells the kind of database by the beginning of the address.
-"""
+"""Opens the engine that runs work on a practice database, by its address."""
 
 import importlib.util
 from collections.abc import Sequence

@@ -149,10 +149,7 @@ class Speech(Protocol):
         return " ".join(str(self.sentence(error)).split())
 
     def lock(self, connection: sa.Connection, name: str) -> None:
-        """Locks the name until the end of the booking.
-
-        Raises BackendUnavailable, or a DBAPIError, where another booking holds it for too long.
-        """
+        """Locks the name until the booking ends; BackendUnavailable or DBAPIError if it cannot."""
 
     def clock(self, connection: sa.Connection) -> ServerClock:
         return ServerClock(*connection.execute(self.now).one())
