@@ -96,7 +96,7 @@ class MappedAdapter(ABC):
         """Closes every connection."""
 
     def narrows(self, resource: str, only: Only) -> Sequence[Problem]:
-        """Returns a problem for condition condition that lists cannot judge; asks no backend."""
+        """Returns a problem for each condition that lists cannot apply; asks no backend."""
         reader, problems = self.readers.get(resource), []
         for condition in only:
             text = reader.refusal(condition) if reader else f"{resource} has no conditions"
@@ -152,7 +152,7 @@ class MappedAdapter(ABC):
         return records
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
-        """Returns what became of all of them, in the time of one read for every few."""
+        """Returns which are overwritten, in a read's time for every WATCHED_IN_A_READ of them."""
         await self._keeper.learn_all("appointments", appointments)
         reads = -(-len(appointments) // base.WATCHED_IN_A_READ)
         return await self._hours.read(

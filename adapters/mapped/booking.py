@@ -155,7 +155,7 @@ class BookingFlow:
         ]
 
     def _may_be_written(self, created: str | None, since: datetime) -> bool:
-        """Returns whether what reads as created then may be written at `since` or later."""
+        """Returns whether an appointment created then may be of `since` or later."""
         if not created:
             return True
         converter: Any = self.fields["createdAt"].converter
@@ -209,7 +209,7 @@ class BookingFlow:
 
 
 def _drafted(draft: Draft) -> dict[str, Any]:
-    """Returns what an appointment of the draft reads as, whatever became of it since."""
+    """Returns the fields that an appointment of the draft has, whatever became of it since."""
     reason = (draft.reason or "").strip() or None
     return draft.asked | {"scheduledAt": instant_text(draft.scheduled_at), "reason": reason}
 

@@ -149,7 +149,7 @@ class Endless(base.BackendNonsense):
 
 
 class Barren(Endless):
-    """A list that may end yet: so many pages without rows are enough for one call."""
+    """A list that may still end, with more pages without rows than one call goes through."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +199,7 @@ class ResourceReader(ABC):
         """
 
     async def made(self, rows: Sequence[Any], only: Only) -> Sequence[Record | None]:
-        """Returns what `record` makes of each of some rows of a list."""
+        """Returns what `record` makes of each row."""
         return [self.record(row, only) for row in rows]
 
     def add_lists(self, records: Collection[Record]) -> None:  # noqa: B027 - rows may have them

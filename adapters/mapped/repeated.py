@@ -45,7 +45,7 @@ class RepeatedHours:
     def settled(self, record: Record, booked: Interval) -> Record:
         """Returns the record with its booked times, where the practice's clock shows these.
 
-        An end that is worked out moves with its start; a written one is read after the start.
+        A derived end moves with its start. A written end is the booked one, or the first after it.
         """
         begins, ends = _moment(record, BEGINS), _moment(record, ENDS)
         if begins is None or booked.start not in self._begins.readings(begins):
@@ -83,7 +83,7 @@ class RepeatedHours:
         return await ask(KnownTimes(booked)) if booked else answer
 
     async def book(self, ask: Callable[[KnownTimes], Awaitable[T]]) -> T:
-        """Does the same for a booking that ambiguous rows may stand in the way of."""
+        """Books, and once more with booked times where ambiguous rows may stand in the way."""
         known = KnownTimes()
         try:
             return await ask(known)

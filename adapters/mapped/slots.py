@@ -54,7 +54,7 @@ def day_window(day: date, zone: ZoneInfo) -> Interval:
 
 
 def is_on(moment: datetime, day: date, zone: ZoneInfo) -> bool:
-    """Returns whether the calendar on the wall shows the day."""
+    """Returns whether a clock on the wall shows that day."""
     return moment.astimezone(zone).date() == day
 
 
@@ -78,7 +78,7 @@ def working_times(day: date, zone: ZoneInfo, shifts: Iterable[Shift]) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class FreeDay:
-    """What is free on a local day after `now` for what `lasts` so long, beside what is `busy`."""
+    """A day's free times after `now`, each `lasts` long and clear of all that is `busy`."""
 
     day: date
     zone: ZoneInfo
@@ -87,7 +87,7 @@ class FreeDay:
     busy: Sequence[Interval]
 
     def is_free(self, slot: Interval, taken: Interval | None = None) -> bool:
-        """Returns whether a slot starts later on the day, and all that it takes is free."""
+        """Returns whether a slot starts on the day after `now`, and all it takes is free."""
         begins = slot.start > self.now and is_on(slot.start, self.day, self.zone)
         return begins and not any(map((taken or slot).overlaps, self.busy))
 
@@ -102,7 +102,7 @@ class FreeDay:
         )
 
     def covered(self, offered: Iterable[Interval]) -> list[Interval]:
-        """Returns the free slots that start with an offer and that offers cover all along."""
+        """Returns the free slots that start where an offered span does and that spans cover."""
         starts, spans = [], sorted(offered)
         for start in {span.start for span in spans}:
             until = start

@@ -312,7 +312,7 @@ class RestAdapter(MappedAdapter):
             return await flow(RestSession(self, stack, _now() + patience))
 
     def remember(self, attempt: Attempt) -> None:
-        """Keeps for `settle` seconds that something may still come of an attempt."""
+        """Remembers for `settle` seconds that an attempt may still have an effect."""
         now, sent = _now(), self._attempts.items()
         self._attempts = {name: at for name, at in sent if now - at < self.settle}
         self._attempts[attempt] = now

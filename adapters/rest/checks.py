@@ -97,7 +97,7 @@ class WrittenPath(NamedTuple):
     rows: list[Any]
 
     def complaints(self) -> Iterator[str]:
-        """Yields what leads to nothing in any value; an expression has several parts."""
+        """Yields a complaint for each part of the path that leads to nothing in every value."""
         is_plain = plain_steps(self.expression) is not None
         which = self.expression if is_plain else "part of the expression"
         # an expression may do without what only some records have

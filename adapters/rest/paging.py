@@ -25,7 +25,7 @@ from adapters.mapping.paths import path, value_at
 from adapters.rest.backend import Answer, Ask, Params
 from adapters.values.convert import whole
 
-# Rows of a list that one call looks at.
+# The most rows of a list that one call looks at.
 MOST_ROWS = 5_000
 # After so many pages without a new row a list has no end.
 MOST_BARREN = 3
@@ -79,7 +79,7 @@ class _Page:
 class Pager:
     """Goes through one list; `items` finds the rows in an answer, `mark` tells them apart.
 
-    `batches` yields the rows behind a place; so many rows as it is told are enough for the moment.
+    `batches` yields the rows behind a place; its number is how many of them are enough for now.
     Without paging everything is in one answer.
     """
 
@@ -290,7 +290,7 @@ def _behind(marks: Sequence[str], mark: str) -> int | None:
 class PlaceShelf:
     """Keeps places too long for our cursors in the gateway's store, under a keyed hash.
 
-    A place is a JSON array, so that a hash is told from it.
+    A place is a JSON array, which no hash looks like.
     """
 
     def __init__(self, secret: bytes, table: IdTable | None) -> None:

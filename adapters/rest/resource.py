@@ -70,7 +70,7 @@ class ListCalls:
         self.names, self.sifted = frozenset(names - {SEARCH}), {*call.sift, "id"}
 
     def filter_of(self, condition: base.Condition) -> Filter | None:
-        """Returns a filter that lets all of a condition pass, maybe more; None for none."""
+        """Returns a filter that passes all records of a condition, maybe more; None without one."""
         name = condition.field
         if name not in self._by or name == SEARCH:
             return None
@@ -94,7 +94,7 @@ class ListCalls:
         return self._parts.backend.pages(self._call, TemplateValues(given), params)
 
     def _param(self, chosen: Filter) -> tuple[str, Any]:
-        """Returns a parameter and its value as the backend writes it, None if it has none."""
+        """Returns a parameter and its value as the backend writes it; None if it cannot say it."""
         name = chosen.fields[0]
         by = self._by.get(SEARCH if chosen.match == SEARCH else name)
         if by is None:

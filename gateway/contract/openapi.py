@@ -30,7 +30,7 @@ BODY = "CreateAppointmentRequest"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What of a resource is seen: the paths of whole fields, and of masked ones their schemas.
+    """What is seen of a resource: the paths of whole fields, and the schemas of masked ones.
 
     A masked field's schema is what it says beyond that of the whole value. `level` is the access
     level that it is the view of, if it is that of one.
@@ -75,7 +75,12 @@ def document(
     schemas = {known.title: _record(known, views[name]) for name, known in resources.items()}
     for operation in operations:
         if operation.body:
-            schemas[BODY] = _request(operation.body)
+            schemas[BODY] = {
+                "type": "object",
+                "properties": {member.name: _member(member) for member in operation.body},
+                "required": [member.name for member in operation.body if member.required],
+                "additionalProperties": False,
+            }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Clinic API", "version": VERSION, "description": about},
@@ -106,15 +111,6 @@ def _record(resource: Resource, view: View) -> dict[str, Any]:
         "description": resource.summary,
         "properties": members,
         "required": list(members),
-        "additionalProperties": False,
-    }
-
-
-def _request(body: Iterable[Field]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {field.name: _member(field) for field in body},
-        "required": [field.name for field in body if field.required],
         "additionalProperties": False,
     }
 

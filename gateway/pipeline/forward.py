@@ -82,10 +82,7 @@ class RequestPlan:
     async def refers_to_nothing(
         self, values: CallValues, now: datetime, others: Callable[[str], Only]
     ) -> bool:
-        """Returns whether a filter names a record that does not exist for the key.
-
-        Then nothing fits the filter. A record that is hidden is treated as one that is not there.
-        """
+        """Returns whether a filter names a record that is hidden or not there: nothing fits it."""
         for name, resource in self._referring:
             only = others(resource)
             if only and name in values.params:

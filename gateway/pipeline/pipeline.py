@@ -202,7 +202,7 @@ class Pipeline:
             raise
 
     def _allowance(self, key: Key, now: datetime) -> Allowance | None:
-        """Returns what the key may book on this day of the clinic's calendar; None for all."""
+        """Returns the key's allowance for this day of the clinic's calendar, if it has one."""
         if key.bookings_per_day is None:
             return None
         since, until = self.window.day(now)

@@ -12,14 +12,13 @@ from gateway.pipeline.call import Call
 
 # Seconds that a call waits for room. So long after a refusal all calls that wait now are gone.
 PATIENCE = 1.0
-# Of one key so many times more calls may wait than may be inside: each holds a connection.
+# So many times more calls of one key may wait than may be inside: each holds a connection.
 LONGEST = 10
 # Seconds for which a key counts as crowded after any of its calls has waited for room.
 CROWDED_FOR = 2.0
 # An event loop that mostly comes back LATE seconds late has too much to do. Then each look halves
 # the places of each key, down to FEWEST; CALM looks in time make them half as many more. A new look
-# counts for one part in FORGETS of the mean, and for at most twice LATE: to stand still once is not
-# to have too much to do.
+# counts for one part in FORGETS of the mean, and at most as twice LATE, so that one stop is nothing.
 LATE, CALM, FEWEST, FORGETS = 0.03, 20, 2, 4
 
 # Why a call was turned away: too many calls of its key, too many of all, no room for its body.
@@ -29,7 +28,7 @@ Line = tuple[str, bool]
 
 
 class AdaptiveLimit:
-    """How many calls one key may have under way: `most` of all times, `now` at this time.
+    """How many calls one key may have under way at once: `now`, and never more than `most`.
 
     There are fewer while the event loop comes late. Calls that only wait for a slow practice system
     make no loop late.
@@ -109,8 +108,8 @@ class LoadShedder:
     async def enter(self, call: Call, key_id: str, size: int = 0) -> None:
         """Lets a call in whose body may have `size` bytes, now or in a while.
 
-        Raises Crowded where there was no room in time, or nobody is left to be answered. The call
-        leaves all the same.
+        Raises Crowded where there was no room in time, or nobody is left to be answered. Then too
+        the call has to leave.
         """
         line = key_id, size > 0
         own = self._own(key_id)

@@ -74,7 +74,7 @@ class CallReader:
     def read_creation(
         self, raw_query: str, body: bytes, idempotency_keys: Iterable[str], visible: frozenset[str]
     ) -> Creation:
-        """Does the same for a call with a body."""
+        """Returns what a call with a body asks for; raises InvalidRequest."""
         _, problems = self._read("", raw_query, visible)
         keys = list(idempotency_keys)
         if len(keys) > 1:
