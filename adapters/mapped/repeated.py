@@ -45,7 +45,8 @@ class RepeatedHours:
     def settled(self, record: Record, booked: Interval) -> Record:
         """Returns the record with its booked times, where the practice's clock shows these.
 
-        A derived end moves with its start. A written end is the booked one, or the first after it.
+        A derived end moves with its start; a written one is as booked, or the first after the
+        start.
         """
         begins, ends = _moment(record, BEGINS), _moment(record, ENDS)
         if begins is None or booked.start not in self._begins.readings(begins):

@@ -18,7 +18,7 @@ LONGEST = 10
 CROWDED_FOR = 2.0
 # An event loop that mostly comes back LATE seconds late has too much to do. Then each look halves
 # the places of each key, down to FEWEST; CALM looks in time make them half as many more. A new look
-# counts for one part in FORGETS of the mean, and at most as twice LATE, so that one stop is nothing.
+# counts for one part in FORGETS of the mean, at most as twice LATE: one long stop is no overload.
 LATE, CALM, FEWEST, FORGETS = 0.03, 20, 2, 4
 
 # Why a call was turned away: too many calls of its key, too many of all, no room for its body.

@@ -60,10 +60,7 @@ class CallReader:
         self._cursors = cursors
 
     def read(self, raw_id: str, raw_query: str, key_id: str, visible: frozenset[str]) -> CallValues:
-        """Returns the values of a call. Raises InvalidRequest with every problem.
-
-        `visible` are the paths of the fields that are open at the key's level.
-        """
+        """Returns a call's values; raises InvalidRequest. `visible` has the open fields' paths."""
         values, problems = self._read(raw_id, raw_query, visible)
         if self._operation.paged:
             self._page(values, key_id, problems)
