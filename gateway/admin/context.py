@@ -35,7 +35,7 @@ MOST, LATELY = 50, timedelta(days=7)
 VETS_MOST = 1_000
 # Seconds that a page waits for an answer, where it has an older one to show, and where it has not.
 MOMENT, FIRST = 0.25, 2.5
-# A question rests so many times as long as its answer took.
+# A question is not asked again before this many times the time that its answer took.
 REST = 20.0
 T = TypeVar("T")
 # What the last line of a deed in the audit says beside its first.
@@ -206,7 +206,7 @@ class Sampler(Periodic):
 
     async def _look(self) -> None:
         await self.figures.fresh(EVERY / 2)
-        # only once somebody has watched: reading all keys for the first time takes long
+        # only after somebody has watched: to read all keys for the first time takes long
         if self.keys.value is not None:
             await self.keys.fresh(KEYS_EVERY)
 

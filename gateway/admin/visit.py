@@ -84,7 +84,7 @@ class Visit:
 
     @property
     def who(self) -> Administrator:
-        """Who is signed in; raises RuntimeError on the pages that ask for nobody."""
+        """The user who is signed in; raises RuntimeError on a page without `needs`."""
         if self.signed_in is None:
             raise RuntimeError("nobody is signed in here")
         return self.signed_in
@@ -168,7 +168,7 @@ class Visit:
     def deed(
         self, deed: str, subject: str = "", **details: Any
     ) -> AbstractAsyncContextManager[dict[str, Any]]:
-        """Returns what goes around an action to have it in the audit; see Deeds.deed."""
+        """Returns a context that records the action inside it in the audit; see Deeds.deed."""
         return self.panel.deeds.deed(self.who.name, deed, subject, **details)
 
 

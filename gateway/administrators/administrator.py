@@ -31,12 +31,12 @@ from gateway.store.tables import members
 
 LONGEST_NAME = 60
 _name = re.compile(r"[\w.@' +-]+").fullmatch
-# A session ends that long after it began, or that long after it was last used.
+# A session ends this long after its beginning, or after its last use.
 LASTS = timedelta(hours=12)
 IDLE = timedelta(minutes=30)
 # A session's use is noted at most once in this time.
 NOTED_EVERY = timedelta(minutes=1)
-# A device's token is valid for so long; signing in renews it.
+# How long a device's token is valid; signing in renews it.
 DEVICE_LASTS = timedelta(days=180)
 _LONGEST_AGENT = 200
 
@@ -71,7 +71,7 @@ class NameTaken(Exception):
 
 
 class LastAdmin(Exception):
-    """The change would leave nobody with the role admin, and so nobody to make keys."""
+    """The change would remove the last administrator with the role admin, who can make keys."""
 
 
 class PasswordChanged(Exception):

@@ -60,7 +60,7 @@ class Passwords:
         self._waiting = 0
 
     async def hash(self, password: str) -> str:
-        """Returns what is kept of a password that somebody who is signed in chose."""
+        """Returns what is kept of a password that a signed-in user chose."""
         async with self._known:
             return await asyncio.to_thread(_hasher().hash, password)
 
@@ -104,7 +104,7 @@ def _nobody() -> str:
 def _verify(kept: str, password: str) -> bool:
     from argon2.exceptions import InvalidHashError, VerificationError  # noqa: PLC0415
 
-    # made in any case: the first attempt takes as long, whether or not the name is somebody's
+    # made in any case: the first attempt takes as long for a name that nobody has
     nobody, is_hash = _nobody(), kept.startswith(_ARGON2)
     try:
         _hasher().verify(kept if is_hash else nobody, password)
@@ -187,5 +187,5 @@ class AttemptLimiter:
 
 
 def of_name(name: str) -> str:
-    """Returns the subject for all strangers who try somebody's name, however it is spelt."""
+    """Returns the subject for all strangers who try a name, however it is spelt."""
     return f"name {name_key(name)}"

@@ -203,7 +203,7 @@ class Supervisor:
         return child
 
     def _let_go(self, child: Child, seconds: float) -> None:
-        """Tells a replaced child to end, and has it killed after so many seconds."""
+        """Tells a replaced child to end, and has it killed after that many seconds."""
         child.until = time.monotonic() + seconds
         child.signal(signal.SIGUSR1)
 
@@ -241,7 +241,7 @@ class Supervisor:
         return True
 
     def _wait_for_the_end(self, children: Collection[Child], seconds: float) -> None:
-        """Waits until these have ended, and kills them after so many seconds."""
+        """Waits until these have ended, and kills them after that many seconds."""
 
         def is_over() -> bool:
             return all(child.is_gone for child in children)

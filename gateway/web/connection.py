@@ -355,7 +355,7 @@ class Connection(RequestHandler):
         if self.call is not None and self.call.waits_since is not None:
             return self.call.waits_since
         waits = self._waiter is not None and not self._waiter.done()
-        # after the answer to the last request, what comes is skipped: that is as good as idle
+        # what comes after the answer to the last request is skipped: such a connection is idle
         skips = self.answers == self._request_count and not self._request_in_progress
         if not waits and not skips:
             return None

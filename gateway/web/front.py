@@ -54,7 +54,7 @@ _CLOSING = (
 
 
 class Routes:
-    """The operations by method and path; raises ValueError for an id amid a path.
+    """The operations by method and path; raises ValueError for an id amid a path or a duplicate.
 
     Paths are matched as they came, undecoded. A path that is written out wins over one that ends in
     an id. The id itself is not checked here.
@@ -117,7 +117,7 @@ class RequestIds:
 
 
 def refuse_oddities(request: web.BaseRequest) -> None:
-    """Raises the error for a request that is refused whoever sends it."""
+    """Raises the error for a request that is refused whatever its key."""
     headers = request.headers
     version = request.version
     if version is not HttpVersion11 and version not in _VERSIONS:
@@ -259,7 +259,7 @@ class Front:
             error = errors.InternalError()
             error.__cause__ = fault
             answer = self._refusal(request, call, error)
-        except asyncio.CancelledError:  # cut off at the end; a booking may be made all the same
+        except asyncio.CancelledError:  # cut off at the end; a booking may still be made
             creates = isinstance(target, Target) and target.operation.creates
             error = errors.BookingUnknown() if creates else errors.Unavailable(0)
             self.observers.note(call, name, error.status, error, began)

@@ -82,7 +82,7 @@ class Listener(web.Server):
 
 
 class AppRunner(web.AppRunner):
-    """Runs an application behind a Listener, in the place of aiohttp's own server."""
+    """Runs an application behind a Listener instead of aiohttp's own server."""
 
     def __init__(
         self, app: web.Application, refuse: Refuse, limiter: ConnectionLimiter, *, end: float

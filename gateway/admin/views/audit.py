@@ -77,7 +77,7 @@ async def read_filters(visit: Visit, data: Mapping[str, object]) -> EntryFilters
     given = {name: text for name in NAMES if (text := str(data.get(name, "")).strip()[:_LONGEST])}
     key = given.get("key", "")
     if key.startswith(PREFIX):
-        # somebody may have pasted a whole secret: it is not shown again
+        # a whole secret that was pasted is not shown again
         given["key"] = key = hint(key)
     errors = {
         name: visit.words("audit.unknown_choice")
@@ -189,7 +189,7 @@ async def _export(visit: Visit) -> web.StreamResponse:
     except Exception as error:
         if not response.prepared:
             raise
-        # a file that has begun is cut off, so that nobody takes it for the whole
+        # a file that has begun is cut off, so that it is not taken for the whole
         if visit.request.transport is not None:
             visit.request.transport.abort()
         if not isinstance(error, ConnectionError):
@@ -316,7 +316,7 @@ async def _verification(visit: Visit) -> dict[str, Any]:
 
 @get("/audit/verification", polled=True)
 async def _status(visit: Visit) -> web.Response:
-    """The part of the page that tells of the verification."""
+    """The part of the page on the verification."""
     return visit.page("audit/verification.html", verification=await _verification(visit))
 
 

@@ -341,7 +341,7 @@ async def _make(visit: Visit) -> web.Response:
     form = _written(visit)
     try:
         key_id = str(UUID(visit.text("id")))
-    except ValueError:  # somebody changed it
+    except ValueError:  # the form was tampered with
         key_id = str(uuid4())
     settings = {} if visit.text("show") else await _settings(visit, form)
     if not settings:

@@ -24,7 +24,7 @@ PAGE = "/policy"
 EVENTS, PROBLEMS = 5, 20
 # The most characters of a reason, and events on a page of the history.
 LONGEST, AT_ONCE = 500, 25
-# Seconds to wait for the running processes before the page is shown all the same.
+# Seconds to wait for the running processes before the page is shown anyway.
 WITHIN = 5.0
 _hash = re.compile("[0-9a-f]{12,64}").fullmatch
 
