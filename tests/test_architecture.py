@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.test_floors import ADAPTER_FLOORS, FLOORS
@@ -78,3 +79,43 @@ def test_a_class_name_stands_for_one_thing() -> None:
 
 def test_no_function_is_longer_than_a_screen() -> None:
     assert classes_and_functions()[1] == []
+
+
+# Words in -s that are no verbs: a docstring that begins with one names a thing.
+NOUNS = {
+    "Always",
+    "Columns",
+    "Counters",
+    "Fields",
+    "Lines",
+    "Rows",
+    "Seconds",
+    "This",
+    "Values",
+}
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """Yields where each function of both packages stands, with the first word of its docstring.
+
+    Properties and tests are left out, and so are commands and pages, whose words people read.
+    """
+    for file in [*ROOT.glob("gateway/**/*.py"), *ROOT.glob("adapters/**/*.py")]:
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            marks = " ".join(map(ast.unparse, node.decorator_list))
+            spoken = re.search(r"property|command|group|^(?:get|post)\(", marks)
+            text = ast.get_docstring(node)
+            if text and not spoken and not node.name.startswith("test_"):
+                yield f"{file.relative_to(ROOT)}:{node.lineno} {node.name}", text.split()[0]
+
+
+def test_a_docstring_says_what_its_function_does() -> None:
+    """In the indicative: Returns, Raises, Writes; no noun, and no imperative."""
+    said = [
+        f"{place}: {word}"
+        for place, word in docstrings()
+        if not re.fullmatch("[A-Z][a-z]+s,?", word) or word.rstrip(",") in NOUNS
+    ]
+    assert said == []

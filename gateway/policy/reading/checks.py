@@ -136,7 +136,7 @@ _FINDS: Mapping[str, Callable[[Reading], Iterator[Problem]]] = {
 
 
 def _checks() -> Iterator[Check[Any]]:
-    """The checks of `checks.toml`, with what finds those that are warnings."""
+    """Yields the checks of `checks.toml`, with what finds those that are warnings."""
     named = ", ".join(kind.example for kind in KINDS.values())
     bounds = [f"{kind.name} 1 to {kind.largest:,}" for kind in KINDS.values() if kind.largest]
     table = Path(__file__).with_suffix(".toml").read_bytes()
