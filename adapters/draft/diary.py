@@ -76,17 +76,17 @@ def _absence(source: TableSource) -> Members | None:
     alike = likeness(source.called, PHRASES["absences"])
     if alike < 0.55 or start is None or end is None:
         return None
-    found = _from(source, "likely: by its name", source.reference("vets"))
+    members = _from(source, "likely: by its name", source.reference("vets"))
     for name, column in (("start", start), ("end", end)):
         sql, given = source.column(column), time_parameters(source.profiles[column], "date-time")
-        found[name] = {"source": sql, **given} if given else sql
-    found["endless"] = Noted(True, "TODO: is a vet without an end away for good?")
-    return found
+        members[name] = {"source": sql, **given} if given else sql
+    members["endless"] = Noted(True, "TODO: is a vet without an end away for good?")
+    return members
 
 
 def _appointments(rows: Rows) -> Members:
     """Returns what blocks: appointments that are neither cancelled nor missed."""
-    found = Members({"from": f"{rows.source}{rows.joins}"})
+    members = Members({"from": f"{rows.source}{rows.joins}"})
     conditions = [*rows.where]
     status = rows.fields.get("status")
     if status is not None and isinstance(status.sql, str):
@@ -99,20 +99,20 @@ def _appointments(rows: Rows) -> Members:
             other = "''" if spelt.startswith("'") else "-1"
             conditions.append(f"COALESCE({status.sql}, {other}) NOT IN ({spelt})")
     if conditions:
-        found["where"] = Noted(" AND ".join(conditions), "TODO: which ones do not block?")
-    found["key"] = Noted(key_of(rows.source).value, "the appointment's own")
+        members["where"] = Noted(" AND ".join(conditions), "TODO: which ones do not block?")
+    members["key"] = Noted(key_of(rows.source).value, "the appointment's own")
     for name, field in (("vet", "vetId"), ("start", "scheduledAt"), ("end", "endTime")):
         guess = rows.fields.get(field)
         if guess is not None:
             sorts = guess.parameters.get("pattern", "%Y").startswith("%Y")
-            said = "" if sorts else "TODO: make YYYY-MM-DD of it, which sorts"
-            found[name] = Noted(guess.value, said)
-    if "end" not in found or "plus" in rows.fields["endTime"].parameters:
-        found.pop("end", None)
+            comment = "" if sorts else "TODO: make YYYY-MM-DD of it, which sorts"
+            members[name] = Noted(guess.value, comment)
+    if "end" not in members or "plus" in rows.fields["endTime"].parameters:
+        members.pop("end", None)
         minutes = rows.source.best("minutes", ("number", "clock"), least=0.7)
-        found |= {"minutes": rows.source.column(minutes)} if minutes else {}
-    found.setdefault("start", Noted("NULL", "TODO: when does it start?"))
-    return found
+        members |= {"minutes": rows.source.column(minutes)} if minutes else {}
+    members.setdefault("start", Noted("NULL", "TODO: when does it start?"))
+    return members
 
 
 def _booking(rows: Rows) -> Members:

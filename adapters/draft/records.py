@@ -207,8 +207,8 @@ def _list(rows: Rows, name: str) -> Rows | None:
 def _stock(rows: Rows) -> None:
     number = rows.source.catalog.number
     for words in ("batches", "moves"):
-        if found := child(rows, words):
-            _batches(rows, *found)
+        if pair := child(rows, words):
+            _batches(rows, *pair)
     if "supplier" not in rows.fields:
         _supplier(rows)
     quantity, least = rows.fields.get("quantity"), rows.fields.get("reorderThreshold")

@@ -140,10 +140,7 @@ def key_of(source: TableSource) -> Guess:
 def columns_of(
     source: TableSource, place: str, shapes: Mapping[str, FieldShape], taken: Iterable[str]
 ) -> dict[str, Guess]:
-    """Returns the best column of each field that has one; no column serves two.
-
-    `place` is where the vocabulary has the fields: a resource, or `resource.list`.
-    """
+    """Returns the best column of each field at a place of the vocabulary; no column serves two."""
     used = set(taken)
     scored = sorted(_scored(source, place, shapes, used), reverse=True)
     guesses: dict[str, Guess] = {}

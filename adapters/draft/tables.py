@@ -304,10 +304,7 @@ def _score(source: TableSource, resource: str) -> float:
 
 
 def _is_anothers(own: Tokens, resource: str, named: Mapping[str, Phrases]) -> bool:
-    """Returns whether a name that is merely like a resource's is exactly another's.
-
-    `dieren` begins as `dierenarts` does, and is no short form of it.
-    """
+    """Returns whether a name like one resource's is another's: `dieren` is no `dierenarts`."""
     scores = {name: likeness(own, phrases) for name, phrases in named.items()}
     return scores.get(resource, 0.0) < EXACT <= max(scores.values())
 

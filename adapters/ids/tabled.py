@@ -231,10 +231,7 @@ class IdKeeper:
         await self._learn((resource, public_id) for public_id in public_ids)
 
     async def kept(self, answer: Awaitable[T], *, is_booking: bool = False) -> T:
-        """Returns the answer, once its ids are kept in the table.
-
-        Raises OutcomeUnknown where they cannot be kept and the answer is a written booking.
-        """
+        """Returns the answer once its ids are kept; for a booking, OutcomeUnknown if not."""
         result = await answer
         try:
             for ids in self._tabled.values():

@@ -1,7 +1,4 @@
-"""Writes the rows of a booking: the mapping's steps, and where their values come from.
-
-A step inserts or updates a row, increments a counter, or draws a number from a sequence.
-"""
+"""Writes the rows of a booking: the mapping's steps, and where their values come from."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

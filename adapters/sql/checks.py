@@ -65,10 +65,7 @@ class SchemaMismatch:
 
 
 def _cut_short(document: Document, place: Place) -> str:
-    """Returns a hint where ` #` has cut the SQL at a place short; "" where it has not.
-
-    It has where a quote or a parenthesis before it is never closed.
-    """
+    """Returns a hint where a ` #` cuts the SQL off inside a quote or parenthesis; else ""."""
     line = document.line_from((*place, "source")) or document.line_from(place)
     before, sign, _ = line.partition(" #")
     unclosed = any(before.count(quote) % 2 for quote in "'\"")

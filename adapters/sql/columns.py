@@ -63,10 +63,7 @@ class Columns:
         return or_(false(), *equals)
 
     def beyond(self, raw: Any, *, at_least: bool = False) -> Criterion:
-        """Returns the condition that the value sorts after this one, or `at_least` equals it.
-
-        The first column decides; where it is equal, the next one does.
-        """
+        """Returns the condition that the value sorts after this one, or equals it (`at_least`)."""
         *values, value = _parts(raw)
         last, bound = self.parts[-1], given(None, value)
         condition: Criterion = last >= bound if at_least else last > bound

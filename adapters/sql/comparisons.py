@@ -155,10 +155,7 @@ class ColumnComparison:
         return and_(condition, *self._unmarked(kept, day.zero, as_text=as_text))
 
     def _spans(self, ends: Callable[[Any], _Span]) -> list[_Span]:
-        """Returns the spans that the condition allows, or that `not in` excludes.
-
-        `ends` gives the first step of the calendar not before a value, and the next, if any.
-        """
+        """Returns the spans that the condition allows, or that `not in` excludes."""
         test, value = self.condition.test, self.condition.value
         if not is_ordered(self.condition):
             return [ends(one) for one in value]

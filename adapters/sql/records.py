@@ -275,10 +275,7 @@ class SqlRecords(ResourceReader):
         return select(func.count()).select_from(blank).scalar_subquery().label("blanks")
 
     def _blanks(self, conditions: list[Criterion], page: Sequence[Any], only: Only) -> int:
-        """Reports the rows without a key, and returns how many there are.
-
-        A page brings the count with its first row. With conditions, each row is judged.
-        """
+        """Reports and counts the rows without a key; with conditions, each of them is judged."""
         if page:
             count = int(page[0][-1])
         else:

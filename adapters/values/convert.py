@@ -58,10 +58,7 @@ def whole(raw: Any) -> int | None:
 
 
 def by_value(raw: Any) -> Any:
-    """Returns a key, or a part of one, by its value: 12 for 12.00, and 12.5 for 12.50.
-
-    Texts stay as they are, as one that looks like a number may be a code.
-    """
+    """Returns a key, or a part, by its value: 12 for 12.00, 12.5 for 12.50. Texts stay texts."""
     if isinstance(raw, float) and raw.is_integer() and abs(raw) < 2**53:  # larger ones were rounded
         return int(raw)
     if not isinstance(raw, Decimal) or not raw.is_finite() or raw.adjusted() > LONGEST_NUMBER:

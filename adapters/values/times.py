@@ -230,10 +230,10 @@ class ZonedTime(TimeConverter):
         text = plain(raw)
         if text is None or text[:10] in self.zero:
             return None
-        if (found := _ZONED(text)) is None or (shown := wall(found[1], self.zero)) is None:
+        if (parts := _ZONED(text)) is None or (shown := wall(parts[1], self.zero)) is None:
             raise Unreadable
         try:
-            return datetime.fromisoformat(f"{shown.isoformat()}{found[2]}").astimezone(UTC)
+            return datetime.fromisoformat(f"{shown.isoformat()}{parts[2]}").astimezone(UTC)
         except (ValueError, OverflowError) as error:
             raise Unreadable from error
 

@@ -123,10 +123,7 @@ class Guarded(Around):
             self._bookings.leave()
 
     async def _wait_for(self, room: CallLimiter, kind: "CallKind", resource: str) -> None:
-        """Takes a place in the room. Raises BackendUnavailable where the call cannot go through.
-
-        Waits a moment for the end of a call that tries the practice system.
-        """
+        """Takes a place in the room, once no probe is under way. Raises BackendUnavailable."""
         try:
             with timed("waited"):
                 await self.breaker.probed(self._patience)
@@ -203,10 +200,7 @@ class Guarded(Around):
 
 @dataclass(frozen=True, slots=True)
 class CallKind:
-    """How one verb is called: its deadline, the error for being late, whether it is retried.
-
-    `counted` are the errors that count as failures for the breaker.
-    """
+    """How one verb is called; `counted` are the errors that count as failures for the breaker."""
 
     verb: str
     deadline: Deadline

@@ -42,10 +42,7 @@ _NEVER_DROPPED = bytes(_TOKEN)
 
 
 class RedisMemory:
-    """A Memory for all gateways that have the same secret and the same `scope`.
-
-    `most` is the largest number of seconds for which anything is kept.
-    """
+    """A Memory for all with the same secret and `scope`; keeps all for `most` seconds at most."""
 
     def __init__(self, url: str, *, secret: bytes, scope: bytes, most: float) -> None:
         self._names = blake2b(b"cache names" + scope, key=secret, digest_size=32).digest()

@@ -49,10 +49,7 @@ _USED, _LIMIT = "clinic_used", "clinic_limit"
 
 @dataclass(slots=True)
 class Attempt:
-    """A piece of work in a transaction, tried until it ends or until `until` (of time.monotonic).
-
-    `connected` is whether this try got a connection.
-    """
+    """A piece of work in a transaction, tried until it ends or time.monotonic is past `until`."""
 
     lane: "Lane"
     until: float
