@@ -243,11 +243,11 @@ async def verify_audit(
         return done
 
     try:
-        found = await asyncio.to_thread(verdicts)
+        results = await asyncio.to_thread(verdicts)
     except asyncio.CancelledError:
         counts.stops = True
         raise
     if is_foreign(known, place, shared=shared):
         text = f"{folder / chains.PLACE}: the store knows no folder of that name"
-        found.append(ChainVerdict(chain="", broken=text))
-    return AuditReport(found, others)
+        results.append(ChainVerdict(chain="", broken=text))
+    return AuditReport(results, others)

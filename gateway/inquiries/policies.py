@@ -116,8 +116,8 @@ async def compared(
     if store is not None:
         listing, at = await KeyStore(store).list(), await KeyStore(store).key_time(now)
         keys = [key for key, _ in listing.keys if key.active(at)]
-    found = await touched(changes(old.rules, new.rules), keys, store, now)
-    return Comparison(old, new, found, known=store is not None, notes=notes)
+    affected = await touched(changes(old.rules, new.rules), keys, store, now)
+    return Comparison(old, new, affected, known=store is not None, notes=notes)
 
 
 async def touched(
@@ -132,10 +132,10 @@ async def touched(
 
     def reached(change: PolicyChange) -> Touched:
         name = change.resource
-        asked = {it.id: it.permission for it in OPERATIONS if it.returns.name == name}
-        may_ask = (key for key in keys if not key.permissions.isdisjoint(asked.values()))
+        calls = {it.id: it.permission for it in OPERATIONS if it.returns.name == name}
+        may_ask = (key for key in keys if not key.permissions.isdisjoint(calls.values()))
         some = [key for key in may_ask if key.level_for(name) in change.levels]
-        answers = sum(counts.get((key.id, operation), 0) for key in some for operation in asked)
+        answers = sum(counts.get((key.id, operation), 0) for key in some for operation in calls)
         return Touched(change, some, answers)
 
     return await asyncio.to_thread(lambda: [reached(change) for change in found])

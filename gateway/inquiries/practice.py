@@ -26,8 +26,8 @@ async def examine(
     try:
         async with bare_adapter(settings, store, troubles.append) as adapter:
             patience = settings.backend.timeout
-            found = examined(adapter, examination, patience=patience, troubles=troubles)
-            async for finding in found:
+            findings = examined(adapter, examination, patience=patience, troubles=troubles)
+            async for finding in findings:
                 yield finding
     except DocumentErrors as error:
         for finding in problems(error.problems):

@@ -47,8 +47,8 @@ def latency(buckets: Buckets, share: float, limits: Sequence[float] = CALLS) -> 
     """Returns the time within which a share of the calls was answered; None without calls."""
     if not any(buckets):
         return None
-    wanted, before, at = share * sum(buckets), 0, 0
-    while at < len(limits) and before + buckets[at] < wanted:
+    target, before, at = share * sum(buckets), 0, 0
+    while at < len(limits) and before + buckets[at] < target:
         before += buckets[at]
         at += 1
     if at == 0:
@@ -56,7 +56,7 @@ def latency(buckets: Buckets, share: float, limits: Sequence[float] = CALLS) -> 
     if at == len(limits):
         return Latency(limits[-1], 1)
     low, high = limits[at - 1], limits[at]
-    return Latency(low + (high - low) * (wanted - before) / buckets[at])
+    return Latency(low + (high - low) * (target - before) / buckets[at])
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,18 +231,18 @@ class _CaseReader:
 
     def record(self, place: Place, written: Any, operation: Operation) -> Record | None:
         """Returns the record that a case names or holds; None, and reports why, without one."""
-        found = None
+        record = None
         if isinstance(written, dict):
-            found = dict(self.fields(place, written, operation.returns))
+            record = dict(self.fields(place, written, operation.returns))
         elif isinstance(written, str):
-            found = self.by_name(place, written, operation)
+            record = self.by_name(place, written, operation)
         else:
             self.say(place, "record must be the name of a record, or a record in braces")
-        for name, value in operation.only if found is not None else ():
-            if found is not None and found.get(name) is not value:
+        for name, value in operation.only if record is not None else ():
+            if record is not None and record.get(name) is not value:
                 spelt = "true" if value else "false"
                 self.say(place, f"{operation.id} lists only records with {name}: {spelt}")
-        return found
+        return record
 
     def by_name(self, place: Place, name: str, operation: Operation) -> Record | None:
         resource, at = operation.returns, ("records", name)
@@ -256,11 +256,11 @@ class _CaseReader:
             if not isinstance(written[name], dict):
                 self.say(at, f"{name} must be a record, with its fields and their values")
                 return None
-            found = dict(self.fields(at, written[name], resource))
-            self.records[name] = resource, self.document.marks[place][0], found
-        known, line, found = self.records[name]
+            record = dict(self.fields(at, written[name], resource))
+            self.records[name] = resource, self.document.marks[place][0], record
+        known, line, record = self.records[name]
         if known is resource:
-            return found
+            return record
         text = f"{name} is read as one of {known.name} (line {line}), and {operation.id} answers"
         self.say(place, f"{text} {resource.name}")
         return None
@@ -353,13 +353,13 @@ def differences(policy: Policy, case: PolicyCase) -> Iterator[str]:
         yield from _found(policy, case, answer)
         return
     for path in resource.paths:
-        shown, wanted = _is_in(answer, path), path in case.sees
+        shown, in_sees = _is_in(answer, path), path in case.sees
         value, expected = at(answer, path), case.sees.get(path)
-        if shown and not wanted:
+        if shown and not in_sees:
             yield f"{resource.name}.{path}: shown {_spelt(value)}, expected hidden"
-        elif wanted and not shown and answer.get(path.partition("[].")[0], path):  # no empty list
+        elif in_sees and not shown and answer.get(path.partition("[].")[0], path):  # no empty list
             yield f"{resource.name}.{path}: hidden, expected {_spelt(expected)}"
-        elif wanted and value != expected:
+        elif in_sees and value != expected:
             yield f"{resource.name}.{path}: shown {_spelt(value)}, expected {_spelt(expected)}"
     expected_lists = {path.partition("[].")[0] for path in case.sees if "[]." in path}
     for member in resource.fields:

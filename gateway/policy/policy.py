@@ -83,15 +83,15 @@ def both(one: Rules, other: Rules) -> Rules:
             return first
         return second if no_more(second, first) else HIDDEN
 
-    found: dict[str, ResourceRules] = {}
+    common: dict[str, ResourceRules] = {}
     for name, rules in one.items():
         fields: dict[str, Sights] = {}
         for path, sights in rules.fields.items():
             basic, standard, full = map(less, sights, other[name].fields[path])
             fields[path] = basic, standard, full
         rows = {level: rules.rows_of(level).both(other[name].rows_of(level)) for level in LEVELS}
-        found[name] = ResourceRules(fields, {level: own for level, own in rows.items() if own})
-    return found
+        common[name] = ResourceRules(fields, {level: own for level, own in rows.items() if own})
+    return common
 
 
 def no_wider(one: Rules, other: Rules) -> bool:

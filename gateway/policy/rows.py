@@ -176,7 +176,7 @@ class RowFilter:
 
     def conditions(self, resource: Resource) -> Only:
         """Returns the conditions as adapters read them."""
-        found = []
+        conditions = []
         for name, test in self.tests.items():
             field = resource.at(name)
             for word, value in test.comparisons():
@@ -184,8 +184,8 @@ class RowFilter:
                 if isinstance(value, list):  # without values that no answer has, such as 10.005
                     pairs = ((item, shown(field, item)) for item in value)
                     carried = tuple(it for item, it in pairs if comparable(field, it) == item)
-                found.append(Condition(name, word, carried))
-        return tuple(found)
+                conditions.append(Condition(name, word, carried))
+        return tuple(conditions)
 
 
 EVERY = RowFilter({})

@@ -282,8 +282,8 @@ def _foreign_files(folder: Path, manifest: Manifest) -> Iterator[str]:
         if state not in (None, manifest.identity):
             yield f"{path} is of the state {state}, the backup is of {manifest.identity}"
         if file.kind == SEALING and not (is_own := is_secret(path, manifest.sealing)):
-            told = "holds no sealing secret"
-            yield f"{path} {told if is_own is None else 'is not the sealing secret of the store'}"
+            flaw = "holds no sealing secret"
+            yield f"{path} {flaw if is_own is None else 'is not the sealing secret of the store'}"
     if not manifest.has_store:
         return
     path = folder / STORE_FILE

@@ -189,17 +189,17 @@ def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float
             reports.refuse(run, error)
         text = "there are no cases here: write them into this file, or name another with --cases"
         reports.refuse(run, DocumentErrors([Problem(str(place), 0, 0, text)]))
-    outcomes, found = tried(policy, cases), coverage(policy, cases)
+    outcomes, cover = tried(policy, cases), coverage(policy, cases)
     failed = [outcome for outcome in outcomes if outcome.differences]
     passed = len(outcomes) - len(failed)
-    enough = len(found.covered) * 100 >= least * len(found.cells)
-    covered = f"({len(found.covered)} of {len(found.cells)} cells)"
+    enough = len(cover.covered) * 100 >= least * len(cover.cells)
+    covered = f"({len(cover.covered)} of {len(cover.cells)} cells)"
     lines = [
         *(str(outcome.problem()) for outcome in failed),
-        f"{place}: {passed} of {len(outcomes)} cases passed, {found.percent:g} % covered {covered}",
+        f"{place}: {passed} of {len(outcomes)} cases passed, {cover.percent:g} % covered {covered}",
     ]
     uncovered: dict[str, dict[str, list[str]]] = {}
-    for resource, level, names, is_all in found.uncovered():
+    for resource, level, names, is_all in cover.uncovered():
         uncovered.setdefault(resource, {})[level.value] = names
         gap = f"all {len(names)}" if is_all else ", ".join(names)
         text = f"  not covered: {resource} {level}: {gap}"
@@ -210,7 +210,7 @@ def run_cases(run: Run, file: Path | None, cases_file: Path | None, least: float
         members(outcome.case, "line", "column", "name") | {"differences": list(outcome.differences)}
         for outcome in failed
     ]
-    counts = {"percent": found.percent, "covered": len(found.covered), "cells": len(found.cells)}
+    counts = {"percent": cover.percent, "covered": len(cover.covered), "cells": len(cover.cells)}
     ok = enough and not failed
     data = {"ok": ok, "file": policy.file, "hash": policy.hash, "cases": str(place)}
     data |= {"passed": passed, "failed": len(failed), "failures": failures}

@@ -149,22 +149,22 @@ class RulesReader:
         place, before = (self.resource.name, ONLY), len(self.noted.problems)
         if not isinstance(data, dict) or data.keys().isdisjoint(_LEVELS):
             return dict.fromkeys(LEVELS, self._rows(place, data, LEVELS[0]))
-        found: dict[AccessLevel, rows.RowFilter] = {}
+        filters: dict[AccessLevel, rows.RowFilter] = {}
         for name, conditions in data.items():
             if name in _LEVELS:
-                found[_LEVELS[name]] = self._rows((*place, name), conditions, _LEVELS[name])
+                filters[_LEVELS[name]] = self._rows((*place, name), conditions, _LEVELS[name])
             else:
                 text = f"{name} stands beside levels, and is none{did_you_mean(name, _LEVELS)}: put"
                 text = f"{text} a condition under those that it is for, or under all"
                 self.refuse((*place, name), "bad-only", text)
         for lower, higher in pairwise(LEVELS) if len(self.noted.problems) == before else ():
-            if higher in found and not found.get(lower, rows.EVERY).within(found[higher]):
+            if higher in filters and not filters.get(lower, rows.EVERY).within(filters[higher]):
                 text = (
                     f"{lower} sees records of {self.resource.name} that {higher} does not: a level"
                     " sees all that the one before it sees"
                 )
                 self.refuse((*place, higher.value), "narrower-level", text)
-        return found
+        return filters
 
     def _rows(self, place: Place, data: Any, level: AccessLevel) -> rows.RowFilter:
         """Returns the conditions of a level, each on a field that it sees whole."""

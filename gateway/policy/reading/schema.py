@@ -85,12 +85,12 @@ def _list(resource: Resource) -> Schema:
 
 
 def _mask(kind: MaskKind) -> Schema:
-    told = {"description": kind.says.replace("{n}", "n")}
+    about = {"description": kind.says.replace("{n}", "n")}
     if kind.largest is None:
-        return {"const": kind.name} | told
+        return {"const": kind.name} | about
     digit = f"[1-{kind.largest}]" if kind.largest < 10 else "[1-9][0-9]{0,6}"
     pattern = rf"^{kind.name}\( *0{{0,6}}{digit} *\)$"
-    return {"type": "string", "pattern": pattern, "examples": [kind.example]} | told
+    return {"type": "string", "pattern": pattern, "examples": [kind.example]} | about
 
 
 def _described(field: Field, schema: Schema) -> Schema:

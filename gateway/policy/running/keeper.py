@@ -105,18 +105,18 @@ class Examiner:
     verify: Callable[[Policy, Path], Sequence[Problem]] = verify
     narrows: Callable[[Policy], Sequence[Problem]] = lambda policy: ()
 
-    def examined(self, found: Snapshot, like: Policy | None = None) -> Examined:
+    def examined(self, snapshot: Snapshot, like: Policy | None = None) -> Examined:
         """Returns the policy with its failing cases; raises DocumentErrors where it cannot run."""
-        policy = self.policy(found, like)
+        policy = self.policy(snapshot, like)
         if unserved := self.narrows(policy):
             raise DocumentErrors(unserved)
         return Examined(policy, self.failing(policy))
 
-    def policy(self, found: Snapshot, like: Policy | None = None) -> Policy:
+    def policy(self, snapshot: Snapshot, like: Policy | None = None) -> Policy:
         """Returns the policy without looking at its cases; raises DocumentErrors."""
-        if found.problem is not None:
-            raise DocumentErrors([found.problem])
-        return parse_policy(found.content, str(self.path), self.report, like)
+        if snapshot.problem is not None:
+            raise DocumentErrors([snapshot.problem])
+        return parse_policy(snapshot.content, str(self.path), self.report, like)
 
     def failing(self, policy: Policy) -> Problems:
         """Returns the cases that fail, or the reason why they cannot be tried."""
@@ -234,13 +234,13 @@ class Keeper:
     def written(self, events: Sequence[Event]) -> None:
         self.unwritten[:] = [event for event in self.unwritten if event not in events]
 
-    async def begin(self, found: Snapshot, examined: Examined, last: Version | None) -> None:
+    async def begin(self, snapshot: Snapshot, examined: Examined, last: Version | None) -> None:
         """Runs the file's policy, or the part of it that may run after the `last` one.
 
         Raises DocumentErrors where its cases fail and nothing ran before, StartRefused where the
         last policy is needed and cannot be read.
         """
-        self._seen, (policy, failing) = found, examined
+        self._seen, (policy, failing) = snapshot, examined
         if last is None and failing:
             raise DocumentErrors(failing)
         is_new = last is None or last.hash != policy.hash
@@ -281,29 +281,29 @@ class Keeper:
         """Returns what comes of the stable file; None if it is unchanged and not tried `again`."""
         clock = asyncio.get_running_loop().time
         until = clock() + self.patience
-        found = await asyncio.to_thread(find, self.examiner.path)
-        if again and found == self._seen:
-            return await asyncio.to_thread(self._examined, found)
+        snapshot = await asyncio.to_thread(find, self.examiner.path)
+        if again and snapshot == self._seen:
+            return await asyncio.to_thread(self._examined, snapshot)
         outcome: Examined | DocumentErrors | None = None
-        while found != self._seen:
+        while snapshot != self._seen:
             await asyncio.sleep(self.steady)
             now = await asyncio.to_thread(find, self.examiner.path)
-            if now != found:
-                found, outcome = now, None
+            if now != snapshot:
+                snapshot, outcome = now, None
                 if clock() < until:
                     continue
             if outcome is None:
-                outcome = await asyncio.to_thread(self._examined, found)
+                outcome = await asyncio.to_thread(self._examined, snapshot)
             sound = isinstance(outcome, Examined) and not outcome.failing
             if sound or clock() >= until:
-                self._seen = found
+                self._seen = snapshot
                 return outcome
         return None
 
-    def _examined(self, found: Snapshot) -> Examined | DocumentErrors:
+    def _examined(self, snapshot: Snapshot) -> Examined | DocumentErrors:
         """Examines the file, in a thread. Any failure is a reason not to take it."""
         try:
-            return self.examiner.examined(found, self.policy())
+            return self.examiner.examined(snapshot, self.policy())
         except DocumentErrors as error:
             return error
         except Exception as error:  # noqa: BLE001 - what runs goes on, whatever it is

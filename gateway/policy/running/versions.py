@@ -198,15 +198,15 @@ class Presence:
         self, status: Mapping[str, Any], revision: int, events: Sequence[Event] = ()
     ) -> None:
         """Writes the status, unless it has just been written; raises StoreError."""
-        said, state, now = self._said, dict(status), self.now()
+        last, state, now = self._said, dict(status), self.now()
         if self.role:
             state["role"] = self.role
-        due = now - said.seen_at >= HEARTBEAT
-        if not events and not due and (said.state, said.revision) == (state, revision):
+        due = now - last.seen_at >= HEARTBEAT
+        if not events and not due and (last.state, last.revision) == (state, revision):
             return
-        if self.sweeps and (due or said.revision < 0):
+        if self.sweeps and (due or last.revision < 0):
             await self._forget_dead()
-        process = replace(said, seen_at=now, revision=revision, state=state)
+        process = replace(last, seen_at=now, revision=revision, state=state)
 
         async def write(connection: AsyncConnection) -> None:
             if events:
