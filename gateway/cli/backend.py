@@ -155,7 +155,7 @@ def _print_findings(findings: Sequence[Finding]) -> None:
         "looked at": {"overflow": "fold", "max_width": 30},
         "found": {"overflow": "fold"},
     }
-    # in a file or a pipe no line need be short
+    # a file or a pipe takes wide lines
     print_table(columns, sections.values(), None if Console().is_terminal else WIDE)
     numbers = Counter(finding.verdict for finding in findings)
     warnings, failed = counted(numbers[Verdict.WARNING], "warning"), numbers[Verdict.FAILED]

@@ -92,7 +92,7 @@ async def _checked(settings: Settings) -> tuple[StateParts, StateCheck]:
             )
         if await store.meta(FINGERPRINT) is not None:
             await sealing_secret(settings, store)  # raises where it is another one
-        # raises where it is no time: keys end by it
+        # raises for an unreadable time: keys end by the latest one
         await KeyStore(store).latest_time()
         try:
             verdicts = (await verify_audit(settings, store)).verdicts

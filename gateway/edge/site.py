@@ -194,7 +194,7 @@ def _out_of_reach(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
         ("operations_listen", settings.operations_listen, [node.operations_port for node in nodes]),
     ):
         host, port = split_address(address)
-        # the one gateway of this machine may have each listener elsewhere
+        # a single gateway may have its two listeners on different addresses
         here = len(nodes) == 1 and host in {nodes[0].host, nodes[0].operations_host}
         if 0 in ports:
             yield f"{setting} is {address}, which takes any free port: set a fixed one"

@@ -21,7 +21,7 @@ from gateway.store import Store
 from gateway.usage import answered
 
 RUNNING = "running"
-# The least digits of a hash that name a policy, and the days whose answers are counted.
+# The fewest digits of a hash that name a policy, and the days whose answers are counted.
 LEAST_DIGITS, DAYS = 8, 30
 # Seconds that the running gateways have to look, and between two checks whether they did.
 LOOKED_IN, ASK_AGAIN = 10.0, 0.1

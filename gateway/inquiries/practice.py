@@ -14,7 +14,7 @@ from gateway.sealing import sealing_secret
 from gateway.settings import Settings
 from gateway.store import Store
 
-# So many pages are read at most, whatever an adapter says of a next one.
+# The most pages that are read, whatever an adapter says of a next one.
 PAGES_MOST = 100
 
 
