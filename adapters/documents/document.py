@@ -154,11 +154,8 @@ def parse_document(
 
 @lru_cache(maxsize=4)
 def _composed(content: bytes) -> Node | None:
-    """Returns the nodes of the only document; cached, as a start reads its mapping three times.
-
-    Where the quick loader fails, the slow one reads the file or raises the error.
-    """
-    if _QuickLoader is not None and not _ODD(content):
+    """Returns the nodes of the only document; cached, as a start reads its mapping three times."""
+    if _QuickLoader is not None and not _ODD(content):  # else, or where it fails, the slow one
         with suppress(yaml.YAMLError, ValueError, OverflowError):
             return _only_node(_QuickLoader(content))
     return _only_node(_StrictLoader(content))

@@ -210,10 +210,7 @@ class NativeIds(TabledIds):
 
 
 class IdKeeper:
-    """Looks ids up in the table before a call that names them, and keeps those of its answer.
-
-    `tabled` are the ids of the resources that need the table; without any, nothing is done.
-    """
+    """Looks ids up in the table before a call that names them, and keeps those of its answer."""
 
     def __init__(self, tabled: Mapping[str, HashedIds | NativeIds], shapes: Shapes) -> None:
         self._tabled = tabled

@@ -22,10 +22,7 @@ DRAFT_FIELDS = {
 # What a draft has besides, as the practice system writes it: its calendar, and its slot's row.
 DRAFT_KEYS = ("schedule", "slot")
 
-
 T = TypeVar("T")
-
-
 # A list of the file, as an immutable tuple.
 Listed = Annotated[
     tuple[T, ...], BeforeValidator(lambda raw: tuple(raw) if isinstance(raw, list) else raw)

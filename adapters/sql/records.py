@@ -58,10 +58,7 @@ class SqlReader:
         self.key_alone = rows_of(table.mapped, *key.parts).where(named).limit(1)
 
     def keys_of(self, public_id: str) -> Sequence[Any]:
-        """Returns the row's raw key; for a UUID, all spellings in which the row may have it.
-
-        Raises NotFound, without a query, for an id that was never made here.
-        """
+        """Returns the raw key, of a UUID all spellings; NotFound for an id never made here."""
         keys = self.spellings(public_id)
         if not keys:
             raise self.table.missing()

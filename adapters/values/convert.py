@@ -136,10 +136,7 @@ class JoinedText(ReadOnly):
 
 @dataclass(frozen=True, slots=True)
 class PartOfText(ReadOnly):
-    """One part of a text such as `Last,First`: 1 is the first, -1 the last.
-
-    A text without the separator is both its first part and its last.
-    """
+    """One part of a text such as `Last,First`: 1 is the first (or only) one, -1 the last."""
 
     separator: str = ","
     part: int = 1

@@ -103,10 +103,7 @@ class Guarded(Around):
         return await self._book(self._find, self._inner.find_appointments, draft, since)
 
     async def find_overwritten(self, appointments: Sequence[str]) -> base.Watched:
-        """Reads with the time of several reads; a timeout opens no breaker.
-
-        As the probe of a half-open breaker it keeps others out, so it has the time of one read.
-        """
+        """Reads in the time of several reads, or of one as a probe; a timeout opens no breaker."""
         kind = self._look if self.breaker.closed else self._quick_look
         return await self._ask(kind, "appointments", self._inner.find_overwritten, appointments)
 

@@ -108,10 +108,7 @@ class RedisMemory:
         return f"{PREFIX}:{blake2b(text.encode(), key=self._names, digest_size=20).hexdigest()}"
 
     async def _asking(self, call: Coroutine[Any, Any, T]) -> T | None:
-        """Returns the answer; None where the call fails or takes too long.
-
-        A slow call goes on by itself, so that later calls find a connection that was slow to make.
-        """
+        """Returns the answer; None where the call fails or is slow, and then goes on by itself."""
         try:
             turn = self._breaker.enter(PATIENCE)
         except BackendUnavailable:

@@ -125,10 +125,7 @@ class Speech(Protocol):
     def explain(
         self, connection: sa.Connection, statement: sa.Executable, bound: dict[str, Any]
     ) -> Plan:
-        """Returns the plan of a statement without running it.
-
-        Raises DBAPIError where the database does not know something in it. The transaction goes on.
-        """
+        """Returns a statement's plan without running it; DBAPIError for what the database lacks."""
 
     def code(self, error: DBAPIError) -> str:
         """Returns the database's own code for an error; it quotes no value."""
