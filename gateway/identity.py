@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from errno import ENOSPC
 from pathlib import Path
 
 # Its name in the store.
@@ -23,6 +24,8 @@ def reason_of(error: OSError | UnicodeDecodeError) -> str:
     """Returns why a file cannot be read or written, in the system's words."""
     if isinstance(error, UnicodeDecodeError):
         return "it is no ascii text"
+    if error.errno == ENOSPC:
+        return "the disk is full"
     return (error.strerror or str(error)).lower()
 
 

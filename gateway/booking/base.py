@@ -180,11 +180,14 @@ def done(record: Record, *, told: bool = True) -> dict[str, Any]:
     with suppress(KeyError, TypeError, ValueError):
         ends_at = record.get("endTime") or record["scheduledAt"]
         values["ends_at"] = datetime.fromisoformat(ends_at)
-    kept: dict[str, Any] = dict.fromkeys(record)
-    for name, value in record.items():
-        with suppress(TypeError):
-            kept[name] = orjson.Fragment(orjson.dumps(value))
-    return values | {"record": orjson.dumps(kept)}
+    try:
+        return values | {"record": orjson.dumps(record)}
+    except TypeError:
+        kept: dict[str, Any] = dict.fromkeys(record)
+        for name, value in record.items():
+            with suppress(TypeError):
+                kept[name] = orjson.Fragment(orjson.dumps(value))
+        return values | {"record": orjson.dumps(kept)}
 
 
 def refused(error: str) -> dict[str, Any]:

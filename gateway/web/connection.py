@@ -5,6 +5,7 @@ does not tell where a head ended. So it is given one head, or the body that foll
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
@@ -22,6 +23,7 @@ LARGEST_HEAD = 16 * 1024
 HEAD_END = b"\r\n\r\n"
 # Blanks in a request line. The parser would take several in a row for one.
 BLANKS = 2
+_empty_lines = re.compile(rb"[\r\n]*").match
 # Requests of a connection that are read while an earlier one is answered.
 READ_AHEAD = 2
 # The most bytes that are read and thrown away behind a refused request.
@@ -61,11 +63,15 @@ class MoreBlanks(BadHttpMessage):
 
 
 class HeadScanner:
-    """Finds the end of one head after another; `head` is what has come of the present one."""
+    """Finds the end of one head after another; `size` counts the bytes of the present one.
+
+    Of a head in pieces it keeps no more than the last three bytes: the parser holds the others.
+    """
 
     def __init__(self) -> None:
-        # `_start` is where the first line of the head begins
-        self.head, self._start = b"", 0
+        self.size = self._blanks = 0
+        self._has_begun = self._has_line = False
+        self._last = b""
 
     def take(self, data: bytes, at: int) -> tuple[int, bool]:
         """Reads on at `at`; returns where in `data` it stopped, and whether the head ends there.
@@ -73,20 +79,33 @@ class HeadScanner:
         Raises LineTooLong for a head that is too large, MoreBlanks for a malformed first line.
         Empty lines before the first line are ignored, as RFC 9112 2.2 asks, but their bytes count.
         """
-        before, more = len(self.head), data[at : at + LARGEST_HEAD + 1]
-        head = self.head + more
-        if self._start == before:
-            self._start += len(more) - len(more.lstrip(b"\r\n"))
-        # the four bytes of the end may arrive in pieces
-        position = head.find(HEAD_END, max(self._start, before - len(HEAD_END) + 1))
-        end = len(head) if position < 0 else position + len(HEAD_END)
-        if end > LARGEST_HEAD:
+        start = at
+        if not self._has_begun:
+            start = _empty_lines(data, at).end()  # type: ignore[union-attr]
+            self._has_begun = start < len(data)
+        end, is_end = self._end(data, start)
+        self.size += end - at
+        if self.size > LARGEST_HEAD:
             raise LineTooLong(b"head", LARGEST_HEAD)
-        line_end = head.find(b"\n", self._start, end)
-        if head.count(b" ", self._start, end if line_end < 0 else line_end) > BLANKS:
-            raise MoreBlanks("a request line has one blank between its parts")
-        self.head, self._start = (head, self._start) if position < 0 else (b"", 0)
-        return at + end - before, position >= 0
+        if not self._has_line:
+            line_end = data.find(b"\n", start, end)
+            self._has_line = line_end >= 0
+            self._blanks += data.count(b" ", start, line_end if self._has_line else end)
+            if self._blanks > BLANKS:
+                raise MoreBlanks("a request line has one blank between its parts")
+        if is_end:
+            HeadScanner.__init__(self)
+        else:
+            self._last = (self._last + data[max(start, end - 3) : end])[-3:]
+        return end, is_end
+
+    def _end(self, data: bytes, start: int) -> tuple[int, bool]:
+        """Returns where the head ends in `data`, or its length; the end may come in pieces."""
+        before = len(self._last)
+        if before and (split := (self._last + data[start : start + 3]).find(HEAD_END)) >= 0:
+            return start + split + len(HEAD_END) - before, True
+        position = data.find(HEAD_END, start)
+        return (len(data), False) if position < 0 else (position + len(HEAD_END), True)
 
 
 @dataclass(eq=False)
@@ -260,7 +279,7 @@ class Connection(RequestHandler):
             self._read_piece()
         if self._at == len(self._unread):
             self._unread, self._at = b"", 0
-        within = self._body or self._head.head or self._unread or self.is_refused
+        within = self._body or self._head.size or self._unread or self.is_refused
         self._is_between = not within and not self._reading_paused
 
     def _read_piece(self) -> None:

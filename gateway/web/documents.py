@@ -103,6 +103,7 @@ class Documents:
 
     def __post_init__(self) -> None:
         self._kept: dict[object, Content] = {}
+        self._packing = asyncio.Lock()
 
     def key(self, secrets: Sequence[str], address: str) -> Key | None:
         """Returns the key whose view is asked for, if any; raises KeyInvalid, Unavailable."""
@@ -113,16 +114,13 @@ class Documents:
     async def get(self, path: str, query: str, key: Key | None) -> Content:
         """Returns what stands at one of NAMES, as that key sees it."""
         if path in _ASSETS:
-            file, kind = FILES[_ASSETS[path]]
-            # in a thread: packing takes a while the first time
-            packed = await asyncio.to_thread(lambda: file.packed)
+            file, kind = await self._file(_ASSETS[path])
             cache = FOR_GOOD if query == file.query else ASK_AGAIN
-            return Content(file.body, kind, packed=packed, cache=cache)
+            return Content(file.body, kind, packed=file.packed, cache=cache)
         assets = {}
         if path == DOCS:
-            assets = await asyncio.to_thread(
-                lambda: {name: f"docs/{name}?{file.query}" for name, (file, _) in FILES.items()}
-            )
+            for name in FILES:
+                assets[name] = f"docs/{name}?{(await self._file(name))[0].query}"
         policy = self.policy()
         seen: tuple[object, ...] = ()
         if key is not None:
@@ -144,12 +142,25 @@ class Documents:
                 ),
                 permissions=None if key is None else key.permissions,
             )
-            self._kept[view] = Content(orjson.dumps(data), JSON)
-            if path == DOCS:
-                self._kept[view] = Content(guide(data, assets).encode(), _HTML, GUIDE_HEADERS)
-            elif path == REFERENCE:
-                self._kept[view] = Content(reference(data).encode(), _HTML, REFERENCE_HEADERS)
+            self._kept[view] = _rendered(path, data, assets)
         return self._kept[view]
+
+    async def _file(self, name: str) -> tuple[StaticFile, str]:
+        """Returns one of FILES; the first request for it has a thread read and pack it, once."""
+        file, kind = FILES[name]
+        async with self._packing:
+            if "query" not in vars(file):
+                await asyncio.to_thread(lambda: (file.packed, file.query))
+        return file, kind
+
+
+def _rendered(path: str, document: Data, asset: Mapping[str, str]) -> Content:
+    """Returns the OpenAPI document, or the page that is made of it, by its path."""
+    if path == DOCS:
+        return Content(guide(document, asset).encode(), _HTML, GUIDE_HEADERS)
+    if path == REFERENCE:
+        return Content(reference(document).encode(), _HTML, REFERENCE_HEADERS)
+    return Content(orjson.dumps(document), JSON)
 
 
 def guide(document: Data, asset: Mapping[str, str]) -> str:

@@ -122,10 +122,10 @@ async def test_a_full_disk_is_said_once_and_what_waits_is_written_when_there_is_
         for each in noted:
             buffer.note(each)
         for _ in range(2):
-            with pytest.raises(Unwritten, match="no space left on device"):
+            with pytest.raises(Unwritten, match="the disk is full"):
                 await buffer.commit()
-        assert buffer.broken == "no space left on device"
-        assert heard.said == [UNWRITABLE.format(made.audit, "no space left on device, OSError")]
+        assert buffer.broken == "the disk is full"
+        assert heard.said == [UNWRITABLE.format(made.audit, "the disk is full, OSError")]
         assert on_disk(made) == before
         with pytest.raises(Unavailable):
             buffer.check(creates=True)
@@ -338,7 +338,7 @@ async def test_while_little_room_is_left_nothing_is_booked_and_reads_are_still_w
         clock, heard = Clock(), Ears()
         buffer = await begun(made, heard, clock=clock.clock)
         monkeypatch.setattr("gateway.audit.buffer.ROOM", 1 << 60)
-        with pytest.raises(Unwritten, match="no space left on device"):
+        with pytest.raises(Unwritten, match="the disk is full"):
             await buffer.begin(entry(START))
         with pytest.raises(Unavailable):
             buffer.check(creates=True)

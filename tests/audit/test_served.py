@@ -93,7 +93,7 @@ async def test_on_a_full_disk_nothing_is_booked_and_reads_go_on_until_there_is_r
     status, part = await ready(gateway, session)
     assert (status, part["ready"]) == (503, False)
     place = re.escape(str(small_disk / "audit"))
-    why = f"{place}: no space left on device"
+    why = f"{place}: the disk is full"
     said = f"the audit cannot be written: {why}; (1 entry waits|[0-9]+ entries wait)"
     assert re.fullmatch(said, part["reason"])
     assert await figure(gateway, session, 'gateway_log_writable{log="audit"}') == 0

@@ -407,7 +407,7 @@ def test_a_full_disk_is_named_by_the_file_that_it_has_no_room_for(
     leave_room(small_disk, 64 << 10)
     said = own.command("state", "backup", str(small_disk / "backup"), code=1)
     file = small_disk / "backup" / "gateway.db"
-    full = f"cannot be made: no space left on device ({file}); remove it"
+    full = f"cannot be made: the disk is full ({file}); remove it"
     assert said == f"the backup in {file.parent} {full}\n"
     shutil.rmtree(file.parent)
 
@@ -416,7 +416,7 @@ def test_a_full_disk_is_named_by_the_file_that_it_has_no_room_for(
     leave_room(small_disk, 64 << 10)
     said = other.command("state", "restore", str(backup), code=1)
     file, again = small_disk / "s" / "gateway.db", "mend that and restore again"
-    assert said == f"{file} cannot be put back: no space left on device; {again}\n"
+    assert said == f"{file} cannot be put back: the disk is full; {again}\n"
     (small_disk / "filler").unlink()
     assert str(file) in other.command("state", "restore", str(backup))["restored"]
 

@@ -1,7 +1,9 @@
 """The files of the page for partners, as they are served."""
 
+import asyncio
 import gzip
 import re
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,22 +74,45 @@ async def test_what_the_page_names_may_be_kept_for_good_and_nothing_else(
                 assert asset.headers["Cache-Control"] == cache
 
 
-async def test_a_file_is_packed_when_it_is_asked_for_and_then_once(
+async def test_each_file_is_packed_once_however_many_ask_at_once(
     lasting_gateway: RunningGateway, raw: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packed: list[bytes] = []
 
     def counted(body: bytes, mtime: int) -> bytes:
         packed.append(body)
+        time.sleep(0.05)
         return body
+
+    async def ask(path: str) -> None:
+        async with raw.get(f"{lasting_gateway.base}/{path}") as answer:
+            assert answer.status == 200
 
     monkeypatch.setattr(assets, "gzip", SimpleNamespace(compress=counted))
     files = {name: (StaticFile(file.path), kind) for name, (file, kind) in FILES.items()}
     monkeypatch.setattr(documents, "FILES", files)
-    for path in ("docs", "docs/docs.js", "docs/docs.js"):
-        async with raw.get(f"{lasting_gateway.base}/{path}") as answer:
-            assert answer.status == 200
+    await asyncio.gather(*(ask("docs/docs.js") for _ in range(10)))
     assert packed == [on_disk("docs.js")]
+    await ask("docs")
+    assert sorted(packed) == sorted(map(on_disk, FILES))
+
+
+async def test_a_page_that_could_not_be_made_is_made_again(
+    lasting_gateway: RunningGateway, raw: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, faults = documents.reference, [MemoryError()]
+
+    def reference(data: documents.Data) -> str:
+        if faults:
+            raise faults.pop()
+        return real(data)
+
+    monkeypatch.setattr(documents, "reference", reference)
+    lasting_gateway.gateway.public.front.documents._kept.clear()
+    for status in (500, 200):
+        async with raw.get(f"{lasting_gateway.base}/docs/reference") as answer:
+            assert answer.status == status
+    assert answer.content_type == "text/html"
 
 
 @pytest.mark.parametrize(
