@@ -70,13 +70,17 @@ def take_away(folder: Path, part: str) -> None:
 @pytest.fixture(scope="module")
 def states(template: Template, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two states that have been served, each with a gateway's end behind it."""
-    own, other = template.folder, tmp_path_factory.mktemp("other") / "state"
+    folder = tmp_path_factory.mktemp("states")
+    own, other = shutil.copytree(template.folder, folder / "own"), folder / "state"
     other.mkdir()
     shutil.copy(own / "clinic.db", other)
     (other / "gateway.yaml").write_text(CONFIGURATION)
     assert typed(other, "keys create").returncode == 0
     words = ("admin", "password", "Ada", "--one-time", "--config", str(other / "gateway.yaml"))
     assert clinic_gateway(*words).returncode == 0
+    for state in (own, other):  # else the first command to open a copy changes its file
+        with closing(sqlite3.connect(state / "gateway.db")) as store:
+            assert store.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
     return own, other
 
 
