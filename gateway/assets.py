@@ -1,4 +1,4 @@
-"""Static files, each read and packed when it is first asked for; no other file is ever read."""
+"""Static files, each read and packed when it is first asked for, and templates of pages."""
 
 import gzip
 import hashlib
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
 # The Cache-Control of an address with the file's digest, and of any other.
-FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
+FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "public, no-cache"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,18 @@ def static_files(folder: Path) -> dict[str, StaticFile]:
     """Returns every file below a folder, by its path there."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): StaticFile(path) for path in paths}
+
+
+def templates(folder: Path) -> Environment:
+    """Returns the templates in a folder; those of HTML and SVG escape what they are given."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=select_autoescape(["html", "svg"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
 
 def accepts_gzip(values: Iterable[str]) -> bool:

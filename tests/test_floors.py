@@ -103,12 +103,7 @@ ROOMS_OF = {
     ),
     "aiohttp_jinja2": ("gateway.admin",),
     "aiohttp_session": ("gateway.admin",),
-    "jinja2": (
-        "gateway.admin.panel",
-        "gateway.edge.site",
-        "gateway.policy.telling.sheets",
-        "gateway.web.documents",
-    ),
+    "jinja2": ("gateway.assets",),
     "argon2": ("gateway.administrators.passwords",),
     "multidict": ("gateway.web", "gateway.admin"),
     "aiohttp_remotes": ("gateway.web.addresses",),

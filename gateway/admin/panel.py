@@ -3,11 +3,9 @@
 import asyncio
 import warnings
 from collections.abc import AsyncIterator
-from functools import cache
 from pathlib import Path
 
 import aiohttp_jinja2
-import jinja2
 from aiohttp import web
 from aiohttp_session import session_middleware
 
@@ -16,7 +14,7 @@ from gateway.admin.guard import always, answer
 from gateway.admin.views import PAGES
 from gateway.admin.visit import PANEL, StoreStorage
 from gateway.administrators.administrator import Right, Role
-from gateway.assets import accepts_gzip, static_files
+from gateway.assets import accepts_gzip, static_files, templates
 from gateway.contract.access import LEVELS, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.policy.telling.preview import ABSENT
@@ -32,7 +30,7 @@ warnings.filterwarnings("ignore", category=web.NotAppKeyWarning, module="aiohttp
 def panel(parts: Panel) -> web.Application:
     sessions = session_middleware(StoreStorage(parts))
     app = web.Application(middlewares=[always, sessions], client_max_size=LARGEST_FORM)
-    app[PANEL], app[aiohttp_jinja2.APP_KEY] = parts, _templates()
+    app[PANEL], app[aiohttp_jinja2.APP_KEY] = parts, _templates
     app.cleanup_ctx.append(_background)
     for page in PAGES:
         app.router.add_route(page.method, page.path, answer(page))
@@ -48,31 +46,21 @@ async def _background(app: web.Application) -> AsyncIterator[None]:
         await work.aclose()
 
 
-@cache
-def _templates() -> jinja2.Environment:
-    """Returns the templates, compiled once in each process."""
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("gateway.admin"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.globals.update(
-        static=static,
-        Right=Right,
-        roles=list(Role),
-        levels=LEVELS,
-        permissions=list(Permission),
-        governed=GOVERNED,
-        absent=ABSENT,
-    )
-    return templates
-
-
 def static(name: str) -> str:
     """Returns the address of a file, which changes with its content."""
     return f"{STATIC}{name}?{_FILES[name].query}"
+
+
+_templates = templates(Path(__file__).with_name("templates"))
+_templates.globals.update(
+    static=static,
+    Right=Right,
+    roles=list(Role),
+    levels=LEVELS,
+    permissions=list(Permission),
+    governed=GOVERNED,
+    absent=ABSENT,
+)
 
 
 async def _serve(request: web.Request) -> web.Response:

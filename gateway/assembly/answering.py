@@ -106,11 +106,9 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
     observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, owner)
     documents = Documents(
         public_url=kit.settings.public_url_at(listening.getsockname()[1]),
-        keys=ring,
         policy=policy,
         adapter=practice.adapter,
         window=practice.window,
-        now=kit.now,
     )
     probes = {
         "store": partial(probe_store, store, ledger),

@@ -12,8 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-
+from gateway.assets import templates
 from gateway.settings import Settings
 from gateway.settings.kinds import is_loopback, split_address
 from gateway.web.addresses import Proxies
@@ -129,15 +128,7 @@ def site_of(
 
 def render(program: str, site: SimpleNamespace) -> str:
     """Returns the whole configuration of `haproxy` or `nginx`."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        autoescape=select_autoescape(),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(FILES[program]).render(site=site)
+    return templates(TEMPLATES).get_template(FILES[program]).render(site=site)
 
 
 def obstacles(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:

@@ -8,27 +8,23 @@ scripts. Its console is Swagger UI. The reference loads nothing, so it reads the
 import asyncio
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapters.base import Adapter
-from gateway.assets import FOR_GOOD, StaticFile
+from gateway.assets import StaticFile, templates
 from gateway.contract import answers, errors, openapi, operations
 from gateway.contract.access import LEVEL_SUMMARIES
 from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
-from gateway.keys.ring import KeyRing
 from gateway.pipeline.forward import servable
-from gateway.pipeline.steps import authenticate
 from gateway.policy.policy import Policy
 
 _FOLDER = Path(__file__).parent / "static"
@@ -44,8 +40,6 @@ FILES: Mapping[str, tuple[StaticFile, str]] = {
     "swagger-ui-bundle.js": (StaticFile(_SWAGGER_UI / "swagger-ui-bundle.js"), _SCRIPT),
     "swagger-ui.css": (StaticFile(_SWAGGER_UI / "swagger-ui.css"), _STYLE),
 }
-# A file that another version's page asks for must not be kept as that version's.
-ASK_AGAIN = "public, no-cache"
 
 OPENAPI = f"{operations.BASE_PATH}/openapi.json"
 DOCS = f"{operations.BASE_PATH}/docs"
@@ -95,28 +89,19 @@ class Documents:
     """The pages and files at NAMES; makes each view of a page once, and keeps up to 64."""
 
     public_url: str
-    keys: KeyRing
     policy: Callable[[], Policy]
     adapter: Adapter
     window: BookingWindow
-    now: Callable[[], datetime]
 
     def __post_init__(self) -> None:
         self._kept: dict[object, Content] = {}
         self._packing = asyncio.Lock()
 
-    def key(self, secrets: Sequence[str], address: str) -> Key | None:
-        """Returns the key whose view is asked for, if any; raises KeyInvalid, Unavailable."""
-        if not secrets:
-            return None
-        return authenticate(secrets, address, self.keys, self.now(), settled=True)
-
     async def get(self, path: str, query: str, key: Key | None) -> Content:
         """Returns what stands at one of NAMES, as that key sees it."""
         if path in _ASSETS:
             file, kind = await self._file(_ASSETS[path])
-            cache = FOR_GOOD if query == file.query else ASK_AGAIN
-            return Content(file.body, kind, packed=file.packed, cache=cache)
+            return Content(file.body, kind, packed=file.packed, cache=file.cache(query))
         assets = {}
         if path == DOCS:
             for name in FILES:
@@ -170,11 +155,9 @@ def guide(document: Data, asset: Mapping[str, str]) -> str:
         calls=_calls(document),
         asset=asset,
         about=answers,
+        errors=errors,
+        operations=operations,
         levels=LEVEL_SUMMARIES,
-        headers=answers.HEADERS,
-        examples=answers.EXAMPLES,
-        summaries=errors.STATUS_SUMMARIES,
-        bounds=list(_bounds_of_calls()),
     )
 
 
@@ -192,22 +175,6 @@ def _calls(document: Data) -> list[tuple[str, str, Data]]:
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
-
-
-def _bounds_of_calls() -> Iterable[tuple[str, str]]:
-    yield "Calls", "so many an hour as the clinic gave the key; the hour begins with its first call"
-    yield (
-        "Records a page",
-        f"{operations.PAGE_DEFAULT}, with `limit` up to {operations.PAGE_LARGEST}; `Link` leads on",
-    )
-    yield "A request's body", errors.BodyTooLarge.message.partition(": ")[2]
-    yield "Problems named in a 400", f"{errors.MOST_NAMED}; one more entry counts the rest"
-    for field in operations.CREATE_APPOINTMENT_BODY:
-        if field.longest:
-            yield f"`{field.name}` of a booking", f"at most {field.longest} characters"
-    params = (param for operation in operations.OPERATIONS for param in operation.query)
-    search = next(param for param in params if param.name == "search")
-    yield "`search`", f"{search.shortest} to {search.longest} characters"
 
 
 def inline(text: str) -> Markup:
@@ -231,12 +198,5 @@ def prose(text: str) -> Markup:
     return Markup().join(blocks)
 
 
-_templates = Environment(
-    loader=FileSystemLoader(_TEMPLATES),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
+_templates = templates(_TEMPLATES)
 _templates.filters |= {"inline": inline, "prose": prose}

@@ -20,6 +20,7 @@ from gateway.keys.secret import FORM
 from gateway.observe.traces import Traces
 from gateway.pipeline.call import Call, Target
 from gateway.pipeline.pipeline import Pipeline
+from gateway.pipeline.steps import authenticate
 from gateway.web.addresses import AddressBuckets, Proxies, check_addressed
 from gateway.web.connection import Connection
 from gateway.web.documents import NAMES, Documents
@@ -310,7 +311,10 @@ class Front:
     async def _document(self, request: web.BaseRequest, call: Call, path: str) -> RawResponse:
         if path not in NAMES:
             raise errors.NotFound
-        call.key = self.documents.key(call.secrets, call.address)
+        if call.secrets:
+            # who shows a key gets its view
+            keys, now = self.pipeline.keys, self.now()
+            call.key = authenticate(call.secrets, call.address, keys, now, settled=True)
         if call.method not in {"GET", "HEAD"}:
             raise errors.MethodNotAllowed("GET, HEAD")
         content = await self.documents.get(path, call.query, call.key)

@@ -13,9 +13,9 @@ import pytest
 import pytest_asyncio
 
 from gateway import assets
-from gateway.assets import StaticFile, accepts_gzip
+from gateway.assets import ASK_AGAIN, FOR_GOOD, StaticFile, accepts_gzip
 from gateway.web import documents
-from gateway.web.documents import ASK_AGAIN, FILES, FOR_GOOD, GUIDE_HEADERS
+from gateway.web.documents import FILES, GUIDE_HEADERS
 from tests.conftest import RunningGateway
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path, PurePath
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-
+from gateway.assets import templates
 from gateway.contract.access import LEVELS
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED, RESOURCES
@@ -51,14 +50,7 @@ def escaped(text: object) -> str:
     return _in_markdown(r"\\\1", " ".join(wording.printable(str(text)).split()))
 
 
-_templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent),
-    autoescape=select_autoescape(["html"]),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
+_templates = templates(Path(__file__).parent)
 _templates.filters["escaped"] = escaped
 
 
