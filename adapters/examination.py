@@ -23,14 +23,16 @@ class Finding:
     """What was looked at, and what was found; it has no value of a record.
 
     `check` is the kind of look (`mapping`, `values`), `subject` what was looked at. `place` is
-    `file:line:column` of the mapping, where there is one. `ids` are public ids of examples. `codes`
-    are unknown codes with their counts. `seconds` is how long it took, where that matters.
+    `file:line:column` of the mapping, where there is one. `code` is the check that it fails. `ids`
+    are public ids of examples. `codes` are unknown codes with their counts. `seconds` is how long
+    it took, where that matters.
     """
 
     check: str
     subject: str
     verdict: Verdict
     text: str
+    code: str = ""
     remedy: str = ""
     place: str = ""
     ids: tuple[str, ...] = ()

@@ -227,7 +227,9 @@ def check_serves(adapter: Adapter, settings: Settings) -> None:
             remedy = f"write {'.'.join(place)}"
             if place in document.marks:
                 remedy = "it is mapped, but no list can be filtered by it (see filters and sift)"
-            problems.append(document.problem(place, f"{text}: {remedy}", at_key=True))
+            problems.append(
+                document.problem(place, f"{text}: {remedy}", "unserved-operation", at_key=True)
+            )
         raise DocumentErrors(problems)
 
 

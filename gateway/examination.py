@@ -96,7 +96,8 @@ def problems(every: Iterable[Problem], verdict: Verdict = Verdict.FAILED) -> Ite
     """Yields the problems of a file as findings."""
     for problem in every:
         place = str(problem).removesuffix(f": {problem.text}")
-        yield _finding("mapping", "file", verdict, problem.text, place=place)
+        about = {"place": place, "code": problem.code}
+        yield _finding("mapping", "file", verdict, problem.text, **about)
 
 
 def _finding(

@@ -174,11 +174,13 @@ class RestCase(DoctorCase):
 
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
         """Names the arrays near by too; only warns where an empty list may be left out."""
-        say = look.warning if may_be_empty(error) else look.failed
+        say, code = look.failed, "unanswered"
+        if may_be_empty(error):
+            say, code = look.warning, "doubtful-answer"
         near, at = "", "get"
         if isinstance(error, NoArray):
             near, at = ", ".join(error.near), "items"
-        say(short(error), at, remedy=near and f"near: {near}", ids=ids)
+        say(short(error), at, remedy=near and f"near: {near}", ids=ids, code=code)
 
 
 def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterator[Finding]:
@@ -369,7 +371,8 @@ async def _paths(case: RestCase, look: Look) -> None:
         for written in written_paths(name, case.adapter.mapping.resources[name], raws):
             count += 1
             for text in written.complaints():
-                look.warning(text, place=written.place, subject=written.subject)
+                about = {"subject": written.subject, "code": "path-to-nothing"}
+                look.warning(text, place=written.place, **about)
     if not look.findings:
         many = counted(sum(map(len, case.raws.values())), "record")
         look.ok(f"all {count} paths lead somewhere in {many}")

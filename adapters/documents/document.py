@@ -78,14 +78,13 @@ class Document:
         code: str = "",
         *,
         at_key: bool = False,
-        sampled: bool = False,
     ) -> Problem:
         """Returns a problem at a place, or at the nearest place around it that the file has."""
         while place and place not in self.marks:
             place = place[:-1]
         marks = self.keys if at_key and place in self.keys else self.marks
         line, column = marks.get(place, (1, 1))
-        return Problem(self.file, line, column, text, code, sampled)
+        return Problem(self.file, line, column, text, code)
 
 
 @dataclass(slots=True)

@@ -6,34 +6,12 @@ that it had read until then.
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from adapters.documents.problems import Check
+from adapters.documents.problems import read_checks
 
-FILE_CHECKS: Sequence[Check[Any]] = (
-    Check("unreadable", "the file cannot be read", "The gateway must be able to read it."),
-    Check("too-large", "the file is too large", "Most likely this is another file."),
-    Check("empty-file", "the file is empty", "Begin with a copy of the file that is shipped."),
-    Check("not-utf8", "an old encoding", "Save the file as UTF-8; every editor offers that."),
-    Check("hidden-sign", "an invisible sign", "Text pasted from web pages often has such signs."),
-    Check("odd-quotes", "quotes of a word processor", "A plain text editor leaves quotes alone."),
-    Check("not-yaml", "not understood", "Names, colons, brackets, commas and blanks matter."),
-    Check("tab", "a tab", "Blanks say what belongs to what; let your editor write them for tabs."),
-    Check("indentation", "blanks at the beginning", "Names of one group begin in the same column."),
-    Check("colon", "a colon without a blank", "Behind a name stand a colon and a blank."),
-    Check("colon-twice", "a second colon", "One line says one thing; more stands in braces."),
-    Check("no-colon", "a missing colon", "A colon and what it holds follow every name."),
-    Check("open-bracket", "an open bracket", "A list begins with [ and ends with ]."),
-    Check("open-quote", "an open quote", "The same sign opens and closes a quote."),
-    Check("text-behind", "text behind the end", "Nothing follows a closing bracket or quote."),
-    Check("dash", "a dash out of place", "Each item has its own line, behind a dash and a blank."),
-    Check("sign-at-start", "a sign at the beginning", "A text with such a sign stands in quotes."),
-    Check("odd-name", "a name that is none", "A name is one plain word before a colon."),
-    Check("doubled-name", "a name twice", "Nobody can tell which of the two counts: keep one."),
-    Check("anchor", "a copy by name", "Anchors, aliases and << hide what a file says."),
-    Check("tag", "a tag", "What begins with ! names a type, which nothing here needs."),
-    Check("unquoted-path", "a path without quotes", "Brackets begin a list, except in quotes."),
-)
+FILE_CHECKS = read_checks(Path(__file__).with_name("checks.toml"))
 
 _WHOLE = "put the whole text in quotes, such as \"'Dr ' || v.name\""
 _INDENTED = "this line is indented otherwise than the lines it belongs to"

@@ -3,15 +3,17 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from adapters.documents.document import Document, Place, is_number
-from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
+from adapters.documents.problems import DocumentErrors, Problem, did_you_mean, read_checks
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+MODEL_CHECKS = read_checks(Path(__file__).with_suffix(".toml"))
 
 
 def check(document: Document, model: type[ModelT], *, strict: bool = False) -> ModelT:
@@ -43,7 +45,8 @@ def _model_problems(
         if len(details) > 1 and kinds <= _PLAIN:  # one value that no member of a union took
             names = list(dict.fromkeys(_SCALARS[kind] for kind in _SCALARS if kind in kinds))
             more = "" if kinds <= _SCALARS.keys() else ", or a list"
-            yield document.problem(place, f"{_name(place)}: must be {', '.join(names)}{more}")
+            text = f"{_name(place)}: must be {', '.join(names)}{more}"
+            yield document.problem(place, text, "wrong-kind")
         else:
             problems = (_model_problem(document, model, place, detail) for detail in details)
             yield from filter(None, problems)
@@ -56,7 +59,7 @@ def _model_problem(
     name = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "extra_forbidden":
         text = f"{name} is not known here{_remedy(error['loc'], model)}"
-        return document.problem(place, text, at_key=True)
+        return document.problem(place, text, code_of(error), at_key=True)
     if error["type"] == "missing":
         if place in document.partial:
             return None
@@ -66,8 +69,9 @@ def _model_problem(
             for known, info in fields
             if known == name and info.is_required() and info.examples
         ]
-        return document.problem(place, f"{name} is missing{''.join(examples[:1])}", at_key=True)
-    return document.problem(place, f"{_name(place) or name}: {sentence(error)}")
+        text = f"{name} is missing{''.join(examples[:1])}"
+        return document.problem(place, text, code_of(error), at_key=True)
+    return document.problem(place, f"{_name(place) or name}: {sentence(error)}", code_of(error))
 
 
 def _name(place: Place) -> str:
@@ -148,6 +152,15 @@ def sentence(error: Any) -> str:
         return _WORDS[kind]
     text: str = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     return text[:1].lower() + text[1:]
+
+
+def code_of(error: Any) -> str:
+    """Returns the code of the check that one of pydantic's errors fails."""
+    kind = error["type"]
+    if kind in _WORDS:
+        return "wrong-kind"
+    own = getattr(error.get("ctx", {}).get("error"), "code", "wrong-value")
+    return {"extra_forbidden": "unknown-name", "missing": "missing-part"}.get(kind, own)
 
 
 def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:

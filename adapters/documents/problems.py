@@ -1,10 +1,13 @@
 """Problems in files, each at its line and column, and the checks that find them."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Generic, TypeVar
+from pathlib import Path
+from string import Template
+from typing import Any, Generic, TypeVar
 
 SubjectT = TypeVar("SubjectT")
 
@@ -14,8 +17,7 @@ class Problem:
     """One thing wrong with a file: where (line and column count from 1), what, and the remedy.
 
     The line is 0 where there are none, as in an environment variable or a file that is not there.
-    `code` names the check that the file fails, if it has a name. A problem that is `only_sampled`
-    was seen in some records alone. Others may differ, so it is a warning.
+    `code` names the check that the file fails, if it has a name.
     """
 
     file: str
@@ -23,7 +25,14 @@ class Problem:
     column: int
     text: str
     code: str = field(default="", compare=False)
-    only_sampled: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.code not in _KNOWN:
+            raise LookupError(f"no table has the check {self.code}")
+
+    @property
+    def check(self) -> "Check[Any]":
+        return _KNOWN[self.code]
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
@@ -53,11 +62,33 @@ class Check(Generic[SubjectT]):
     find: Callable[[SubjectT], Iterable[Problem]] | None = None
 
 
+# Every check there is; what is wrong with a file without checks is an error, too.
+_KNOWN: dict[str, Check[Any]] = {"": Check("", "not in order", "")}
+
+
+def read_checks(table: Path, **words: str) -> Mapping[str, Check[Any]]:
+    """Returns the checks of a table, known from now on; `words` replace `$names` in their help."""
+    found: dict[str, Check[Any]] = {}
+    for code, row in tomllib.loads(table.read_text(encoding="utf-8")).items():
+        told = Template(row["help"]).substitute(words)
+        found[code] = Check(code, row["title"], told, Severity(row.get("severity", "error")))
+    _KNOWN.update(found)
+    return found
+
+
 def run(checks: Iterable[Check[SubjectT]], subject: SubjectT) -> Iterator[Problem]:
     """Yields what fails the checks, each with its code."""
     for check in checks:
         for problem in check.find(subject) if check.find else ():
             yield replace(problem, code=check.code)
+
+
+class Misfit(ValueError):
+    """A value that a model does not take, and the code of the check that it fails."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class DocumentErrors(Exception):
@@ -69,9 +100,9 @@ class DocumentErrors(Exception):
 
 
 def warnings_of(problems: Sequence[Problem]) -> Sequence[Problem]:
-    """Returns problems that only samples show. Raises DocumentErrors with the others, if any."""
-    if certain := [problem for problem in problems if not problem.only_sampled]:
-        raise DocumentErrors(certain)
+    """Returns problems that are warnings. Raises DocumentErrors with the errors, if any."""
+    if errors := [problem for problem in problems if problem.check.severity is Severity.ERROR]:
+        raise DocumentErrors(errors)
     return problems
 
 

@@ -5,11 +5,14 @@ kind of practice system, and the names of resources, fields, converters, drafts 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.documents.document import Document, Place
-from adapters.documents.problems import Problem, did_you_mean
+from adapters.documents.faults import FILE_CHECKS
+from adapters.documents.models import MODEL_CHECKS
+from adapters.documents.problems import Problem, did_you_mean, read_checks
 from adapters.mapping import models
 from adapters.mapping.conversion import DRAFT_FIELDS, DRAFT_KEYS, Conversion, Strict
 from adapters.mapping.converters import IN_COLUMNS, conversion_faults, conversion_name
@@ -17,6 +20,9 @@ from adapters.mapping.models import ValueSource
 from adapters.mapping.paths import path_problem
 from adapters.values.times import PATTERN, sorts
 
+_OWN_CHECKS = read_checks(Path(__file__).with_name("checks.toml"))
+# All that a mapping can fail.
+CHECKS = {**FILE_CHECKS, **MODEL_CHECKS, **_OWN_CHECKS}
 # The fields that a booking needs, to know whose an animal is and to recognize itself.
 _NEEDED = {"patients": ("clientId",), "appointments": ("vetId", "patientId", "scheduledAt")}
 NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -94,23 +100,29 @@ class Checker:
             made[step.for_] += [step.name] if step.name is not None else [*step.keep]
         self._made_for.append(self._certain(made, None))
 
-    def say(self, place: Place, text: str) -> None:
+    def say(self, place: Place, code: str, text: str) -> None:
         """Notes a problem at the name that it is about."""
-        self.found.append(self.document.problem(place, text, at_key=True))
+        self.found.append(self.document.problem(place, text, code, at_key=True))
 
     def is_known(
-        self, place: Place, name: object, known: Collection[str], text: str, more: str = ""
+        self,
+        place: Place,
+        code: str,
+        name: object,
+        known: Collection[str],
+        text: str,
+        more: str = "",
     ) -> bool:
         """Returns whether the name is known; else notes `text` with the nearest known name."""
         if name not in known:
-            self.say(place, f"{text}{did_you_mean(str(name), known)}{more}")
+            self.say(place, code, f"{text}{did_you_mean(str(name), known)}{more}")
         return name in known
 
     def conversion(
         self, place: Place, value: Conversion, shape: FieldShape, *, whole: bool = True
     ) -> None:
-        for at, text in conversion_faults(value, shape, self.shapes, whole=whole):
-            self.say((*place, *at), text)
+        for at, code, text in conversion_faults(value, shape, self.shapes, whole=whole):
+            self.say((*place, *at), code, text)
 
     def _certain(self, made: Mapping[str | None, list[str]], which: str | None) -> list[str]:
         """Returns what every booking of a slot row, of another time, or (None) of both makes."""
@@ -160,19 +172,20 @@ class Checker:
             info = type(part).model_fields[name]
             at = (*place, shown := info.alias or name)
             if shown in foreign:
-                self.say(at, f"{shown} stands only in a mapping of the {other} adapter")
+                text = f"{shown} stands only in a mapping of the {other} adapter"
+                self.say(at, "wrong-adapter", text)
             elif not self.of_sql and models.is_expression(info):
                 written = getattr(part, name) or ()
                 paths = (written,) if isinstance(written, str) else written
                 if len(paths) > 1:
-                    self.say(at, "a value of JSON has one path")
+                    self.say(at, "bad-path", "a value of JSON has one path")
                 elif paths and (problem := path_problem(paths[0])):
-                    self.say(at, f"{shown}: {problem}")
+                    self.say(at, "bad-path", f"{shown}: {problem}")
 
     def _required(self, place: Place, part: Strict) -> None:
         for name, example in REQUIRED[self.adapter].get(type(part).__name__, {}).items():
             if getattr(part, "from_" if name == "from" else name) is None:
-                self.say(place, f"{name} is missing, such as {name}: {example}")
+                self.say(place, "missing-part", f"{name} is missing, such as {name}: {example}")
 
     # calls, and what is sent
 
@@ -195,19 +208,20 @@ class Checker:
     def _call(self, place: Place, call: models.CallMap) -> None:
         known = [name for names in self._names(place) for name in names]
         for name in call.names if call.method else ():
-            self.is_known((*place, call.method), name, known, f"nothing here is called {name}")
+            text = f"nothing here is called {name}"
+            self.is_known((*place, call.method), "bad-placeholder", name, known, text)
 
     def _page(self, place: Place, page: models.Paging) -> None:
         needs, may = _PAGING[page.by]
         for name in needs:
             if getattr(page, name) is None:
-                self.say(place, f"{name} is missing: by: {page.by} needs it")
+                self.say(place, "bad-paging", f"{name} is missing: by: {page.by} needs it")
         if page.by == "link" and (page.next is None) != page.header:
-            self.say(place, "by: link needs either next, a path, or header: true")
+            self.say(place, "bad-paging", "by: link needs either next, a path, or header: true")
         if page.by == "link" and place[0] == "diary":
-            self.say(place, "by: link is not possible here")
+            self.say(place, "bad-paging", "by: link is not possible here")
         for name in sorted(page.model_fields_set - {"by", "most", *needs, *may}):
-            self.say((*place, name), f"{name} does not go with by: {page.by}")
+            self.say((*place, name), "bad-paging", f"{name} does not go with by: {page.by}")
 
     def _sent(self, place: Place, value: models.SentValue) -> None:
         shapes, made = self._names(place)
@@ -215,38 +229,41 @@ class Checker:
             self._secret((*place, "secret"), value.secret)
         if value.made is not None:
             who = "step before this one is called" if self.of_sql else "call before this one keeps"
-            self.is_known((*place, "made"), value.made, made, f"no {who} {value.made}")
+            text = f"no {who} {value.made}"
+            self.is_known((*place, "made"), "bad-placeholder", value.made, made, text)
         self._named((*place, "sql"), value.sql or "", made)
         is_drafted = place[0] == "booking"
         what = "a draft has no" if is_drafted else "nothing here is called"
         for origin, here in (("draft", is_drafted), ("given", not is_drafted)):
             name, at = getattr(value, origin), (*place, origin)
             known = shapes if here else {}
-            if name is None or not self.is_known(at, name, known, f"{what} {name}"):
+            text = f"{what} {name}"
+            if name is None or not self.is_known(at, "bad-placeholder", name, known, text):
                 continue
             if name not in DRAFT_KEYS or not is_drafted:
                 # what is only sent may leave the time of a day out
                 self.conversion(place, value, shapes[name], whole=False)
             elif given := _converted(value):
                 text = f"{name} is written as the practice system has it; {given} does not go here"
-                self.say(at, text)
+                self.say(at, "bad-converter", text)
 
     def _named(self, place: Place, sql: str, made: Sequence[str]) -> None:
         for name in models.NAMED(sql):
-            text = f"no step before this one is called {name}"
-            self.is_known(place, name, [*made, *DRAFT], text, "; write \\: for a colon")
+            text, known = f"no step before this one is called {name}", [*made, *DRAFT]
+            more = "; write \\: for a colon"
+            self.is_known(place, "bad-placeholder", name, known, text, more)
 
     def _secret(self, place: Place, name: str) -> None:
         if name not in self.secrets:
             text = f"backend.{name} is not set, which this needs: write it into gateway.yaml"
-            self.say(place, f"{text} or GATEWAY_BACKEND_{name.upper()}")
+            self.say(place, "missing-secret", f"{text} or GATEWAY_BACKEND_{name.upper()}")
 
     def _backend(self, place: Place, backend: models.BackendMap) -> None:
         for number, name in enumerate(backend.basic or ()):
             self._secret((*place, "basic", number), name)
         if (login := backend.login) and login.seconds is None and login.lifetime is None:
             text = "say how long the token lives: seconds, a path, or lifetime, a number"
-            self.say((*place, "login"), text)
+            self.say((*place, "login"), "missing-part", text)
 
     # resources
 
@@ -256,11 +273,13 @@ class Checker:
 
     def _resources(self, _: Place, mapping: models.MappingFile) -> None:
         for name in mapping.resources:
-            self.is_known(("resources", name), name, self._wanted, f"{name} is no resource")
+            text = f"{name} is no resource"
+            self.is_known(("resources", name), "unknown-name", name, self._wanted, text)
         for name in self._wanted:
             if name not in mapping.resources:
                 kind = "its tables" if self.of_sql else "its calls"
-                self.say(("resources",), f"{name} is missing: every resource needs {kind}")
+                text = f"{name} is missing: every resource needs {kind}"
+                self.say(("resources",), "missing-part", text)
 
     def _resource(self, place: Place, resource: models.ResourceMap) -> None:
         name = str(place[1])
@@ -268,19 +287,20 @@ class Checker:
         self._fields(place, "", resource.fields)
         if name == "vets" and len(resource.key.source) > 1:
             text = "a vet's key must be one column: the diary knows vets by it"
-            self.say((*place, "key"), text)
+            self.say((*place, "key"), "bad-columns", text)
         if not self.of_sql and resource.list_ is None:
             if resource.one is None:
-                self.say(place, f"{name}: takes one, list, or both: there must be a way to read it")
+                text = f"{name}: takes one, list, or both: there must be a way to read it"
+                self.say(place, "missing-part", text)
             elif name not in UNLISTED:
                 text = f"list is missing, such as list: /{name}; {name} cannot be listed without it"
-                self.say(place, text)
+                self.say(place, "missing-part", text)
         needed = dict.fromkeys(NEEDED[self.adapter].get(name, ()), "")
         if name == "appointments" and self.booking.reference is None:
             needed["createdAt"] = ", unless booking.reference says where a booking's reference is"
         for field in needed.keys() - resource.fields.keys():
             text = f"{field} is missing: no booking can be made without it{needed[field]}"
-            self.say((*place, "fields"), text)
+            self.say((*place, "fields"), "missing-part", text)
 
     def _list(self, place: Place, inner: models.ListMap) -> None:
         resource, name = str(place[1]), str(place[3])
@@ -288,24 +308,27 @@ class Checker:
         lists = lists_in(own)
         more = f": write lists: with {' or '.join(lists)} in it"
         more = more if lists else ", nor any other: leave lists out"
-        if not self.is_known(place, name, lists, f"{resource} has no list {name}", more):
+        text = f"{resource} has no list {name}"
+        if not self.is_known(place, "no-such-field", name, lists, text, more):
             return
         key = self.mapping.resources[resource].key
         if inner.parent is not None and len(inner.parent) != len(key.source):
             text = f"parent must have as many columns as the key of {resource}"
-            self.say((*place, "parent"), text)
+            self.say((*place, "parent"), "bad-columns", text)
         if inner.key is not None:
             self._key((*place, "key"), inner.key, resource)
         elif not self.of_sql and f"{name}[].id" in own:
-            self.say(place, f"key is missing, such as key: id; each of {name} has one")
+            text = f"key is missing, such as key: id; each of {name} has one"
+            self.say(place, "missing-part", text)
         self._fields(place, f"{name}[].", inner.fields)
 
     def _key(self, place: Place, key: ValueSource, resource: str) -> None:
         if self.of_sql and key.as_ not in (None, "id", "native id", "hashed id"):
             text = f"as: {key.as_} is no way to make an id: use id, native id or hashed id"
-            self.say((*place, "as"), text)
+            self.say((*place, "as"), "bad-converter", text)
         elif len(key.source) > 1 and key.as_ in ("id", "native id"):
-            self.say(place, f"key: a key of several columns is no {key.as_}; leave `as` out")
+            text = f"key: a key of several columns is no {key.as_}; leave `as` out"
+            self.say(place, "bad-converter", text)
         else:
             self.conversion(place, key, _id_of(resource))
 
@@ -315,13 +338,14 @@ class Checker:
         for name, value in fields.items():
             at = (*place, "fields", name)
             if name == "id":
-                self.say(at, "id is made of the key; leave it out here")
-            elif self.is_known(at, name, known, f"{name} is no field here"):
+                self.say(at, "no-such-field", "id is made of the key; leave it out here")
+            elif self.is_known(at, "no-such-field", name, known, f"{name} is no field here"):
                 self._value(at, value, known[name])
                 target = value.of or known[name].refers
                 to = self.mapping.resources.get(target or "")
                 if to is not None and len(value.source) != len(to.key.source):
-                    self.say(at, f"{name} must have as many columns as the key of {target}")
+                    text = f"{name} must have as many columns as the key of {target}"
+                    self.say(at, "bad-columns", text)
 
     def _value(self, place: Place, value: ValueSource, shape: FieldShape) -> None:
         self.conversion(place, value, shape)
@@ -331,20 +355,21 @@ class Checker:
         is_time = name in ("local time", "utc time")
         if name not in IN_COLUMNS:
             text = f"as: {name} reads one column, and here are {number}; as: joined text takes more"
-            self.say((*place, "source"), text)
+            self.say((*place, "source"), "bad-columns", text)
         elif is_time and number != 2:
             text = f"a time stands in one column or in two, a day and a time, not in {number}"
-            self.say((*place, "source"), text)
+            self.say((*place, "source"), "bad-columns", text)
         elif is_time and " " not in (value.pattern or PATTERN):
             text = "pattern of a time in two columns needs a blank between day and time"
-            self.say((*place, "pattern"), text)
+            self.say((*place, "pattern"), "bad-pattern", text)
 
     def _listing(self, place: Place, call: models.ListCall) -> None:
         name = str(place[1])
         if call.key is not None:
             self._key((*place, "key"), call.key, name)
         if call.details and self.mapping.resources[name].one is None:
-            self.say((*place, "details"), "details are read with one, which is missing")
+            text = "details are read with one, which is missing"
+            self.say((*place, "details"), "unfit-parts", text)
         self._filled((*place, "sift"), call.sift)
 
     def _filter(self, place: Place, by: models.FilterParameter) -> None:
@@ -352,10 +377,11 @@ class Checker:
         self._filled((*place, "fields"), by.fields or ())
         if field == SEARCH:
             if by.fields is None:
-                self.say(place, "search needs fields: in which it looks for the words")
+                text = "search needs fields: in which it looks for the words"
+                self.say(place, "unfit-parts", text)
             return
         if by.fields is not None:
-            self.say((*place, "fields"), "fields goes with search alone")
+            self.say((*place, "fields"), "unfit-parts", "fields goes with search alone")
         self._filled(place, (field,))
         if by.model_fields_set - {"query", "form", "fields"} and field in shapes:
             self.conversion(place, by, shapes[field])
@@ -364,7 +390,7 @@ class Checker:
         filled = self.mapping.resources[str(place[1])].fields
         for number, field in enumerate(fields):
             text = f"{field} is no field that this mapping fills"
-            self.is_known((*place, number), field, filled, text)
+            self.is_known((*place, number), "no-such-field", field, filled, text)
 
     # diary
 
@@ -374,14 +400,14 @@ class Checker:
         named = rows.schedule is not None or getattr(rows, "schedules", None) is not None
         if named and self.diary.schedules is None:
             text = "a schedule needs diary.schedules, which says whose it is"
-            self.say((*place, "schedule"), text)
+            self.say((*place, "schedule"), "bad-diary", text)
         if isinstance(rows, models.DurationsMap):
             self._compared((*place, "type"), rows.type, "type")
         elif rows.get is not None and rows.owner is None:
             whose = {"vet"} if isinstance(rows, models.SchedulesMap) else {"vet", "schedule"}
             if whose.isdisjoint(rows.names):
                 text = "vet is missing: it must be known whose a row is, as a parameter may be"
-                self.say(place, f"{text} ignored")
+                self.say(place, "missing-part", f"{text} ignored")
         if isinstance(rows, models.SchedulesMap):
             self._compared((*place, "key"), rows.key, "key")
 
@@ -392,16 +418,17 @@ class Checker:
         if not self.of_sql:
             self.conversion(place, value, GIVEN.get(name, TEXT))
         elif given := _converted(value):
-            self.say(place, f"{name} is compared as the database keeps it; leave {given} out")
+            text = f"{name} is compared as the database keeps it; leave {given} out"
+            self.say(place, "bad-converter", text)
         elif name not in ("type", "key") and len(value.source) > 1:
-            self.say(place, f"{name} must be one column")
+            self.say(place, "bad-columns", f"{name} must be one column")
 
     def _hours(self, place: Place, hours: models.HoursMap) -> None:
         for name in ("weekday", "day"):
             if (value := getattr(hours, name)) is not None:
                 self._value((*place, name), value, TEXT)
                 if len(value.source) > 1:
-                    self.say((*place, name), f"{name} must be one column")
+                    self.say((*place, name), "bad-columns", f"{name} must be one column")
 
     def _times(self, place: Place, times: models.TimesMap) -> None:
         for name in ("start", "end"):
@@ -411,10 +438,10 @@ class Checker:
             at = (*place, name)
             self._value(at, value, TIME)
             if value.plus is not None:
-                self.say((*at, "plus"), "write it as minutes, beside start")
+                self.say((*at, "plus"), "unfit-parts", "write it as minutes, beside start")
             elif self.of_sql and not sorts(value.pattern or PATTERN):
                 text = "what blocks is looked for by its times: pattern must sort as they do"
-                self.say((*at, "pattern"), text)
+                self.say((*at, "pattern"), "bad-pattern", text)
         if isinstance(times, models.SlotsMap):
             self._slots(place, times)
         if times.key is not None and not self.of_sql and isinstance(times, models.BusyMap):
@@ -424,64 +451,66 @@ class Checker:
 
     def _slots(self, place: Place, slots: models.SlotsMap) -> None:
         if self.of_sql and slots.owner is None:
-            self.say(place, "slots: needs vet or schedule: whose slot it is")
+            self.say(place, "bad-diary", "slots: needs vet or schedule: whose slot it is")
         if self.of_sql and slots.end is None and slots.minutes is None:
-            self.say(place, "slots: needs end or minutes")
+            self.say(place, "bad-diary", "slots: needs end or minutes")
         if slots.key is None and any(step.for_ == "slot" for step in self.booking.steps):
-            self.say(place, "key is missing: a step `for: slot` books a row by its key")
+            text = "key is missing: a step `for: slot` books a row by its key"
+            self.say(place, "bad-diary", text)
 
     def _blocks(self, place: Place, diary: models.DiaryMap) -> None:
         if not diary.busy:
             if self.of_sql:
                 text = "busy is missing: nothing says what blocks, so a booking cannot be checked"
-                self.say(place, text)
+                self.say(place, "bad-diary", text)
             return
         keyed = [busy for busy in diary.busy if busy.key is not None]
         if not keyed:
             text = "no source here has a key: name that of the appointment in the one that holds"
             text += " the bookings, so that a booking is told from what the desk writes"
-            self.say((*place, "busy"), text)
+            self.say((*place, "busy"), "bad-diary", text)
         of_vets = [busy for busy in keyed if busy.vet or (busy.get and "vet" in busy.names)]
         if diary.schedules is not None and not of_vets:
             text = "no source with a key has a vet here: in two schedules one vet would be booked"
             text += " for one time; give what blocks a vet, whatever the schedule, as a source too"
-            self.say((*place, "busy"), text)
+            self.say((*place, "busy"), "bad-diary", text)
 
     # booking
 
     def _step(self, place: Place, step: models.StepMap) -> None:
         self._named((*place, "where"), step.where or "", self._names(place)[1])
         if step.if_ is not None:
-            self.is_known((*place, "if"), step.if_, DRAFT, f"a draft has no {step.if_}")
+            text = f"a draft has no {step.if_}"
+            self.is_known((*place, "if"), "bad-placeholder", step.if_, DRAFT, text)
             if step.name is not None or step.keep:
                 text = "a step with `if` may not happen, so it has no name for others"
-                self.say((*place, "keep" if step.name is None else "name"), text)
+                self.say((*place, "keep" if step.name is None else "name"), "bad-step", text)
         if step.for_ == "slot" and not self.diary.slots:
             text = "there are no slot rows: diary.slots says where they are"
-            self.say((*place, "for"), text)
+            self.say((*place, "for"), "bad-step", text)
         if step.table in self.booking.without_transactions:
             text = f"{step.table} has no transactions: "
             if step.insert is not None and not step.keys:
                 text += "say its key, by which a row that has to be taken back is deleted"
-                self.say((*place, "insert"), text)
+                self.say((*place, "insert"), "no-transactions", text)
             elif step.update is not None:
                 text += "what an update changes there cannot be taken back"
-                self.say((*place, "update"), text)
+                self.say((*place, "update"), "no-transactions", text)
 
     def _booking(self, place: Place, booking: models.BookingMap) -> None:
         """Checks that the appointment is made, and its reference both written and read."""
         self._appointment((*place, "appointment"), booking.appointment, booking.steps)
         if booking.find is not None and booking.find.where is not None:
             text = "where does not go here: what find gives is compared with the booking"
-            self.say((*place, "find", "where"), text)
+            self.say((*place, "find", "where"), "bad-booking", text)
         values = [part for step in booking.steps for _, part in parts(step)]
         is_written = any(getattr(value, "draft", None) == "reference" for value in values)
         if is_written and booking.reference is None and self.of_sql:
             text = "reference is missing: say where the reference that is written can be read"
-            self.say(place, text)
+            self.say(place, "bad-booking", text)
         if booking.reference is not None and not is_written:
             text = "no step has {draft: reference}, so there is nothing to be read here"
-            self.say((*place, "reference"), text)
+            self.say((*place, "reference"), "bad-booking", text)
 
     def _appointment(self, place: Place, name: str, steps: Sequence[models.StepMap]) -> None:
         """Checks that a step makes the appointment, for slot rows and for all other times."""
@@ -495,14 +524,14 @@ class Checker:
             text = f"{name} is nothing that a call keeps{near}"
             if all(step.get is not None for step in steps):
                 only = "a get is a read, which may be sent twice: what books must be another method"
-                self.say(("booking", "steps"), only)
+                self.say(("booking", "steps"), "bad-booking", only)
         if not makers:
-            self.say(place, text)
+            self.say(place, "bad-booking", text)
             return
         keyed = [slots for slots in self.diary.slots if slots.key]
         for which, sources in (("slot", keyed), ("time", self.diary.hours)):
             if sources and not any(step.for_ in (None, which) for step in makers):
-                self.say(place, f"no step for: {which} makes the {name}")
+                self.say(place, "bad-booking", f"no step for: {which} makes the {name}")
 
 
 def _id_of(resource: str) -> FieldShape:

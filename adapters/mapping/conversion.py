@@ -3,12 +3,13 @@
 import codecs
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from adapters.base import FieldShape
+from adapters.documents.problems import Misfit
 from adapters.ids.tabled import REFERS
 
 Scalar = str | int | float | bool | None
@@ -44,6 +45,8 @@ class Strict(BaseModel):
     """A part of a mapping, in which no unknown name may stand."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+    # the check that its faults fail
+    fails: ClassVar[str] = "unfit-parts"
 
     @classmethod
     def only_with(cls, adapter: str) -> frozenset[str]:
@@ -59,7 +62,7 @@ class Strict(BaseModel):
     @model_validator(mode="after")
     def _sound(self) -> Self:
         for fault in self.faults():
-            raise ValueError(fault)
+            raise Misfit(self.fails, fault)
         return self
 
 
@@ -77,7 +80,8 @@ def _known_encoding(name: str) -> None:
     try:
         codecs.lookup(name)
     except LookupError as error:
-        raise ValueError(f"no encoding is called {name}; write one such as cp1252") from error
+        text = f"no encoding is called {name}; write one such as cp1252"
+        raise Misfit("bad-converter", text) from error
 
 
 def _known_zone(name: str) -> None:
@@ -85,7 +89,7 @@ def _known_zone(name: str) -> None:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         text = f"no time zone is called {name}; write one such as Europe/Paris"
-        raise ValueError(text) from error
+        raise Misfit("unknown-zone", text) from error
 
 
 # The time zone of the clinic's wall clock.

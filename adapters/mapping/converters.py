@@ -170,29 +170,31 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 def conversion_faults(
     entry: Conversion, shape: FieldShape, resources: Collection[str], *, whole: bool = True
-) -> Iterator[tuple[Place, str]]:
-    """Yields what the models cannot see, each at its place in the conversion.
+) -> Iterator[tuple[Place, str, str]]:
+    """Yields what the models cannot see: the place in the conversion, the check's code, a text.
 
     Unless it is `whole`, a time may be written in parts. `resources` are those with ids.
     """
     name = conversion_name(entry, shape)
     if name not in CONVERTERS:
-        yield ("as",), f"no converter is called {name}{did_you_mean(name, CONVERTERS)}"
+        text = f"no converter is called {name}{did_you_mean(name, CONVERTERS)}"
+        yield ("as",), "bad-converter", text
         return
     kind = CONVERTERS[name]
     if shape.format not in kind.makes:
-        yield ("as",), f"as: {name} makes no {shape.format}, which this field is"
+        yield ("as",), "bad-converter", f"as: {name} makes no {shape.format}, which this field is"
     for parameter in PARAMETERS:
         if getattr(entry, parameter) is not None and parameter not in kind.takes:
-            yield (parameter,), f"{parameter} does not go with as: {name}"
+            yield (parameter,), "bad-converter", f"{parameter} does not go with as: {name}"
     if entry.pattern is not None and (text := _wrong_pattern(entry.pattern, name, whole=whole)):
-        yield ("pattern",), text
+        yield ("pattern",), "bad-pattern", text
     codes = (entry.codes or {}).items()
     faults = ((code, _wrong_with(code, value, shape)) for code, value in codes if value is not None)
-    yield from ((("codes", code), text) for code, text in faults if text)
+    yield from ((("codes", code), "bad-code", text) for code, text in faults if text)
     target = entry.of or shape.refers
     if name in ("id", "hashed id") and target not in resources:
-        yield ("of",), f"of must name a resource{did_you_mean(str(target), resources)}"
+        text = f"of must name a resource{did_you_mean(str(target), resources)}"
+        yield ("of",), "unknown-name", text
 
 
 def _wrong_pattern(pattern: str, name: str, *, whole: bool) -> str:

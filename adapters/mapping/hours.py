@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 
+from adapters.documents.problems import Misfit
+
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile("([0-2]?[0-9]:[0-5][0-9])-([0-2]?[0-9]:[0-5][0-9])").fullmatch
 MOST_CLOSED = 3660
@@ -35,7 +37,7 @@ def days_of_week(text: str) -> tuple[int, ...]:
         begin, end = WEEKDAYS.index(first), WEEKDAYS.index(last if dash else first)
     except ValueError as error:
         remedy = f"write one of {' '.join(WEEKDAYS)}, or mon-fri"
-        raise ValueError(f"{text} is no day of the week: {remedy}") from error
+        raise Misfit("bad-hours", f"{text} is no day of the week: {remedy}") from error
     return tuple(number % 7 + 1 for number in range(begin, end + (7 if end < begin else 0) + 1))
 
 
@@ -44,7 +46,7 @@ def hours_of_day(text: str) -> tuple[time, time]:
     match = _HOURS(text.replace(" ", ""))
     times = [clock.rjust(5, "0") for clock in match.groups()] if match else []
     if not times or max(times) > "24:00":
-        raise ValueError(f"{text} are no hours: write them as 08:30-12:00")
+        raise Misfit("bad-hours", f"{text} are no hours: write them as 08:30-12:00")
     begin, end = (time.fromisoformat(clock.replace("24:00", "00:00")) for clock in times)
     return begin, end
 
@@ -57,7 +59,8 @@ def closed_days(text: str) -> tuple[date, ...]:
         end = date.fromisoformat(last) if dots else begin
     except ValueError as error:
         remedy = "write 2026-12-25, or 2026-12-24..2027-01-02"
-        raise ValueError(f"{text} is no day: {remedy}") from error
+        raise Misfit("bad-hours", f"{text} is no day: {remedy}") from error
     if not 0 <= (end - begin).days < MOST_CLOSED:
-        raise ValueError(f"{text} ends before it begins, or lasts longer than ten years")
+        order = "ends before it begins, or lasts longer than ten years"
+        raise Misfit("bad-hours", f"{text} {order}")
     return tuple(begin + timedelta(days=number) for number in range((end - begin).days + 1))

@@ -39,7 +39,7 @@ def load_mapping(
     if isinstance(document.data, dict) and document.data.get("version") == 1:
         text = "version 1 is written in an older form: `clinic-gateway backend upgrade"
         text += f" {path.name}` rewrites it"
-        raise DocumentErrors([document.problem(("version",), text)])
+        raise DocumentErrors([document.problem(("version",), text, "older-form")])
     try:
         mapping = check(document, MappingFile)
     except DocumentErrors as error:
@@ -82,4 +82,4 @@ def _check_adapter(document: Document, adapter: str) -> None:
     text = f"{signs[0][-1]} stands only in a mapping of the {other} adapter, and"
     text += f" backend.adapter is {adapter}: write adapter: {other} under backend: in the"
     text += " configuration, or name another mapping there"
-    raise OtherAdapter([document.problem(signs[0], text, at_key=True)])
+    raise OtherAdapter([document.problem(signs[0], text, "wrong-adapter", at_key=True)])

@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
+from adapters.documents.problems import Misfit
 from adapters.ids.seal import HASHED, SEALED
 from adapters.mapping.conversion import (
     Conversion,
@@ -46,7 +47,7 @@ _BRACED = re.compile(r"\{(\w*)\}").findall
 def _texts(value: Any) -> Any:
     if not isinstance(value, str | list | tuple):
         more = ": put it in quotes" if isinstance(value, int | float) else ", or a list of texts"
-        raise ValueError(f"must be a text{more}")  # noqa: TRY004 - pydantic takes this
+        raise Misfit("wrong-kind", f"must be a text{more}")
     return (value,) if isinstance(value, str) else tuple(value)
 
 
@@ -54,25 +55,27 @@ def _regular(expression: str) -> re.Pattern[str]:
     try:
         return re.compile(expression)
     except re.error as error:
-        raise ValueError(f"this is no regular expression: {error}") from error
+        raise Misfit("bad-pattern", f"this is no regular expression: {error}") from error
 
 
 def _with_group(expression: str) -> None:
     if not _regular(expression).groups:
-        raise ValueError("must have a group in parentheses: the part that is taken")
+        raise Misfit("bad-pattern", "must have a group in parentheses: the part that is taken")
 
 
 def _one_place(form: str) -> None:
     if form.count("{}") != 1:
-        raise ValueError("must have one {} where the value goes")
+        raise Misfit("bad-pattern", "must have one {} where the value goes")
 
 
 def _call_path(written: str) -> None:
     if not written.startswith("/") or set(written) & set("?#\\ "):
-        raise ValueError("must be a path such as /clients/{id}; parameters go into query")
+        text = "must be a path such as /clients/{id}; parameters go into query"
+        raise Misfit("bad-call", text)
     for part in written.split("/")[1:]:
         if part in (".", "..") or re.fullmatch(r"\{\w+\}|[^{}]*", part) is None:
-            raise ValueError("each part between slashes is either plain or one name in braces")
+            text = "each part between slashes is either plain or one name in braces"
+            raise Misfit("bad-call", text)
 
 
 class Expressions:
@@ -113,7 +116,7 @@ class ShortForm(Strict):
     @classmethod
     def _short_form(cls, value: Any) -> Any:
         if value is None and cls.short != "constant":
-            raise ValueError("is empty: write a text, or leave it out")
+            raise Misfit("wrong-kind", "is empty: write a text, or leave it out")
         return value if isinstance(value, dict | Strict) else {cls.short: value}
 
     @classmethod
@@ -252,6 +255,7 @@ class MethodCall(CallMap):
     """A call of any method, with a body."""
 
     kinds: ClassVar[tuple[str, ...]] = METHODS
+    fails = "bad-call"
 
     get: OfRest[CallPath | None] = None
     post: OfRest[CallPath | None] = None
@@ -399,6 +403,8 @@ class HoursMap(Owned):
     keys in `vets` or `schedules`, or for everybody.
     """
 
+    fails = "bad-hours"
+
     weekday: ValueSource | None = None
     day: ValueSource | None = None
     start: Expr | None = None
@@ -481,6 +487,8 @@ class DurationsMap(Owned):
 class DiaryMap(Strict):
     """How free times come about; `step` and `duration` in minutes."""
 
+    fails = "bad-diary"
+
     step: int = Field(default=15, ge=5, le=240)
     duration: int = Field(default=30, ge=5, le=1440)
     hours: Listed[HoursMap] = ()
@@ -518,6 +526,7 @@ class StepMap(MethodCall):
     """
 
     kinds = tuple(_KINDS)
+    fails = "bad-step"
 
     insert: OfSql[str | None] = None
     update: OfSql[str | None] = None

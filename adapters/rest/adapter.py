@@ -258,7 +258,7 @@ class RestAdapter(MappedAdapter):
 
     def __init__(self, options: base.AdapterOptions, client: Client | None = None) -> None:
         text = address_problem(options.url)
-        problems = [] if text is None else [Problem("backend.url", 0, 0, text)]
+        problems = [] if text is None else [Problem("backend.url", 0, 0, text, "bad-address")]
         mapping, document = open_mapping(options, "rest", problems)
         client = client or Client(options.url, timeout=options.timeout)
         parts = Components(mapping, options, client)

@@ -42,7 +42,7 @@ async def problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator
         else:
             for written in written_paths(name, resource, rows):
                 for text in written.complaints():
-                    yield problem(written.place, text, sampled=True)
+                    yield problem(written.place, text, "path-to-nothing")
 
 
 async def diary_problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator[Problem]:
@@ -55,14 +55,15 @@ async def diary_problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIt
     for kind, number in sources:
         if errors := await _errors(adapter, kind, number, vets):
             first = _unanswered(adapter, ("diary", kind, number), "get", errors[0])
-            certain = not first.only_sampled and len(errors) == len(vets)
-            yield replace(first, only_sampled=not certain)
+            is_certain = len(errors) == len(vets)
+            yield first if is_certain else replace(first, code="doubtful-answer")
 
 
 def _unanswered(adapter: MappedAdapter, place: Place, method: str, error: AdapterError) -> Problem:
     at = (*place, "items" if isinstance(error, NoArray) else method)
     text = " ".join(str(error).split())
-    return adapter.document.problem(at, text, sampled=may_be_empty(error))
+    code = "doubtful-answer" if may_be_empty(error) else "unanswered"
+    return adapter.document.problem(at, text, code)
 
 
 async def _errors(

@@ -165,7 +165,8 @@ class SqlAdapter(MappedAdapter):
     readers: Mapping[str, SqlReader]
 
     def __init__(self, options: AdapterOptions) -> None:
-        problems = [Problem("backend.url", 0, 0, text) for text in wrong_with(options.url)]
+        wrong, code = wrong_with(options.url), "bad-address"
+        problems = [Problem("backend.url", 0, 0, text, code) for text in wrong]
         mapping, document = open_mapping(options, "sql", problems)
         limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
         self.engine = open_engine(options.url, **limits)
@@ -230,5 +231,4 @@ class SqlAdapter(MappedAdapter):
         await self.engine.ping()  # fails sooner where nothing answers
         named = (self.mapping, self.document, self.engine.speech, self.converters.ids)
         wrong = await self.engine.inspect(lambda work: list(mismatches_in(work, *named)))
-        problem = self.document.problem
-        return warnings_of([problem(it.place, it.text, sampled=it.only_sampled) for it in wrong])
+        return warnings_of([self.document.problem(it.place, it.text, it.code) for it in wrong])

@@ -53,15 +53,11 @@ _Group = tuple[list[SqlCheck], SqlCheck | None]
 
 @dataclass(frozen=True, slots=True)
 class SchemaMismatch:
-    """Something wrong at a place of the mapping; `denied` where a grant is missing.
-
-    `only_sampled` where one row shows it, and not the database's schema.
-    """
+    """Something wrong at a place of the mapping, and the code of the check that it fails."""
 
     place: Place
+    code: str
     text: str
-    denied: bool = False
-    only_sampled: bool = False
 
 
 def _cut_short(document: Document, place: Place) -> str:
@@ -84,14 +80,14 @@ def mismatches_in(
         yield replace(mismatch, text=mismatch.text + _cut_short(document, mismatch.place))
     for name, rows in mapping.resources.items():
         if ("resources", name) not in lost and (wrong := _wrong_key(connection, rows, ids(name))):
-            yield SchemaMismatch(("resources", name, "key"), wrong, only_sampled=True)
+            yield SchemaMismatch(("resources", name, "key"), "unfit-key", wrong)
     steps = mapping.booking.steps
     unsafe = set(speech.unsafe_tables(connection, [step.table for step in steps if step.table]))
     for number, step in enumerate(steps):
         if step.table in unsafe - set(mapping.booking.without_transactions):
             text = f"{step.table} has no transactions: what a booking writes there cannot be"
             text += " undone; change its engine, or name it in booking.without_transactions"
-            yield SchemaMismatch(("booking", "steps", number), text)
+            yield SchemaMismatch(("booking", "steps", number), "no-transactions", text)
 
 
 def _refusal(
@@ -123,8 +119,9 @@ def _unknown(
                 raise error
             if check.place[-1] in _SOURCES:
                 lost.add(check.rows)
-            denied = speech.kind(error) is ErrorKind.DENIED
-            yield SchemaMismatch(check.place, f"the database says: {complaint}", denied)
+            is_denied = speech.kind(error) is ErrorKind.DENIED
+            code = "missing-right" if is_denied else "not-in-database"
+            yield SchemaMismatch(check.place, code, f"the database says: {complaint}")
 
 
 def _wrong_key(connection: sa.Connection, rows: ResourceMap, ids: PublicIds) -> str:

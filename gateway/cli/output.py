@@ -14,6 +14,8 @@ from gateway.contract.fields import write_instant
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from adapters.documents.problems import Problem
+
 # Controls, halves of a character, ends of a line, and controls of the writing direction.
 _CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 _DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
@@ -78,6 +80,12 @@ def print_table(
 def members(item: Any, *names: str) -> dict[str, Any]:
     """Returns these attributes of an item as members of a JSON object."""
     return {name: getattr(item, name) for name in names}
+
+
+def problem_data(problem: "Problem") -> dict[str, Any]:
+    """A problem with a file, for programs."""
+    about = {"severity": problem.check.severity.value, "help": problem.check.help}
+    return members(problem, "file", "line", "column", "text", "code") | about
 
 
 def plain(value: Any, between: str = " ") -> str:

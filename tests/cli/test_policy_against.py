@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from adapters.documents.problems import Severity
 from adapters.sample import MAPPING
 from gateway.cli import main
-from gateway.policy.reading.checks import CHECKS
+from gateway.policy.reading import CHECKS
 from tests.adapters.clinic import copy_to
 from tests.policies import TEXT, moved
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from gateway.cli.policy import policy, reports
 from gateway.cli.policy.reports import end_of
-from gateway.policy.reading.checks import CHECKS
+from gateway.policy.reading import CHECKS
 from tests.policies import TEXT, moved
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies.yaml"

@@ -10,8 +10,8 @@ from adapters.documents.problems import Severity, run
 from gateway.contract.fields import EMAIL
 from gateway.contract.fields import TEXT as TEXT_FORMAT
 from gateway.contract.resources import GOVERNED
-from gateway.policy.reading import checks
-from gateway.policy.reading.checks import CHECKS, check_policy
+from gateway.policy.reading import CHECKS, checks
+from gateway.policy.reading.checks import check_policy
 from gateway.policy.reading.document import Reading, parse_policy
 from tests.policies import TEXT, moved
 

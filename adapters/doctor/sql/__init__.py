@@ -23,8 +23,10 @@ from adapters.doctor.sql.plans import plans
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import links, newest, values
 from adapters.documents.document import Place
+from adapters.documents.problems import Severity
 from adapters.examination import Examination, Finding, Survey, Verdict
 from adapters.mapped.adapter import MappedAdapter
+from adapters.mapping.checker import CHECKS
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.checks import SchemaMismatch, checks_of, mismatches_in
@@ -84,12 +86,14 @@ async def names(case: SqlCase, look: Look) -> None:
     for fault in faults:
         # the part of the mapping that cannot be read without it
         rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
-        if not fault.only_sampled:
+        is_certain = CHECKS[fault.code].severity is Severity.ERROR
+        if is_certain:
             case.lost.add(rows)
         look.judge(
-            Verdict.WARNING if fault.only_sampled else Verdict.FAILED,
+            Verdict.FAILED if is_certain else Verdict.WARNING,
             fault.text,
-            check="rights" if fault.denied else "mapping",
+            check="rights" if fault.code == "missing-right" else "mapping",
+            code=fault.code,
             subject=".".join(str(part) for part in fault.place if part not in _GROUPS),
             place=fault.place,
             remedy=_remedy(case, fault, known, rows),
@@ -121,7 +125,7 @@ def _columns(connection: Connection, speech: Speech) -> KnownColumns:
 
 
 def _remedy(case: SqlCase, fault: SchemaMismatch, known: KnownColumns, rows: Place) -> str:
-    if fault.denied:
+    if fault.code == "missing-right":
         return "grant it to the gateway's account"
     kinds = {"table": case.speech.unknown_table, "column": case.speech.unknown_column}
     unknown = ((re.search(pattern, fault.text), kind) for kind, pattern in kinds.items())

@@ -20,13 +20,14 @@ from rich.text import Text
 import gateway
 from adapters.documents.problems import Check, DocumentErrors, Problem, Severity
 from gateway.cli.command import Run
-from gateway.cli.output import fail, legible, members, say, say_json
+from gateway.cli.output import fail, legible, problem_data, say, say_json
 from gateway.cli.values import FILE
 from gateway.events import counted
 from gateway.inquiries.policies import lines_of
 from gateway.policy.cases import LARGEST  # more than a policy may have
 from gateway.policy.policy import Policy
-from gateway.policy.reading.checks import CHECKS, Checked
+from gateway.policy.reading import CHECKS
+from gateway.policy.reading.checks import Checked
 from gateway.policy.reading.document import load_policy
 
 WIDEST = 100
@@ -35,8 +36,6 @@ SCHEMA = (
 )
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _ENDS = {"[": "]", "{": "}"}
-# What is wrong with another file, such as the configuration.
-_OTHER: Check[Any] = Check("", "not in order", "")
 _OWN_NAME = "policies.yaml"
 file_argument = click.argument("file", required=False, type=FILE)
 _quoted = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""").match
@@ -90,7 +89,7 @@ def annotations(checked: Checked) -> Iterator[tuple[Problem, Check[Any], str, in
         if problem.line:
             [source] = lines(problem.file)[problem.line - 1 : problem.line] or [""]
             end = end_of(source, problem.column)
-        yield problem, CHECKS.get(problem.code, _OTHER), source, end
+        yield problem, problem.check, source, end
 
 
 def end_of(line: str, column: int) -> int:
@@ -119,9 +118,7 @@ def as_data(checked: Checked) -> dict[str, Any]:
     data |= {"problems": [], "warnings": []} | ({"notes": []} if checked.notes else {})
     names = {Severity.ERROR: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
     for problem, check, _, end in annotations(checked):
-        shown = members(problem, "file", "line", "column", "text", "code")
-        about = {"endColumn": end, "severity": check.severity.value, "help": check.help}
-        data[names[check.severity]].append(shown | about)
+        data[names[check.severity]].append(problem_data(problem) | {"endColumn": end})
     return data
 
 

@@ -1,4 +1,4 @@
-"""What is risky in a policy file, the table of all checks, and a look at a file by them."""
+"""What is risky in a policy file, and a look at a file by all checks."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,18 +6,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from string import Template
 from typing import Any
 
-from msgspec import toml
-
 from adapters.documents.document import Place, read_document
-from adapters.documents.faults import FILE_CHECKS
-from adapters.documents.problems import Check, DocumentErrors, Problem, Severity, run
+from adapters.documents.problems import DocumentErrors, Problem, run
 from adapters.examination import Survey
 from gateway.contract.access import LEVELS, AccessLevel
-from gateway.policy.masks import KINDS, LAST, ROUNDED, Mask
+from gateway.policy.masks import LAST, ROUNDED, Mask
 from gateway.policy.policy import WHOLE, Policy, Rules, no_more
+from gateway.policy.reading import CHECKS
 from gateway.policy.reading.document import Reading, load_policy, spots_of
 from gateway.policy.reading.resource import ONLY
 from gateway.settings import shipped_policy
@@ -133,21 +130,7 @@ _FINDS: Mapping[str, Callable[[Reading], Iterator[Problem]]] = {
     "equal-levels": _equal_levels,
     "told-elsewhere": _told_elsewhere,
 }
-
-
-def _checks() -> Iterator[Check[Any]]:
-    """Yields the checks of `checks.toml`, with what finds those that are warnings."""
-    named = ", ".join(kind.example for kind in KINDS.values())
-    bounds = [f"{kind.name} 1 to {kind.largest:,}" for kind in KINDS.values() if kind.largest]
-    table = Path(__file__).with_suffix(".toml").read_bytes()
-    for code, words in toml.decode(table, type=dict[str, dict[str, str]]).items():
-        told = Template(words["help"]).substitute(masks=named, largest=", ".join(bounds))
-        severity = Severity(words.get("severity", Severity.ERROR))
-        yield Check(code, words["title"], told, severity, _FINDS.get(code))
-
-
-CHECKS = {check.code: check for check in (*FILE_CHECKS, *_checks())}
-RISKS = [check for check in CHECKS.values() if check.find]
+RISKS = [replace(CHECKS[code], find=find) for code, find in _FINDS.items()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
