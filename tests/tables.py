@@ -8,12 +8,16 @@ A block is marked by comments with its name; its first two lines, the head, stay
 import json
 import re
 import textwrap
+from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.base import FieldShape
+from adapters.documents.problems import Check
+from adapters.mapping.checker import CHECKS as MAPPING_CHECKS
 from adapters.mapping.conversion import Conversion
 from adapters.mapping.converters import CONVERTERS, DEFAULTS, Converters
 from gateway.contract.access import LEVELS, AccessLevel
@@ -23,10 +27,11 @@ from gateway.contract.resources import GOVERNED, RESOURCES, SLOT
 from gateway.events import Alarm, event_table
 from gateway.observe.metrics import FIGURES
 from gateway.policy.masks import KINDS, Mask, read_mask
-from gateway.policy.reading.checks import CHECKS as CODES
+from gateway.policy.reading import CHECKS as POLICY_CHECKS
 from gateway.policy.reading.document import load_policy
 from gateway.policy.reading.schema import policy_schema
 from gateway.purposes import NEEDED_FOR, Purpose
+from gateway.settings import CHECKS as SETTINGS_CHECKS
 from gateway.settings import GROUPS, Settings, names
 from tests.edge import shipped
 
@@ -243,10 +248,10 @@ def masks() -> list[str]:
     return rows
 
 
-def kinds() -> list[str]:
+def kinds(checks: Mapping[str, Check[Any]]) -> list[str]:
     return [
         f"| `{code}` | {kind.severity} | {kind.title} | {_outside_code(kind.help)} |"
-        for code, kind in CODES.items()
+        for code, kind in checks.items()
     ]
 
 
@@ -272,7 +277,9 @@ TABLES = {
     "converters": converters,
     "values": values,
     "masks": masks,
-    "kinds": kinds,
+    "kinds": partial(kinds, POLICY_CHECKS),
+    "kinds of a mapping": partial(kinds, MAPPING_CHECKS),
+    "kinds of settings": partial(kinds, SETTINGS_CHECKS),
 }
 
 

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.problems import DocumentErrors
 from gateway.settings import (
+    CHECKS,
     GROUPS,
     ConfigurationErrors,
     Settings,
@@ -427,3 +429,18 @@ def test_what_is_wrong_in_the_policys_group_is_said_at_its_place(
     tmp_path: Path, text: str, problem: str
 ) -> None:
     assert said(written(tmp_path, text))[0].startswith(problem)
+
+
+def test_every_problem_with_the_settings_has_a_code_and_every_code_comes_up(tmp_path: Path) -> None:
+    texts = [
+        "listen: nowhere\nlistn: x\nzone: Nowhere\ntrusted_proxies: nginx\nworkers: 0\n"
+        "drain: soon\nbackend: {secret: abc}\n",
+        "- listen\n",
+    ]
+    found = set()
+    for text in texts:
+        with pytest.raises(DocumentErrors) as raised:
+            load_settings(written(tmp_path, text), {"GATEWAY_LISTN": "x", "GATEWAY_DRAIN": ""})
+        found |= {problem.code for problem in raised.value.problems}
+    # every setting has a default
+    assert found == CHECKS.keys() - FILE_CHECKS.keys() - {"missing-part"}

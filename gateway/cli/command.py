@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gateway.cli.output import fail, say, say_json
+from gateway.cli.output import fail, problem_data, say, say_json
 from gateway.cli.values import FILE, FLAG, LEVEL, RESOURCE, TextValue, unknown
 from gateway.contract.access import AccessLevel
 
@@ -70,7 +70,7 @@ class Command(click.Command):
     def __init__(self, *, callback: Callable[..., Any], has_json: bool = True, **more: Any) -> None:
         def begin(as_json: bool = False, **options: Any) -> None:
             run = Run(click.get_current_context().meta.get(_CONFIG), as_json)
-            with said_plainly():
+            with said_plainly(as_json=as_json):
                 begun = callback(run, **options)
                 if inspect.iscoroutine(begun):
                     asyncio.run(begun)
@@ -82,8 +82,11 @@ class Command(click.Command):
 
 
 @contextmanager
-def said_plainly() -> Iterator[None]:
-    """Turns refusals into a sentence on stderr and exit 1; other exceptions are not caught."""
+def said_plainly(*, as_json: bool = False) -> Iterator[None]:
+    """Turns refusals into a sentence on stderr and exit 1; other exceptions are not caught.
+
+    What is wrong with a file is then printed `as_json`, too.
+    """
     try:
         yield
     except Exception as error:
@@ -97,6 +100,8 @@ def said_plainly() -> Iterator[None]:
             fail(f"the practice system cannot be read: {error}")
         if not isinstance(error, DocumentErrors | StartRefused | StoreError):
             raise
+        if as_json and isinstance(error, DocumentErrors):
+            say_json({"ok": False, "problems": list(map(problem_data, error.problems))}, indent=2)
         fail(str(error))
 
 

@@ -71,7 +71,7 @@ async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
         except DocumentErrors as more:
             problems += [problem for problem in more.problems if problem.file not in error.left_out]
         except StartRefused as more:
-            problems.append(Problem("backend", 0, 0, str(more)))
+            problems.append(Problem("backend", 0, 0, str(more), "wrong-value"))
     return DocumentErrors(problems)
 
 

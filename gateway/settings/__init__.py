@@ -15,14 +15,18 @@ import pydantic
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from adapters.documents.document import Document, read_document
-from adapters.documents.models import check, sentence
-from adapters.documents.problems import DocumentErrors, Problem, did_you_mean
+from adapters.documents.faults import FILE_CHECKS
+from adapters.documents.models import MODEL_CHECKS, check, code_of, sentence
+from adapters.documents.problems import DocumentErrors, Misfit, Problem, did_you_mean, read_checks
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import APPOINTMENT_TYPE, SLOT
 from gateway.events import Sayable
 from gateway.settings import kinds
 
 PREFIX = "GATEWAY_"
+_OWN_CHECKS = read_checks(Path(__file__).with_name("checks.toml"))
+# All that a configuration can fail.
+CHECKS = {**FILE_CHECKS, **MODEL_CHECKS, **_OWN_CHECKS}
 # Variables that Kubernetes sets in pods beside a service named `gateway`. None is a setting.
 _of_a_service = re.compile(
     r"GATEWAY_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*"
@@ -108,7 +112,7 @@ class BackendSettings(Group):
     @pydantic.model_validator(mode="after")
     def _one_secret(self) -> "BackendSettings":
         if self.secret is not None and self.secret_file is not None:
-            raise ValueError("give secret or secret_file, not both")
+            raise Misfit("bad-secret", "give secret or secret_file, not both")
         return self
 
 
@@ -296,7 +300,7 @@ def load_settings(config: Path | None, environ: Mapping[str, str] | None = None)
     document = _read(config)
     if not isinstance(document.data, dict):
         text = "a configuration names its settings, such as listen: 0.0.0.0:8080"
-        raise DocumentErrors([document.problem((), text)])
+        raise DocumentErrors([document.problem((), text, "no-settings")])
     problems = [*document.flaws]
     try:
         check(document, Settings, strict=True)
@@ -393,15 +397,15 @@ def _variables(environ: Mapping[str, str] | None) -> tuple[dict[str, str], list[
     known = {variable(name): name for name, _ in names()}
     given, problems = {}, []
     for key, value in (os.environ if environ is None else environ).items():
-        text = "is empty: unset it or give it a value"
+        code, text = "empty-variable", "is empty: unset it or give it a value"
         if key in known and value.strip():
             given[known[key]] = value
             continue
         if key not in known:
             if not key.startswith(PREFIX) or _of_a_service(f"{key}={value}"):
                 continue
-            text = f"no setting has that name{did_you_mean(key, known)}"
-        problems.append(Problem(f"environment variable {key}", 0, 0, text))
+            code, text = "unknown-variable", f"no setting has that name{did_you_mean(key, known)}"
+        problems.append(Problem(f"environment variable {key}", 0, 0, text, code))
     return given, problems
 
 
@@ -421,4 +425,5 @@ def _dotted(error: Any) -> str:
 
 
 def _problem(error: Any) -> Problem:
-    return Problem(f"environment variable {variable(_dotted(error))}", 0, 0, sentence(error))
+    place = f"environment variable {variable(_dotted(error))}"
+    return Problem(place, 0, 0, sentence(error), code_of(error))

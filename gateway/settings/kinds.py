@@ -9,12 +9,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
+from adapters.documents.problems import Misfit
+
 
 def split_address(text: str) -> tuple[str, int]:
     """Returns host and port of `host:port` or `[::1]:port`; raises ValueError for other texts."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise ValueError("must be an address such as 127.0.0.1:8080")
+        raise Misfit("bad-address", "must be an address such as 127.0.0.1:8080")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -29,7 +31,7 @@ def is_loopback(host: str) -> bool:
 def _address(value: Any) -> Any:
     if type(value) is int:
         port = value if 0 < value <= 65535 else 8080
-        raise ValueError(f"must be an address such as 127.0.0.1:{port}")
+        raise Misfit("bad-address", f"must be an address such as 127.0.0.1:{port}")
     if isinstance(value, str):
         split_address(value)
     return value
@@ -45,7 +47,8 @@ def split_networks(text: str) -> tuple[str, ...]:
             remedy = " such as 10.0.0.5"
             if "has host bits set" in str(error):
                 remedy = f": write {ip_network(network, strict=False)}"
-            raise ValueError(f"{network} is no address or network{remedy}") from error
+            text = f"{network} is no address or network{remedy}"
+            raise Misfit("bad-network", text) from error
     return networks
 
 
@@ -54,7 +57,8 @@ def split_hosts(text: str) -> tuple[str, ...]:
     hosts = tuple(host.strip().lower() for host in text.split(",") if host.strip())
     for host in hosts:
         if not re.fullmatch("[a-z0-9._-]+", host):
-            raise ValueError(f"{host} is no host name: write it without scheme and port")
+            text = f"{host} is no host name: write it without scheme and port"
+            raise Misfit("bad-network", text)
     return hosts
 
 
@@ -63,9 +67,9 @@ def _web_address(text: str, such_as: str, refused: str = "") -> str:
     scheme, _, rest = text.partition("://")
     rest = rest.rstrip("/")
     if scheme not in {"http", "https"} or not rest or set(rest) & {*" <>\"'\\?#\r\n\t", *refused}:
-        raise ValueError(f"must be {such_as}")
+        raise Misfit("bad-address", f"must be {such_as}")
     if not text.isascii() or not text.isprintable():
-        raise ValueError("must be written in ASCII")
+        raise Misfit("bad-address", "must be written in ASCII")
     return rest
 
 
@@ -79,7 +83,7 @@ def _public_url(text: str) -> str:
     _web_address(text, "an address such as https://gateway.example.org, without /api/v1")
     bare = text.rstrip("/")
     if bare.endswith("/api/v1"):
-        raise ValueError("must not end in /api/v1: that is added")
+        raise Misfit("bad-address", "must not end in /api/v1: that is added")
     return bare
 
 
@@ -93,16 +97,16 @@ def read_zone(text: str) -> str:
     try:
         return ZoneInfo(text).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(
-            f"no time zone is called {text}; write one such as Europe/Paris"
-        ) from error
+        said = f"no time zone is called {text}; write one such as Europe/Paris"
+        raise Misfit("unknown-zone", said) from error
 
 
 def _database(address: SecretStr) -> SecretStr:
     """Returns a database address; raises ValueError for one of SQLite that has a query."""
     text = address.get_secret_value()
     if text.startswith("sqlite") and "?" in text:
-        raise ValueError("must end with the path; write %3F for a ? in it, and %25 for a %")
+        said = "must end with the path; write %3F for a ? in it, and %25 for a %"
+        raise Misfit("bad-address", said)
     return address
 
 
@@ -117,7 +121,8 @@ def _shared_memory(address: SecretStr) -> SecretStr:
     except ValueError:
         is_redis = has_port = False
     if not is_redis or not has_port or not re.fullmatch("(/[0-9]*)?", parts.path):
-        raise ValueError("must be memory: or an address such as redis://127.0.0.1:6379/0")
+        said = "must be memory: or an address such as redis://127.0.0.1:6379/0"
+        raise Misfit("bad-address", said)
     return address
 
 
@@ -131,7 +136,8 @@ def read_sealing_secret(text: str) -> bytes:
     with suppress(ValueError):
         if len(secret := bytes.fromhex(text.strip())) == 32:
             return secret
-    raise ValueError("must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints")
+    said = "must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints"
+    raise Misfit("bad-secret", said)
 
 
 def _sealing(secret: SecretStr) -> SecretStr:

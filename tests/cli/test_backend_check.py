@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from adapters.sample import MAPPING
 from gateway.cli import main
+from gateway.settings import CHECKS
 from tests.adapters.clinic import copy_to
 
 CONFIGURATION = """\
@@ -91,6 +92,7 @@ def test_json_has_every_finding_as_an_object(folder: Path) -> None:
         "subject": "clients.firstName",
         "verdict": "failed",
         "text": "the database says: no such column: p.PRENOMM",
+        "code": "not-in-database",
         "remedy": "near: p.PRENOM, p.NOM",
         "place": f"{folder / 'mine.yaml'}:{line}:18",
         "ids": [],
@@ -106,6 +108,29 @@ def test_a_mapping_that_cannot_be_read_is_told_in_the_same_way(folder: Path) -> 
     [only] = json.loads(result.stdout)
     assert only["place"] == f"{folder / 'mine.yaml'}:{line}:7"
     assert "did you mean firstName?" in only["text"]
+    assert only["code"] == "no-such-field"
+
+
+def test_what_is_wrong_with_the_settings_is_told_to_programs_with_its_kind(folder: Path) -> None:
+    (folder / "gateway.yaml").write_text("listn: x\n")
+    for command in (["backend", "check"], ["settings"]):
+        result = CliRunner().invoke(main, [*command, "--json"])
+        assert result.exit_code == 1
+        assert json.loads(result.stdout) == {
+            "ok": False,
+            "problems": [
+                {
+                    "file": "gateway.yaml",
+                    "line": 1,
+                    "column": 1,
+                    "text": "listn is not known here (did you mean listen?)",
+                    "code": "unknown-name",
+                    "severity": "error",
+                    "help": CHECKS["unknown-name"].help,
+                }
+            ],
+        }
+        assert "gateway.yaml:1:1: listn is not known here" in result.stderr
 
 
 def test_without_a_practice_system_the_remedy_is_said(folder: Path) -> None:
