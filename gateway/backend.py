@@ -227,9 +227,8 @@ def check_serves(adapter: Adapter, settings: Settings) -> None:
             remedy = f"write {'.'.join(place)}"
             if place in document.marks:
                 remedy = "it is mapped, but no list can be filtered by it (see filters and sift)"
-            problems.append(
-                document.problem(place, f"{text}: {remedy}", "unserved-operation", at_key=True)
-            )
+            said, code = f"{text}: {remedy}", "unserved-operation"
+            problems.append(document.problem(place, said, code, at_key=True))
         raise DocumentErrors(problems)
 
 

@@ -71,14 +71,7 @@ class Document:
             and all(want in (name, "*") for name, want in zip(place, pattern, strict=True))
         ]
 
-    def problem(
-        self,
-        place: Place,
-        text: str,
-        code: str = "",
-        *,
-        at_key: bool = False,
-    ) -> Problem:
+    def problem(self, place: Place, text: str, code: str = "", *, at_key: bool = False) -> Problem:
         """Returns a problem at a place, or at the nearest place around it that the file has."""
         while place and place not in self.marks:
             place = place[:-1]

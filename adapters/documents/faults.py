@@ -6,12 +6,11 @@ that it had read until then.
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from adapters.documents.problems import read_checks
 
-FILE_CHECKS = read_checks(Path(__file__).with_name("checks.toml"))
+FILE_CHECKS = read_checks(__file__)
 
 _WHOLE = "put the whole text in quotes, such as \"'Dr ' || v.name\""
 _INDENTED = "this line is indented otherwise than the lines it belongs to"

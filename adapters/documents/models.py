@@ -3,17 +3,18 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from adapters.documents.document import Document, Place, is_number
+from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean, read_checks
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
-MODEL_CHECKS = read_checks(Path(__file__).with_suffix(".toml"))
+# All that such a file can fail, whatever its model.
+MODEL_CHECKS = {**FILE_CHECKS, **read_checks(__file__, "models.toml")}
 
 
 def check(document: Document, model: type[ModelT], *, strict: bool = False) -> ModelT:
@@ -157,10 +158,9 @@ def sentence(error: Any) -> str:
 def code_of(error: Any) -> str:
     """Returns the code of the check that one of pydantic's errors fails."""
     kind = error["type"]
-    if kind in _WORDS:
-        return "wrong-kind"
     own = getattr(error.get("ctx", {}).get("error"), "code", "wrong-value")
-    return {"extra_forbidden": "unknown-name", "missing": "missing-part"}.get(kind, own)
+    named = {"extra_forbidden": "unknown-name", "missing": "missing-part"}
+    return "wrong-kind" if kind in _WORDS else named.get(kind, own)
 
 
 def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:

@@ -25,14 +25,10 @@ class Problem:
     column: int
     text: str
     code: str = field(default="", compare=False)
+    check: "Check[Any]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.code not in _KNOWN:
-            raise LookupError(f"no table has the check {self.code}")
-
-    @property
-    def check(self) -> "Check[Any]":
-        return _KNOWN[self.code]
+        object.__setattr__(self, "check", _KNOWN[self.code])
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
@@ -66,10 +62,11 @@ class Check(Generic[SubjectT]):
 _KNOWN: dict[str, Check[Any]] = {"": Check("", "not in order", "")}
 
 
-def read_checks(table: Path, **words: str) -> Mapping[str, Check[Any]]:
-    """Returns the checks of a table, known from now on; `words` replace `$names` in their help."""
+def read_checks(module: str, table: str = "checks.toml", **words: str) -> Mapping[str, Check[Any]]:
+    """Returns the checks of a table beside a module, and keeps them; `words` replace `$names`."""
     found: dict[str, Check[Any]] = {}
-    for code, row in tomllib.loads(table.read_text(encoding="utf-8")).items():
+    text = Path(module).with_name(table).read_text(encoding="utf-8")
+    for code, row in tomllib.loads(text).items():
         told = Template(row["help"]).substitute(words)
         found[code] = Check(code, row["title"], told, Severity(row.get("severity", "error")))
     _KNOWN.update(found)

@@ -5,12 +5,10 @@ kind of practice system, and the names of resources, fields, converters, drafts 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.documents.document import Document, Place
-from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.models import MODEL_CHECKS
 from adapters.documents.problems import Problem, did_you_mean, read_checks
 from adapters.mapping import models
@@ -20,9 +18,7 @@ from adapters.mapping.models import ValueSource
 from adapters.mapping.paths import path_problem
 from adapters.values.times import PATTERN, sorts
 
-_OWN_CHECKS = read_checks(Path(__file__).with_name("checks.toml"))
-# All that a mapping can fail.
-CHECKS = {**FILE_CHECKS, **MODEL_CHECKS, **_OWN_CHECKS}
+CHECKS = {**MODEL_CHECKS, **read_checks(__file__)}
 # The fields that a booking needs, to know whose an animal is and to recognize itself.
 _NEEDED = {"patients": ("clientId",), "appointments": ("vetId", "patientId", "scheduledAt")}
 NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -105,13 +101,7 @@ class Checker:
         self.found.append(self.document.problem(place, text, code, at_key=True))
 
     def is_known(
-        self,
-        place: Place,
-        code: str,
-        name: object,
-        known: Collection[str],
-        text: str,
-        more: str = "",
+        self, place: Place, code: str, name: Any, known: Collection[str], text: str, more: str = ""
     ) -> bool:
         """Returns whether the name is known; else notes `text` with the nearest known name."""
         if name not in known:
@@ -209,7 +199,7 @@ class Checker:
         known = [name for names in self._names(place) for name in names]
         for name in call.names if call.method else ():
             text = f"nothing here is called {name}"
-            self.is_known((*place, call.method), "bad-placeholder", name, known, text)
+            self.is_known((*place, call.method), "unfilled", name, known, text)
 
     def _page(self, place: Place, page: models.Paging) -> None:
         needs, may = _PAGING[page.by]
@@ -229,16 +219,14 @@ class Checker:
             self._secret((*place, "secret"), value.secret)
         if value.made is not None:
             who = "step before this one is called" if self.of_sql else "call before this one keeps"
-            text = f"no {who} {value.made}"
-            self.is_known((*place, "made"), "bad-placeholder", value.made, made, text)
+            self.is_known((*place, "made"), "unfilled", value.made, made, f"no {who} {value.made}")
         self._named((*place, "sql"), value.sql or "", made)
         is_drafted = place[0] == "booking"
         what = "a draft has no" if is_drafted else "nothing here is called"
         for origin, here in (("draft", is_drafted), ("given", not is_drafted)):
             name, at = getattr(value, origin), (*place, origin)
             known = shapes if here else {}
-            text = f"{what} {name}"
-            if name is None or not self.is_known(at, "bad-placeholder", name, known, text):
+            if name is None or not self.is_known(at, "unfilled", name, known, f"{what} {name}"):
                 continue
             if name not in DRAFT_KEYS or not is_drafted:
                 # what is only sent may leave the time of a day out
@@ -249,9 +237,8 @@ class Checker:
 
     def _named(self, place: Place, sql: str, made: Sequence[str]) -> None:
         for name in models.NAMED(sql):
-            text, known = f"no step before this one is called {name}", [*made, *DRAFT]
-            more = "; write \\: for a colon"
-            self.is_known(place, "bad-placeholder", name, known, text, more)
+            text, more = f"no step before this one is called {name}", "; write \\: for a colon"
+            self.is_known(place, "unfilled", name, [*made, *DRAFT], text, more)
 
     def _secret(self, place: Place, name: str) -> None:
         if name not in self.secrets:
@@ -480,8 +467,7 @@ class Checker:
     def _step(self, place: Place, step: models.StepMap) -> None:
         self._named((*place, "where"), step.where or "", self._names(place)[1])
         if step.if_ is not None:
-            text = f"a draft has no {step.if_}"
-            self.is_known((*place, "if"), "bad-placeholder", step.if_, DRAFT, text)
+            self.is_known((*place, "if"), "unfilled", step.if_, DRAFT, f"a draft has no {step.if_}")
             if step.name is not None or step.keep:
                 text = "a step with `if` may not happen, so it has no name for others"
                 self.say((*place, "keep" if step.name is None else "name"), "bad-step", text)

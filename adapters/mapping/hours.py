@@ -61,6 +61,5 @@ def closed_days(text: str) -> tuple[date, ...]:
         remedy = "write 2026-12-25, or 2026-12-24..2027-01-02"
         raise Misfit("bad-hours", f"{text} is no day: {remedy}") from error
     if not 0 <= (end - begin).days < MOST_CLOSED:
-        order = "ends before it begins, or lasts longer than ten years"
-        raise Misfit("bad-hours", f"{text} {order}")
+        raise Misfit("bad-hours", f"{text} ends before it begins, or lasts longer than ten years")
     return tuple(begin + timedelta(days=number) for number in range((end - begin).days + 1))

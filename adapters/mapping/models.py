@@ -70,8 +70,7 @@ def _one_place(form: str) -> None:
 
 def _call_path(written: str) -> None:
     if not written.startswith("/") or set(written) & set("?#\\ "):
-        text = "must be a path such as /clients/{id}; parameters go into query"
-        raise Misfit("bad-call", text)
+        raise Misfit("bad-call", "must be a path such as /clients/{id}; parameters go into query")
     for part in written.split("/")[1:]:
         if part in (".", "..") or re.fullmatch(r"\{\w+\}|[^{}]*", part) is None:
             text = "each part between slashes is either plain or one name in braces"

@@ -83,10 +83,7 @@ class Command(click.Command):
 
 @contextmanager
 def said_plainly(*, as_json: bool = False) -> Iterator[None]:
-    """Turns refusals into a sentence on stderr and exit 1; other exceptions are not caught.
-
-    What is wrong with a file is then printed `as_json`, too.
-    """
+    """Turns refusals into a sentence on stderr, a file's also into JSON, and exit 1."""
     try:
         yield
     except Exception as error:

@@ -14,8 +14,6 @@ from gateway.contract.fields import write_instant
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from adapters.documents.problems import Problem
-
 # Controls, halves of a character, ends of a line, and controls of the writing direction.
 _CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 _DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
@@ -82,8 +80,8 @@ def members(item: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(item, name) for name in names}
 
 
-def problem_data(problem: "Problem") -> dict[str, Any]:
-    """A problem with a file, for programs."""
+def problem_data(problem: Any) -> dict[str, Any]:
+    """Returns a problem with a file as the members of a JSON object."""
     about = {"severity": problem.check.severity.value, "help": problem.check.help}
     return members(problem, "file", "line", "column", "text", "code") | about
 

@@ -15,7 +15,6 @@ import pydantic
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from adapters.documents.document import Document, read_document
-from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.models import MODEL_CHECKS, check, code_of, sentence
 from adapters.documents.problems import DocumentErrors, Misfit, Problem, did_you_mean, read_checks
 from gateway.contract.operations import OPERATIONS, Operation
@@ -24,9 +23,7 @@ from gateway.events import Sayable
 from gateway.settings import kinds
 
 PREFIX = "GATEWAY_"
-_OWN_CHECKS = read_checks(Path(__file__).with_name("checks.toml"))
-# All that a configuration can fail.
-CHECKS = {**FILE_CHECKS, **MODEL_CHECKS, **_OWN_CHECKS}
+CHECKS = {**MODEL_CHECKS, **read_checks(__file__)}
 # Variables that Kubernetes sets in pods beside a service named `gateway`. None is a setting.
 _of_a_service = re.compile(
     r"GATEWAY_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*"

@@ -47,8 +47,7 @@ def split_networks(text: str) -> tuple[str, ...]:
             remedy = " such as 10.0.0.5"
             if "has host bits set" in str(error):
                 remedy = f": write {ip_network(network, strict=False)}"
-            text = f"{network} is no address or network{remedy}"
-            raise Misfit("bad-network", text) from error
+            raise Misfit("bad-network", f"{network} is no address or network{remedy}") from error
     return networks
 
 
@@ -57,8 +56,7 @@ def split_hosts(text: str) -> tuple[str, ...]:
     hosts = tuple(host.strip().lower() for host in text.split(",") if host.strip())
     for host in hosts:
         if not re.fullmatch("[a-z0-9._-]+", host):
-            text = f"{host} is no host name: write it without scheme and port"
-            raise Misfit("bad-network", text)
+            raise Misfit("bad-network", f"{host} is no host name: write it without scheme and port")
     return hosts
 
 
