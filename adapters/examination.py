@@ -1,4 +1,4 @@
-"""Defines what an examination of a practice system finds, and what its mapping leaves out."""
+"""Defines what an examination of a practice system finds, and puts its counts into words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,6 +8,10 @@ from enum import StrEnum
 from adapters.documents.problems import Problem
 
 SAMPLE = 2_000
+# Example ids of one finding.
+MOST_IDS = 3
+# The share of unreadable values that may just be old mistakes.
+TOLERABLE = 0.01
 
 
 class Verdict(StrEnum):
@@ -62,3 +66,24 @@ class Survey:
 
     left_out: tuple[Problem, ...]
     filled: Mapping[str, frozenset[str]]
+
+
+def short(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def counted(count: int, noun: str, verb: str = "") -> str:
+    """Returns `2 rows`, or with a verb, given as of several, `2 rows lead`."""
+    rows = f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{rows} {agreeing(count, verb)}" if verb else rows
+
+
+def agreeing(count: int, several: str) -> str:
+    """Returns the verb that goes with a count, given as of several: 2 `lead`, 1 `leads`."""
+    odd = {"are": "is", "have": "has", "were": "was"}
+    return odd.get(several, f"{several}s") if count == 1 else several
+
+
+def weighed(bad: int, all_: int, *, most: float = TOLERABLE) -> Verdict:
+    """Returns FAILED where more than the share `most` is bad."""
+    return Verdict.FAILED if bad > most * all_ else Verdict.WARNING

@@ -137,8 +137,7 @@ async def build_operations(
         owners = await parts.open_owners(kit, store)
         await parts.look_after_bookings(kit, store, practice.adapter, owners)
         parts.keep_audit(kit, store)
-        own = kit.metrics.snapshot
-        workers = Workers(shared.reports, shared.sums, own, settings.workers)
+        workers = Workers(shared.reports, shared.sums, kit.metrics.snapshot, settings.workers)
         await kit.closing(workers).start()
         behind = partial(probes.policy_behind, lambda: keeper.status, workers, kit.now)
         kit.metrics.ask("gateway_policy_behind", lambda: len(behind()))

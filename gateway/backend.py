@@ -234,26 +234,17 @@ def check_serves(adapter: Adapter, settings: Settings) -> None:
 
 def unserved_rows(adapter: Adapter, policy: Policy) -> Sequence[Problem]:
     """Returns why the policy's row conditions cannot be applied, once for all levels."""
-    faults = {
-        problem
-        for (resource, _), redactor in policy.redactors.items()
-        if redactor.only
-        for problem in adapter.narrows(resource, redactor.only)
-    }
-    return sorted(faults)
+    rows = ((resource, redactor.only) for (resource, _), redactor in policy.redactors.items())
+    faults = (adapter.narrows(resource, only) for resource, only in rows if only)
+    return sorted(set[Problem]().union(*faults))
 
 
 def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yields where the mapping should have what the adapter lacks, and why."""
     for operation in OPERATIONS:
         name = operation.returns.name
-        needed = {name for name, _ in operation.only}
-        needed |= {
-            field
-            for param in operation.params
-            if param.where == "path" and param.match
-            for field in param.fields
-        }
+        in_path = (p.fields for p in operation.params if p.where == "path" and p.match)
+        needed = {name for name, _ in operation.only}.union(*in_path)
         missing = needed - adapter.filterable.get(name, frozenset())
         if name not in adapter.resources or missing:
             what = f"filter {name} by {', '.join(sorted(missing))}" if missing else f"read {name}"

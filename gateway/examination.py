@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 
 from adapters.base import Adapter, AdapterError, Filter, NotFound, Page, Query, Record, Trouble
 from adapters.doctor import doctor_of
-from adapters.doctor.words import counted, short
 from adapters.documents.problems import DocumentErrors, Problem
-from adapters.examination import Examination, Finding, Verdict
+from adapters.examination import MOST_IDS, Examination, Finding, Verdict, counted, short
 from gateway.contract import operations as contract
 from gateway.contract.operations import Match, Operation, Param
 from gateway.contract.resources import RESOURCES
@@ -24,7 +23,6 @@ VETS = 3
 CLIENTS = 10
 # Records of a resource that are read again by their ids.
 ROUND_TRIPS = 20
-MOST_IDS = 3
 READING = [operation for operation in contract.OPERATIONS if not operation.creates]
 WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
 _word = re.compile(r"[^\W_]{2,}").search
@@ -250,8 +248,7 @@ class Rounds:
         """Filters by a value of a record, which must then be among the results."""
         offered = self.adapter.filterable.get(operation.returns.name, frozenset())
         if not offered.issuperset(param.fields):
-            fields = " or ".join(param.fields)
-            self.doubts.append(f"no filter {param.name}: {fields} is not mapped")
+            self.doubts.append(f"no filter {param.name}: {' or '.join(param.fields)} is not mapped")
             return []
         example = next(((r, v) for r in records if (v := _example(param, r)) is not None), None)
         if example is None:

@@ -96,11 +96,10 @@ def make_file(settings: Settings, state: str | None) -> None:
     path = settings.state / FILE
     if secret_file(settings) != path or path.exists():
         return
-    text = f"{identity.state_line(state)}{secrets.token_hex(32)}\n"
     try:
         # where two processes begin at once, the first one's file stays
         with suppress(FileExistsError):
-            identity.write_new(path, text)
+            identity.write_new(path, f"{identity.state_line(state)}{secrets.token_hex(32)}\n")
     except OSError as error:
         reason = identity.reason_of(error)
         raise StartRefused(f"the sealing secret {path} cannot be written: {reason}") from error

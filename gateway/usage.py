@@ -28,7 +28,6 @@ KEPT = timedelta(days=35)
 DAY = 24 * 60  # minutes
 STEP = 10  # minutes that are dropped in one transaction
 _START = datetime(1970, 1, 1, tzinfo=UTC)
-_MINUTE = timedelta(minutes=1)
 
 # A minute (since 1970, in UTC), a key's id, an operation.
 Slot = tuple[int, str, str]
@@ -167,7 +166,7 @@ class Usage(Periodic):
 
 
 def minute_of(moment: datetime) -> int:
-    return (moment - _START) // _MINUTE
+    return (moment - _START) // timedelta(minutes=1)
 
 
 async def add(store: Store, sums: Mapping[Slot, CallSums]) -> None:
@@ -214,9 +213,8 @@ async def answered(
     counts = union_all(
         *(select(rows.c.key_id, rows.c.operation, rows.c.answered).where(of) for rows, of in parts)
     ).subquery()
-    query = select(counts.c.key_id, counts.c.operation, func.sum(counts.c.answered)).group_by(
-        counts.c.key_id, counts.c.operation
-    )
+    names = (counts.c.key_id, counts.c.operation)
+    query = select(*names, func.sum(counts.c.answered)).group_by(*names)
     if operations is not None:
         query = query.where(counts.c.operation.in_(operations))
     rows = await store.rows(query)

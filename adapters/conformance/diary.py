@@ -70,8 +70,7 @@ class DiaryPromises:
                 assert await probe.starts(vet, day) == starts
                 assert await probe.starts(vet, day + DAY) == []
                 # in the second of two equal hours, or as late in the day; and the first of all
-                zone = probe.practice.zone
-                again = [start for start in starts if start.astimezone(zone).fold]
+                again = [start for start in starts if start.astimezone(probe.practice.zone).fold]
                 for start in ((again or starts[len(starts) // 2 :])[0], starts[0]):
                     draft = await probe.draft(vet_id=vet, scheduled_at=start)
                     made = await probe.adapter.create_appointment(draft)
@@ -156,11 +155,13 @@ class Grid(NamedTuple):
 
 
 async def _working(probe: Probe, day: date, hours: tuple[time, time]) -> tuple[str, Grid]:
-    """Returns a vet with those hours on the day's weekday alone, and the grid of free times."""
-    vet = await probe.working(day, *hours)
-    slots = await probe.slots(vet, day)
-    first, second = (moment(slot["startTime"]) for slot in slots[:2])
-    return vet, Grid(second - first, _length(slots[0]))
+    """Returns a free vet with those hours on that weekday alone, and the grid of free times."""
+    for vet in [str(vet["id"]) for vet in await probe.some("vets")]:
+        await probe.settled(probe.practice.set_hours(vet, day.isoweekday(), *hours))
+        if slots := await probe.slots(vet, day):
+            first, second = (moment(slot["startTime"]) for slot in slots[:2])
+            return vet, Grid(second - first, _length(slots[0]))
+    raise LookupError(f"with hours from {hours[0]} to {hours[1]} no vet has a free time on {day}")
 
 
 def _length(slot: Record) -> timedelta:
@@ -221,9 +222,8 @@ class BookingPromises:
         self, probe: Probe
     ) -> None:
         draft = await probe.draft()
-        length = timedelta(seconds=1)
         drafts = [replace(draft, reference=token_hex(8)) for _ in range(RACERS)]
-        drafts += [replace(draft, scheduled_at=draft.scheduled_at + length)] * SHIFTED
+        drafts += [replace(draft, scheduled_at=draft.scheduled_at + timedelta(seconds=1))] * SHIFTED
         async with aclosing(probe.practice.open()) as other:
             both = (probe.adapter, other)
             tries = [both[n % 2].create_appointment(draft) for n, draft in enumerate(drafts)]

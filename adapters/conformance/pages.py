@@ -35,8 +35,7 @@ class PagePromises:
         async for resource, large in probe.all_of_each():
             assert len({record["id"] for record in large}) == len(large), resource
             assert await probe.everything(resource, limit=173) == large, resource
-            small = 1 + len(large) // 40
-            assert await probe.everything(resource, limit=small) == large, resource
+            assert await probe.everything(resource, limit=1 + len(large) // 40) == large, resource
 
     async def test_pages_of_one_lose_nothing(self, probe: Probe) -> None:
         for resource in ("vets", "appointmentTypes"):
@@ -135,8 +134,7 @@ class NarrowingPromises:
     ) -> None:
         async for resource, records in probe.all_of_each():
             for only, there, _ in _narrowed(probe, resource, records):
-                limit = 1 + len(there) // 3
-                kept = await probe.everything(resource, only=only, limit=limit)
+                kept = await probe.everything(resource, only=only, limit=1 + len(there) // 3)
                 assert kept == there, f"{resource} with {only}"
 
     async def test_what_is_hidden_is_not_there_by_its_id_either(self, probe: Probe) -> None:
@@ -149,8 +147,7 @@ class NarrowingPromises:
                         await probe.one(resource, record["id"], only)
 
     async def test_within_what_is_hidden_is_nothing(self, probe: Probe) -> None:
-        records = await probe.everything("clients")
-        for only, there, hidden in _narrowed(probe, "clients", records):
+        for only, there, hidden in _narrowed(probe, "clients", await probe.everything("clients")):
             for client in hidden[:1]:
                 with pytest.raises(NotFound):
                     await probe.invoices_of(client["id"], only)

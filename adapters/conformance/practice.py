@@ -247,15 +247,6 @@ class Probe:
             if patient["clientId"] in clients and (patient.get("status") == DECEASED) is deceased
         ]
 
-    async def working(self, day: date, start: time, end: time) -> str:
-        """Returns a vet who has those hours on that weekday alone, and is free on that day."""
-        for vet in await self.some("vets"):
-            hours = self.practice.set_hours(vet["id"], day.isoweekday(), start, end)
-            await self.settled(hours)
-            if await self.slots(vet["id"], day):
-                return str(vet["id"])
-        raise LookupError(f"with hours from {start} to {end} no vet has a free time on {day}")
-
     def day(self, moment: datetime) -> date:
         """Returns the practice's local day of a moment."""
         return moment.astimezone(self.practice.zone).date()

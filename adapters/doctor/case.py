@@ -9,17 +9,14 @@ from functools import partial, partialmethod
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Record, Trouble
-from adapters.doctor.words import counted, short
 from adapters.documents.document import Document, Place, comments_in
-from adapters.examination import Examination, Finding, Verdict
+from adapters.examination import MOST_IDS, Examination, Finding, Verdict, counted, short
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.session import Session
 
 T = TypeVar("T")
 # The name under which a list's record has its parent, and the value where it has none.
 PARENT, NO_PARENT = "(parent)", "none"
-# Example ids of one finding.
-MOST_IDS = 3
 # Seconds; a clock that differs by more is wrong.
 APART = 60.0
 _TODO = re.compile(r"TODO\b").match
@@ -27,7 +24,7 @@ _IN_COMMENT = re.compile(r"\bTODO\b\W*(.*)").search
 MOST_COMMENTS = 20
 LONGEST_WORDS = 200
 # Parts of a place that a subject leaves out.
-_GROUPS = ("resources", "fields", "lists", "values")
+GROUPS = ("resources", "fields", "lists", "values")
 
 
 @dataclass(slots=True)
@@ -209,7 +206,7 @@ def todos(document: Document) -> list[Finding]:
     look, lines = Look(document, "mapping", "comments"), set()
     for place in (place for place, text in texts_in(document.data) if place and _TODO(text)):
         lines.add(document.problem(place, "").line)
-        subject = ".".join(str(part) for part in place if part not in _GROUPS)
+        subject = ".".join(str(part) for part in place if part not in GROUPS)
         verdict, text = Verdict.WARNING, "TODO still stands here, where a value belongs"
         remedy = "write what belongs there, or take the line away"
         if place[0] == "booking":

@@ -9,9 +9,9 @@ from typing import Any
 
 from adapters.base import AdapterError, Record
 from adapters.doctor.case import DoctorCase, Look
-from adapters.doctor.values import ENOUGH, TOLERABLE, pages
-from adapters.doctor.words import agreeing, counted, weighed
+from adapters.doctor.values import ENOUGH, pages
 from adapters.documents.document import Place
+from adapters.examination import agreeing, counted, weighed
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
 from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import ONE_DAY, Interval
@@ -133,8 +133,8 @@ def _hours(source: HoursSource, read: SourceRows, case: DoctorCase, look: Look) 
     for name, some in (("weekday" if source.hours.weekday else "day", odd), ("start", bad)):
         if some:
             text = f"{counted(len(some), 'row')} of {len(rows):,} cannot be read, and open nothing"
-            verdict = weighed(len(some), len(rows), most=TOLERABLE)
-            look.judge(verdict, text, name, remedy=remedies.get(name, of_times))
+            remedy = remedies.get(name, of_times)
+            look.judge(weighed(len(some), len(rows)), text, name, remedy=remedy)
 
 
 async def _weeks(case: DoctorCase, look: Look) -> None:
@@ -261,7 +261,7 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
             lost.append(shown)
     if lost:
         text = f"{len(lost)} of {known} appointments to come block nothing: offered again"
-        verdict = weighed(len(lost), known, most=TOLERABLE)
+        verdict = weighed(len(lost), known)
         look.judge(verdict, text, ids=lost, remedy="see `where`, `vet` and `start` there")
     elif known:
         look.ok(f"{known} appointments to come block their time")

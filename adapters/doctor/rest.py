@@ -23,8 +23,7 @@ from adapters.doctor import surveyed
 from adapters.doctor.case import DoctorCase, Look, RowTaken, clock_judged, examined
 from adapters.doctor.diary import diary
 from adapters.doctor.values import links, newest, values
-from adapters.doctor.words import counted, short
-from adapters.examination import Examination, Finding, Survey, Verdict
+from adapters.examination import Examination, Finding, Survey, Verdict, counted, short
 from adapters.mapping.checker import SEARCH, parts
 from adapters.mapping.models import CallMap, FilterParameter, ListCall, Paging, ResourceMap
 from adapters.mapping.paths import plain_steps
@@ -229,8 +228,7 @@ async def survey(adapter: RestAdapter) -> Survey:
     for name, reader in adapter.readers.items():
         ways, names = _read_in(name, adapter.mapping.resources[name])
         unused = dict.fromkeys(_unused(await reader.sample(SAMPLE), (), ways, names))
-        place = ("resources", name)
-        omitted.append((place, f"the records of {name}", [*unused][:MOST_NAMES]))
+        omitted.append((("resources", name), f"the records of {name}", [*unused][:MOST_NAMES]))
     return surveyed(adapter, omitted)
 
 
@@ -333,8 +331,7 @@ async def _renewal(case: RestCase, look: Look) -> None:
     if call is None:
         return
     others = [status for _, label, status in case.client.seen if label != label_of(call)]
-    logins = counted(len(case.client.seen) - len(others), "login")
-    text = f"{logins} for {len(others):,} calls"
+    text = f"{counted(len(case.client.seen) - len(others), 'login')} for {len(others):,} calls"
     if refused := others.count(401):
         text += f", of which {refused} were refused: a token does not live as long as it should"
         place = ("backend", "login", "seconds" if call.seconds else "lifetime")
@@ -426,8 +423,7 @@ async def _pages(reader: ResourceCalls, call: ListCall, case: RestCase, look: Lo
         _compared(look, call.page, request[0], *marks)
         if pager.marks(pager.rows(await ask(*request))) != marks[0]:
             text = "the first page, asked for again, has other rows or another order"
-            remedy = "is there a parameter that sorts? write it under `query`"
-            look.warning(text, remedy=remedy)
+            look.warning(text, remedy="is there a parameter that sorts? write it under `query`")
     if look.findings:
         return
     before, begun = len(case.client.seen), time.monotonic()
@@ -516,8 +512,7 @@ async def _filter(
         look.ok(f"the backend obeys {by.query}")
     elif rows == await _first(reader, ()):
         text = f"the backend does not obey {by.query}: the gateway goes through the whole list"
-        remedy = "name the parameter that it knows, or move the field to `sift`"
-        look.warning(text, remedy=remedy)
+        look.warning(text, remedy="name the parameter that it knows, or move the field to `sift`")
     else:
         look.ok(f"the backend's idea of {by.query} is wider: the gateway sifts what comes")
 

@@ -10,15 +10,12 @@ from itertools import chain
 from typing import Any
 
 from adapters.base import Record
-from adapters.doctor.case import MOST_IDS, PARENT, DoctorCase, Look, RowTaken
-from adapters.doctor.words import agreeing, counted, weighed
-from adapters.examination import Verdict
+from adapters.doctor.case import PARENT, DoctorCase, Look, RowTaken
+from adapters.examination import MOST_IDS, Verdict, agreeing, counted, weighed
 from adapters.mapped.records import RowValue
 from adapters.values.convert import UnknownCode, Unreadable, plain
 from adapters.values.times import ZERO_DATES, UtcTime
 
-# The share of unreadable values that may just be old mistakes.
-TOLERABLE = 0.01
 # The share of ids that may lead nowhere; with more, they are ids of something else.
 TOLERABLE_LEADS = 0.5
 # The share of a list's rows that may lack their record by accident.
@@ -201,14 +198,13 @@ def fields_judged(look: Look, tallies: Mapping[str, FieldTally], count: int) -> 
     """Judges the fields of `count` rows; returns whether anything was to be said."""
     before = len(look.findings)
     for name, tally in tallies.items():
-        place = (*look.place, "fields", name)
-        part = replace(look, subject=f"{look.subject}.{name}", place=place)
+        part = replace(look, subject=f"{look.subject}.{name}", place=(*look.place, "fields", name))
         if tally.codes:
             _unknown(part, tally)
         if tally.unreadable:
             rows = counted(tally.unreadable, "row")
             text = f"{rows} of {tally.count:,} that its converter cannot read"
-            verdict = weighed(tally.unreadable, tally.count, most=TOLERABLE)
+            verdict = weighed(tally.unreadable, tally.count)
             part.judge(verdict, text, remedy=_reading(tally), ids=tally.ids)
         if tally.odd_days:
             text = f"{counted(tally.odd_days.total(), 'row')} with a day before {BEFORE}"
@@ -242,8 +238,7 @@ def _unknown(part: Look, tally: FieldTally) -> None:
     text = f"{counted(unknown, 'row')} with an unknown code: {what}"
     remedy = "add them to its codes; null where one means nothing" if known else ""
     remedy = remedy or "is it a code at all?"
-    verdict = weighed(unknown, tally.count, most=TOLERABLE)
-    part.judge(verdict, text, remedy=remedy, ids=tally.ids, codes=known)
+    part.judge(weighed(unknown, tally.count), text, remedy=remedy, ids=tally.ids, codes=known)
 
 
 def links(case: DoctorCase) -> Iterator[Look]:

@@ -29,11 +29,10 @@ def create(path: Path, *, today: date, seed: int = 1987) -> None:
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
-        tables = make_tables(today, seed)
         # schema and rows in one transaction, left to the file's own journal
         # nosemgrep: sql-is-never-put-together-as-text - a file of ours
         connection.executescript("BEGIN;\n" + SCHEMA.read_text(encoding="utf-8"))
-        for table, rows in tables.items():
+        for table, rows in make_tables(today, seed).items():
             marks = ", ".join("?" * len(rows[0]))
             # nosemgrep: sql-is-never-put-together-as-text - tables of ours
             connection.executemany(

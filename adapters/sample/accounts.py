@@ -105,8 +105,7 @@ class Item(NamedTuple):
     @property
     def amounts(self) -> tuple[str, ...]:
         """The quantity, the price, the tax in percent and the sum without tax, as texts."""
-        sums = (self.ware.cents, self.ware.rate * 100, self.net)
-        return quantity(self.tenths), *map(money, sums)
+        return quantity(self.tenths), *map(money, (self.ware.cents, self.ware.rate * 100, self.net))
 
 
 class Sale(NamedTuple):

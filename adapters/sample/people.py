@@ -41,8 +41,7 @@ def make_people(rng: Chance) -> list[Row]:
     for title, family, first in words.NOTABLE_CLIENTS:
         named = _person(rng, "C", active=True)._replace(civilite=title)
         persons += [named._replace(nom=_family(rng, family), prenom=_padded(rng, first))]
-    crowd = ACTIVE_CLIENTS - len(persons)
-    kinds = [("C", True)] * crowd + [("C", False)] * FORMER_CLIENTS
+    kinds = [("C", True)] * (ACTIVE_CLIENTS - len(persons)) + [("C", False)] * FORMER_CLIENTS
     kinds += [("V", True)] * ACTIVE_VETS + [("V", False)]
     persons += [_person(rng, kind, active=active) for kind, active in kinds]
     persons += [_company(rng, "F", name) for name in words.SUPPLIERS]
@@ -139,8 +138,7 @@ def make_animals(rng: Chance, persons: list[Row]) -> list[Owned]:
     fates = fates[:special] + rng.sample(fates[special:], len(fates) - special)
     owners: list[Row | None] = [lingering(persons)] * LINGERING + [None] * ORPHANS
     owners += [rng.choice(clients) for _ in fates[special:]]
-    pairs = zip(owners, fates, strict=True)
-    owned = [(_animal(rng, owner, fate), owner) for owner, fate in pairs]
+    owned = [(_animal(rng, owner, fate), owner) for owner, fate in zip(owners, fates, strict=True)]
     owned.sort(key=lambda pair: pair[0].dt_creation)
     return [(row._replace(id_animal=number), owner) for number, (row, owner) in enumerate(owned, 1)]
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from adapters.doctor import surveyed
-from adapters.doctor.case import Look, clock_judged, examined, texts_in
+from adapters.doctor.case import GROUPS, Look, clock_judged, examined, texts_in
 from adapters.doctor.diary import diary
 from adapters.doctor.sql.booking import account, rehearsal
 from adapters.doctor.sql.plans import plans
@@ -25,7 +25,6 @@ from adapters.doctor.values import links, newest, values
 from adapters.documents.document import Place
 from adapters.documents.problems import Severity
 from adapters.examination import Examination, Finding, Survey, Verdict
-from adapters.mapped.adapter import MappedAdapter
 from adapters.mapping.checker import CHECKS
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter
@@ -47,8 +46,6 @@ _now = re.compile(
     re.IGNORECASE,
 ).search
 NEAR = 3
-# Parts of a place that a subject leaves out.
-_GROUPS = ("resources", "fields", "lists")
 
 KnownColumns = dict[str, list[str]]
 
@@ -71,9 +68,8 @@ def _looks(case: SqlCase) -> Iterator[Look]:
 
 async def survey(adapter: SqlAdapter) -> Survey:
     """Returns the columns of the mapped tables that no field is made of; raises AdapterError."""
-    engine = adapter.engine
-    return await engine.inspect(
-        lambda connection: surveyed(adapter, omissions(connection, engine.speech, adapter))
+    return await adapter.engine.inspect(
+        lambda connection: surveyed(adapter, omitted(connection, adapter))
     )
 
 
@@ -94,7 +90,7 @@ async def names(case: SqlCase, look: Look) -> None:
             fault.text,
             check="rights" if fault.code == "missing-right" else "mapping",
             code=fault.code,
-            subject=".".join(str(part) for part in fault.place if part not in _GROUPS),
+            subject=".".join(str(part) for part in fault.place if part not in GROUPS),
             place=fault.place,
             remedy=_remedy(case, fault, known, rows),
         )
@@ -168,11 +164,9 @@ async def clock(case: SqlCase, look: Look) -> None:
     clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
 
 
-def omissions(
-    connection: Connection, speech: Speech, adapter: MappedAdapter
-) -> Iterator[tuple[Place, str, list[str]]]:
+def omitted(connection: Connection, adapter: SqlAdapter) -> Iterator[tuple[Place, str, list[str]]]:
     """Yields the columns of the tables that resources name, of which no field is made."""
-    for name, columns in _columns(connection, speech).items():
+    for name, columns in _columns(connection, adapter.engine.speech).items():
         table, readers, used = name.lower().rpartition(".")[2], list[str](), set[str]()
         for resource, mapped in adapter.mapping.resources.items():
             if (own := _used(mapped, table)) is not None:

@@ -15,8 +15,8 @@ from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record
 from adapters.doctor.case import Look
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
-from adapters.doctor.words import agreeing, short
 from adapters.documents.document import Place
+from adapters.examination import agreeing, short
 from adapters.mapped.booked import DECEASED
 from adapters.mapped.repeated import KnownTimes
 from adapters.mapped.session import BookingProgress, complete
@@ -97,8 +97,7 @@ def _denied(write: StepMap, case: SqlCase) -> Iterator[tuple[str, str]]:
 
 def quoted(connection: Connection, name: str) -> str:
     """Returns a name of the mapping as the database takes it in a statement."""
-    preparer = connection.dialect.identifier_preparer
-    return ".".join(preparer.quote(part) for part in name.split("."))
+    return ".".join(map(connection.dialect.identifier_preparer.quote, name.split(".")))
 
 
 async def _one_counter(write: StepMap, case: SqlCase, look: Look) -> None:

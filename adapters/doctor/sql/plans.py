@@ -13,9 +13,8 @@ from adapters.base import Filter
 from adapters.doctor.case import Look
 from adapters.doctor.sql.booking import quoted
 from adapters.doctor.sql.rows import SqlCase
-from adapters.doctor.words import counted
 from adapters.documents.document import Place
-from adapters.examination import Verdict
+from adapters.examination import Verdict, counted
 from adapters.mapped.repeated import KnownTimes
 from adapters.mapping.models import BusyMap
 from adapters.sql.adapter import SqlSession
@@ -24,8 +23,6 @@ from adapters.sql.columns import sql
 
 # Rows of a table above which a scan is a warning, and above which it is a failure.
 BIG, HUGE = 5_000, 100_000
-# The filters by a reference to another resource.
-REFERRING = (("patients", "clientId"), ("invoices", "clientId"))
 _NAME = r"(?:\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
 _COLUMN = re.compile(rf"(?:(\w+)\.)?({_NAME})").fullmatch
 _NO_ALIAS = "ON|WHERE|LEFT|RIGHT|INNER|CROSS|JOIN|ORDER|GROUP|LIMIT|FULL|HAVING|UNION"
@@ -49,12 +46,12 @@ def plans(case: SqlCase) -> Iterator[Look]:
             places: list[Place] = [("resources", name), *nested]
             yield _look(case, "a single read", name, one, *places)
             yield _look(case, "a page", name, _page(name), *places, strict=False)
-    for name, field in REFERRING:
-        values = [record[field] for record in case.samples.get(name, ()) if record[field]]
-        if values and not case.is_lost("resources", name):
-            page = _page(name, Filter("equals", (field,), values[0]))
-            place: Place = ("resources", name, "fields", field)
-            yield _look(case, f"a list by {field}", name, page, place, strict=False)
+    for name in ("patients", "invoices"):
+        clients = filter(None, (record["clientId"] for record in case.samples.get(name, ())))
+        if (client := next(clients, None)) and not case.is_lost("resources", name):
+            page = _page(name, Filter("equals", ("clientId",), client))
+            place: Place = ("resources", name, "fields", "clientId")
+            yield _look(case, "a list by clientId", name, page, place, strict=False)
     yield from _of_diary(case)
     reference = case.adapter.mapping.booking.reference
     if reference and not case.is_lost("booking") and not case.is_lost("resources", "appointments"):
@@ -121,7 +118,7 @@ async def _plan(
                     many = f"more than {HUGE:,}" if count > HUGE else f"{count:,}"
                     text = f"{what} reads the whole of {table}, {many} rows"
                     verdict = Verdict.FAILED if strict and count > HUGE else Verdict.WARNING
-                    at, remedy = _blamed(case, connection, place, alias, table)
+                    at, remedy = _blamed(case, place, alias, table)
                     look.judge(verdict, text, place=at, remedy=remedy)
     # two statements may give the same finding
     look.findings[:] = {(f.text, f.place): f for f in look.findings}.values()
@@ -160,15 +157,13 @@ async def _unbounded(busy: BusyMap, case: SqlCase, look: Look) -> None:
         look.warning(f"{text} and says nowhere how long one can last", remedy=remedy)
 
 
-def _blamed(
-    case: SqlCase, connection: Connection, place: Place, alias: str, table: str
-) -> tuple[Place, str]:
+def _blamed(case: SqlCase, place: Place, alias: str, table: str) -> tuple[Place, str]:
     """Returns the place that makes it scan, and the remedy: an index where columns are compared."""
     for at, columns in _columns(case, place, alias, table):
         if columns:
             name = "_".join([table.rpartition(".")[2], *columns])
             bare = re.sub(r"\W+", "_", name).strip("_").lower()
-            on = f"{quoted(connection, table)} ({', '.join(columns)})"
+            on = f"{quoted(case.session.connection, table)} ({', '.join(columns)})"
             return at, f"CREATE INDEX {bare} ON {on}"
     return place, "compare plain columns, which an index can serve"
 

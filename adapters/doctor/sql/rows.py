@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Select, func, not_, select
 
 from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken
-from adapters.doctor.words import counted
-from adapters.examination import SAMPLE, Examination
+from adapters.examination import SAMPLE, Examination, counted
 from adapters.mapping.models import ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.columns import Columns, KeyedRows, rows_of, sql
@@ -45,8 +44,8 @@ class SqlCase(DoctorCase):
         super().__init__(examination)
         least = PATIENCE if examination.rows is not None else PATIENCE_FOR_ALL
         patience = max(least, adapter.options.timeout)
-        own = replace(adapter.options, report=self.troubles.append, timeout=patience)
-        self.adapter = SqlAdapter(own)
+        options = replace(adapter.options, report=self.troubles.append, timeout=patience)
+        self.adapter = SqlAdapter(options)
         self.engine = self.adapter.engine
         self.speech = self.engine.speech
 
@@ -86,8 +85,7 @@ class SqlCase(DoctorCase):
 
     def has_rows(self, resource: str) -> bool:
         bare = self.adapter.mapping.resources[resource].model_copy(update={"where": None})
-        rows = self.session.connection.execute(rows_of(bare, sql("1")).limit(1))
-        return rows.first() is not None
+        return self.session.connection.execute(rows_of(bare, sql("1")).limit(1)).first() is not None
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         mapped = self.adapter.mapping.resources[target]

@@ -9,9 +9,8 @@ import pytest
 from adapters.doctor.case import MOST_COMMENTS, Look, todos
 from adapters.doctor.diary import DAYS, hours_told, week_in_words
 from adapters.doctor.values import FieldTally, Leads, fields_judged, leads_judged
-from adapters.doctor.words import agreeing
 from adapters.documents.document import Document, parse_document
-from adapters.examination import Verdict
+from adapters.examination import Verdict, agreeing
 from adapters.mapped.records import RowValue
 from adapters.mapping.hours import Shift
 from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
