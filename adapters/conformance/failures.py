@@ -22,15 +22,11 @@ class FailurePromises:
     """Tests of what every adapter promises when the practice system fails."""
 
     @needs("stop", "mend")
-    async def test_a_practice_system_that_is_down_is_said_to_be_so_until_it_is_back(
-        self, probe: Probe
-    ) -> None:
+    async def test_a_system_that_is_down_is_reported_until_it_is_back(self, probe: Probe) -> None:
         await _fails_and_recovers(probe, probe.practice.stop)
 
     @needs("slow", "mend")
-    async def test_a_slow_practice_system_costs_no_more_than_the_patience(
-        self, probe: Probe
-    ) -> None:
+    async def test_a_slow_system_costs_no_more_than_the_patience(self, probe: Probe) -> None:
         await _fails_and_recovers(probe, probe.practice.slow)
 
     @needs("garble", "mend")

@@ -29,9 +29,7 @@ class PagePromises:
     asked_per_page = 1
     in_parts: frozenset[str] = frozenset()
 
-    async def test_pages_hold_every_record_once_in_one_order_whatever_their_size(
-        self, probe: Probe
-    ) -> None:
+    async def test_pages_of_any_size_hold_each_record_once_in_one_order(self, probe: Probe) -> None:
         async for resource, large in probe.all_of_each():
             assert len({record["id"] for record in large}) == len(large), resource
             assert await probe.everything(resource, limit=173) == large, resource
@@ -129,9 +127,7 @@ AT_MOST = 6  # conditions of each resource
 class NarrowingPromises:
     """Tests of what every adapter promises about conditions that it can narrow by."""
 
-    async def test_pages_hold_all_that_conditions_let_be_and_nothing_else(
-        self, probe: Probe
-    ) -> None:
+    async def test_pages_hold_just_what_conditions_let_be(self, probe: Probe) -> None:
         async for resource, records in probe.all_of_each():
             for only, there, _ in _narrowed(probe, resource, records):
                 kept = await probe.everything(resource, only=only, limit=1 + len(there) // 3)

@@ -80,17 +80,16 @@ class RecordPromises:
     """Tests of what every adapter promises about its records."""
 
     async def test_it_has_what_the_operations_need(self, probe: Probe) -> None:
-        assert set(probe.practice.shapes) <= probe.adapter.resources
+        adapter = probe.adapter
+        assert set(probe.practice.shapes) <= adapter.resources
         for resource, fields in NEEDED.items():
-            assert fields <= probe.adapter.filterable[resource]
-        for resource, names in probe.adapter.filterable.items():
+            assert fields <= adapter.filterable[resource]
+        for resource, names in adapter.filterable.items():
             assert names <= set(probe.practice.shapes[resource])
-        assert probe.adapter.settle >= 0
-        assert not (probe.adapter.excludes and probe.adapter.settle), (
-            "what excludes others is settled at once"
-        )
-        await probe.adapter.ping()
-        await probe.adapter.check()
+        assert adapter.settle >= 0
+        assert not (adapter.excludes and adapter.settle), "what excludes others is settled at once"
+        await adapter.ping()
+        await adapter.check()
 
     async def test_records_look_as_the_shapes_say(self, probe: Probe) -> None:
         for resource in probe.resources:
@@ -98,9 +97,7 @@ class RecordPromises:
             assert records, f"the practice must have some {resource}"
             assert wrong_with(records, probe.practice.shapes[resource]) == [], resource
 
-    async def test_an_id_leads_back_to_its_record_from_another_process_too(
-        self, probe: Probe
-    ) -> None:
+    async def test_an_id_leads_to_its_record_from_another_process_too(self, probe: Probe) -> None:
         async with aclosing(probe.practice.open()) as other:
             there = Probe(probe.practice, other)
             for resource in probe.resources:
@@ -161,9 +158,7 @@ class RecordPromises:
                 expected = [record for record, time in changed if time >= chosen]
                 assert await probe.everything(resource, since) == expected, resource
 
-    async def test_a_search_is_of_beginnings_of_words_and_of_all_of_them(
-        self, probe: Probe
-    ) -> None:
+    async def test_a_search_finds_the_beginnings_of_all_its_words(self, probe: Probe) -> None:
         if not set(NAMES) <= probe.adapter.filterable.get("clients", frozenset()):
             return
         clients = await probe.everything("clients")
