@@ -36,9 +36,7 @@ def open_adapter(name: str, options: AdapterOptions) -> Adapter:
         why = f"imported: {reason}; mend what `python -c 'import {module_name}'` says"
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{module_name}.".startswith(f"{missing}."):
-            why = (
-                "found: install it where the gateway is installed, or name its folder in PYTHONPATH"
-            )
+            why = "found: install it where the gateway is, or name its folder in PYTHONPATH"
         raise ValueError(f"the adapter's module {module_name} cannot be {why}") from error
     return _maker(module, class_name)(options)
 

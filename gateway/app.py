@@ -158,6 +158,7 @@ async def build_operations(
         async def snapshot() -> Snapshot:
             return workers.snapshot(await workers.ask())
 
+        limiter = open_shared(settings.limiter.get_secret_value(), shared.counters)
         return Operations(
             settings=settings,
             events=kit.events,
@@ -173,9 +174,7 @@ async def build_operations(
                 keeper=keeper,
                 snapshot=snapshot,
                 audit=(await parts.open_logs(kit, store)).audit,
-                limiter=kit.closing(
-                    open_shared(settings.limiter.get_secret_value(), shared.counters)
-                ),
+                limiter=kit.closing(limiter),
             ),
             system=system_listener(kit, readiness, shared.sockets.system, figures),
             closers=kit.closers.pop_all(),

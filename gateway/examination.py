@@ -255,9 +255,8 @@ class Rounds:
             self.doubts.append(f"{param.name} was not tried: no record has a value for it")
             return []
         record, value = example
-        result = await page(
-            Filter(str(param.match), param.fields, value), limit=contract.PAGE_LARGEST
-        )
+        by = Filter(str(param.match), param.fields, value)
+        result = await page(by, limit=contract.PAGE_LARGEST)
         if record["id"] not in {row["id"] for row in result.records} and result.after is None:
             raise PartnerFailure(f"by {param.name}, a record that has the value is not found")
         return [f"by {param.name}"]

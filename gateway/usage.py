@@ -112,8 +112,7 @@ class Usage(Periodic):
             counted = self._open[call] = [0, 0.0, 0]
         counted[0] += 1
         counted[1] += seconds
-        if seconds > SLOW:
-            counted[2] += 1
+        counted[2] += seconds > SLOW
 
     async def aclose(self) -> None:
         """Writes the rest. A write that runs is waited for: cut off, it might be made twice."""

@@ -128,12 +128,12 @@ def _hours(source: HoursSource, read: SourceRows, case: DoctorCase, look: Look) 
         look.warning("no row: nobody works by this source")
     elif not odd and not bad:
         look.ok(f"{counted(len(rows), 'row')} of working hours {agreeing(len(rows), 'are')} read")
-    of_times, of_weekdays = "start and end read HH:MM, day YYYY-MM-DD", "weekday is 1 Monday"
-    remedies = {"weekday": f"{of_weekdays} to 7 Sunday (see `codes`)"}
     for name, some in (("weekday" if source.hours.weekday else "day", odd), ("start", bad)):
         if some:
             text = f"{counted(len(some), 'row')} of {len(rows):,} cannot be read, and open nothing"
-            remedy = remedies.get(name, of_times)
+            remedy = "start and end read HH:MM, day YYYY-MM-DD"
+            if name == "weekday":
+                remedy = "weekday is 1 Monday to 7 Sunday (see `codes`)"
             look.judge(weighed(len(some), len(rows)), text, name, remedy=remedy)
 
 

@@ -156,8 +156,7 @@ async def clock(case: SqlCase, look: Look) -> None:
     clinic = here.astimezone(case.adapter.diary.zone).replace(tzinfo=None)
     own = "; the database uses this machine's zone"
     text = f"; the server's zone is {shown.zone}" if shown.zone else own
-    spellings = (_now(written) for _, written in texts_in(case.adapter.document.data))
-    spelt = next(filter(None, spellings), None)
+    spelt = next(filter(None, (_now(sql) for _, sql in texts_in(case.adapter.document.data))), None)
     if spelt and abs(local - clinic) > timedelta(minutes=15):
         call, zone = spelt[0].replace("(", "()"), case.adapter.mapping.zone
         text += f", so {call} in the mapping is not the clinic's time ({zone})"

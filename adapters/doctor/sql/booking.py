@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, insert, null, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, Record, SlotTaken
+from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, SlotTaken
 from adapters.doctor.case import Look
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
@@ -113,7 +113,7 @@ async def _one_counter(write: StepMap, case: SqlCase, look: Look) -> None:
 
 
 class _Undone(Exception):
-    """Raised once the booking is made, so that the engine undoes it; its argument is the record."""
+    """Raised once the booking is made, so that the engine undoes it; its argument is the id."""
 
 
 async def rehearsal(case: SqlCase, look: Look) -> None:
@@ -175,7 +175,7 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
         except BackendNonsense:
             detail = _status(connection, case, done)
             raise
-        raise _Undone(record)
+        raise _Undone(record["id"])
 
     try:
         await case.engine.book(work)
@@ -190,7 +190,8 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
             place = place if _is_written(case, name) else ("booking", "steps")
         look.failed(sentence, *place)
     except _Undone as undone:
-        await _gone(case, look, undone.args[0], done, time.monotonic() - begun)
+        tables, took = list(dict.fromkeys(done.tables)), time.monotonic() - begun
+        await _gone(case, look, undone.args[0], tables, took)
 
 
 def _is_written(case: SqlCase, name: str) -> bool:
@@ -219,17 +220,14 @@ def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str
         return f": {code or repr(code)}, which its codes do not name"
 
 
-async def _gone(
-    case: SqlCase, look: Look, record: Record, done: BookingProgress, seconds: float
-) -> None:
+async def _gone(case: SqlCase, look: Look, made: str, tables: Sequence[str], took: float) -> None:
     try:
-        await case.run(lambda session: session.reader("appointments").one(record["id"]))
+        await case.run(lambda session: session.reader("appointments").one(made))
     except NotFound:
-        tables = list(dict.fromkeys(done.tables))
         written = f"{', '.join(tables)} {agreeing(len(tables), 'were')} written"
-        text = f"booked in {seconds * 1000:.0f} ms and undone: {written}, and nothing"
+        text = f"booked in {took * 1000:.0f} ms and undone: {written}, and nothing"
         text += " of it is left; numbers that the database counts by itself may have moved on"
         look.ok(text)
     else:
         text = "the booking was made, and could NOT be undone: delete it by hand"
-        look.failed(text, "booking", ids=[record["id"]])
+        look.failed(text, "booking", ids=[made])
