@@ -29,6 +29,14 @@ def reason_of(error: OSError | UnicodeDecodeError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """Returns what changes with a file: its inode, time and size; None where it is gone."""
+    with suppress(OSError):
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns, status.st_size
+    return None
+
+
 def state_line(identity: str | None) -> str:
     """Returns the line by which a file carries the identity; "" where there is none."""
     return f"# state {identity}\n" if identity else ""

@@ -115,8 +115,7 @@ class Question(Generic[T]):
         if self._task is None and is_due:
             self._task = asyncio.create_task(self._run(), name="find something out for the panel")
         if self._task is not None:
-            patience = FIRST if self.value is None else MOMENT
-            await asyncio.wait([self._task], timeout=patience)
+            await asyncio.wait([self._task], timeout=FIRST if self.value is None else MOMENT)
 
     async def aclose(self) -> None:
         await ended(self._task)

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.assembly.kit import Kit, PracticeSystem, open_ledger, open_logs, open_spans
-from gateway.assembly.listeners import CUT_OFF, certificate_of, public_limiter
+from gateway.assembly.listeners import CUT_OFF, certificate_of
 from gateway.audit.buffer import Buffer
 from gateway.audit.journal import Journal
 from gateway.backend import BackendProbe
@@ -38,6 +38,7 @@ from gateway.usage import Usage
 from gateway.web.addresses import Proxies
 from gateway.web.documents import Documents
 from gateway.web.front import Front
+from gateway.web.limiter import ConnectionLimiter
 from gateway.web.observers import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import public_server
@@ -144,7 +145,14 @@ def _public_listener(
         now=kit.now,
     )
     kit.metrics.ask("gateway_calls_in_flight", lambda: front.running)
-    server = public_server(front, replies, observers, public_limiter(kit, proxies))
+    limiter = ConnectionLimiter(
+        settings.connections,
+        settings.connections_per_address,
+        proxies,
+        lambda reason: kit.events.report("connections_turned_away", reason=reason),
+    )
+    kit.metrics.ask("gateway_connections", lambda: len(limiter))
+    server = public_server(front, replies, observers, limiter)
     return kit.closing(
         PublicListener(
             front=front,
@@ -218,9 +226,8 @@ async def probe_audit(journal: Journal) -> Answer:
     audit = journal.audit
     if audit.broken:
         waiting = "1 entry waits" if audit.waiting == 1 else f"{audit.waiting} entries wait"
-        why = f"{audit.writer.folder}: {audit.broken}; {waiting}"
-        stops = None if audit.is_full else (Purpose.BOOKINGS,)
-        raise NotReady(f"the audit cannot be written: {why}", stops)
+        why = f"the audit cannot be written: {audit.writer.folder}: {audit.broken}; {waiting}"
+        raise NotReady(why, None if audit.is_full else (Purpose.BOOKINGS,))
     return {"head": "not recorded in the store"} if journal.recorder.failing else {}
 
 

@@ -21,6 +21,7 @@ from gateway.booking.takeover import RUN, Owners
 from gateway.booking.times import FreeTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
+from gateway.identity import reason_of
 from gateway.observe.access_log import ACCESS, AccessLog
 from gateway.observe.event_log import EventLog
 from gateway.observe.metrics import Metrics
@@ -119,9 +120,8 @@ async def open_logs(kit: Kit, store: Store) -> Journal:
     try:
         access = AccessLog(state / ACCESS, kit.events)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         raise StartRefused(
-            f"the logs in the state folder {state} cannot be written: {reason}"
+            f"the logs in the state folder {state} cannot be written: {reason_of(error)}"
         ) from error
     kit.closers.callback(access.close)
     opened = open_audit(kit.settings, store, kit.events, kit.now)

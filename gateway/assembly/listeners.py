@@ -96,9 +96,8 @@ def check_panel(settings: Settings) -> None:
 
 def _is_open(settings: Settings) -> bool:
     """Returns whether other machines can reach the panel's address."""
-    if not settings.admin_listen:
-        return False
-    return not is_loopback(split_address(settings.admin_listen)[0])
+    address = settings.admin_listen
+    return bool(address) and not is_loopback(split_address(address)[0])
 
 
 def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
@@ -173,18 +172,6 @@ async def _used(limiter: Limiter, key_ids: Sequence[str]) -> Mapping[str, Used] 
         return await limiter.peek(key_ids)
     except LimiterDown:
         return None
-
-
-def public_limiter(kit: Kit, proxies: Proxies) -> ConnectionLimiter:
-    """Returns the limiter of partners' connections, with its figures."""
-    limiter = ConnectionLimiter(
-        kit.settings.connections,
-        kit.settings.connections_per_address,
-        proxies,
-        lambda reason: kit.events.report("connections_turned_away", reason=reason),
-    )
-    kit.metrics.ask("gateway_connections", lambda: len(limiter))
-    return limiter
 
 
 def system_listener(

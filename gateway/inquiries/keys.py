@@ -61,7 +61,7 @@ class KeyBook:
         self._reading = asyncio.Lock()
 
     async def find(self, text: str, which: Which, now: datetime) -> Selection:
-        """Returns the keys in a state whose name, contact, id or hint holds every word."""
+        """Returns the keys in a state whose name, contact, id or hint holds every word, by name."""
         await self._follow()
         at = await self._store.key_time(now)
         unused = await self._store.unused_since(now - UNUSED)
@@ -75,6 +75,7 @@ class KeyBook:
                 texts = "\n".join((key.name, key.contact or "", key.id, *hints)).casefold()
                 if all(word in texts for word in words):
                     hits.append(held)
+        hits.sort(key=lambda held: (held.key.name.casefold(), held.key.id))
         odd = len(self._held) - len(sound)
         return Selection(at, hits, {state: counts[state] for state in Which}, odd)
 

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, json
 
 from gateway.background import Periodic
+from gateway.identity import reason_of
 from gateway.observe.metrics import Series, Snapshot, lasting, merged
 from gateway.purposes import NotReady, Purpose
 from gateway.settings import StartRefused
@@ -151,10 +152,9 @@ class Workers:
             )
             self._path.chmod(0o600)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
             folder = self._path.parent.resolve()
             raise StartRefused(
-                f"the socket of the processes cannot be made in {folder}: {reason};"
+                f"the socket of the processes cannot be made in {folder}: {reason_of(error)};"
                 " put state on a filesystem that has Unix sockets, or set workers to 1",
                 "state",
             ) from error

@@ -28,13 +28,6 @@ _empty_lines = re.compile(rb"[\r\n]*").match
 READ_AHEAD = 2
 # The most bytes that are read and thrown away behind a refused request.
 LARGEST_REST = 1024 * 1024
-# Seconds after which a reader who has not taken its whole answer is cut off.
-READER_PATIENCE = 8.0
-# The most bytes of answers that wait for their readers, in one process.
-MOST_UNSENT = 16 * 1024 * 1024
-
-# Why a connection was closed.
-READER = "reader"
 
 # Seconds that a connection may be idle, and that a head may take to arrive.
 KEEP_ALIVE = 10.0
@@ -113,11 +106,12 @@ class WriteBufferLimit:
     """Bounds the answers of one process that wait for their readers, `most` bytes in all.
 
     Beyond that it cuts off the reader with the most unsent bytes. A reader with a valid key is cut
-    off only where such readers together hold more than half. `on_refusal` is called for each.
+    off only where such readers together hold more than half. A reader who has not taken its whole
+    answer after `patience` seconds is cut off too. `on_refusal` is called for each.
     """
 
-    most: int = MOST_UNSENT
-    patience: float = READER_PATIENCE
+    most: int = 16 * 1024 * 1024
+    patience: float = 8.0
     on_refusal: Callable[[str], None] = lambda reason: None
 
     def __post_init__(self) -> None:
@@ -150,7 +144,7 @@ class WriteBufferLimit:
             self._forget(reader)
 
     def _cut_off(self, reader: "Connection") -> None:
-        self.on_refusal(READER)
+        self.on_refusal("reader")
         reader.cut_off()
 
     def _forget(self, reader: "Connection") -> None:

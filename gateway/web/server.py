@@ -39,8 +39,6 @@ HANDSHAKE, FAREWELL = KEEP_ALIVE, 5.0
 LAST_WELCOMES = 1.0
 # Seconds for which the other end may leave sent data unacknowledged, or its window shut.
 UNANSWERED = 10.0
-# Why a connection was closed.
-TLS = "tls"
 
 
 class Listener(web.Server):
@@ -262,7 +260,7 @@ class Acceptor(web.BaseSite):
                 ssl_shutdown_timeout=FAREWELL if context else None,
             )
         except OSError:  # a handshake that failed, or took too long
-            self._limiter.on_refusal(TLS)
+            self._limiter.on_refusal("tls")
         finally:
             if connection.transport is None:
                 self._limiter.leave(connection)

@@ -176,10 +176,8 @@ async def _answer(request: web.BaseRequest, readiness: Readiness, figures: Figur
     if request.query:
         given = [*request.query.items()]
         if len(given) != 1 or given[0] not in {("for", kind.value) for kind in Purpose}:
-            known = " or for=".join(Purpose)
-            raise errors.InvalidRequest(
-                errors.InvalidField("query", f"must be for={known}, or none")
-            )
+            must = f"must be for={' or for='.join(Purpose)}, or none"
+            raise errors.InvalidRequest(errors.InvalidField("query", must))
         purpose = Purpose(given[0][1])
     report = await readiness.report(purpose)
     return _response(200 if report["ready"] else 503, orjson.dumps(report))

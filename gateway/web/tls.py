@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gateway.background import Periodic
 from gateway.events import Events
+from gateway.identity import reason_of, stamp
 from gateway.settings import StartRefused
 
 LOOK_EVERY = 30.0
@@ -21,7 +22,7 @@ class Certificate(Periodic):
         """Reads the files; raises StartRefused where they are no usable pair."""
         self._files = (certificate, key)
         self._events = events
-        self._stamp = self._refused = stamp(self._files)
+        self._stamps = self._refused = [*map(stamp, self._files)]
         self._context = context_of(certificate, key)
         super().__init__(LOOK_EVERY, self.look, name="follow the certificate")
 
@@ -30,8 +31,8 @@ class Certificate(Periodic):
 
     async def look(self) -> None:
         """Takes over changed files where they are sound; reports an event in either case."""
-        current = await asyncio.to_thread(stamp, self._files)
-        if current == self._stamp:
+        current = await asyncio.to_thread(lambda: [*map(stamp, self._files)])
+        if current == self._stamps:
             return
         try:
             self._context = await asyncio.to_thread(context_of, *self._files)
@@ -40,20 +41,8 @@ class Certificate(Periodic):
                 self._events.report("certificate_refused", said=str(error))
             self._refused = current
         else:
-            self._stamp = current
+            self._stamps = current
             self._events.report("certificate_renewed")
-
-
-def stamp(files: tuple[Path, ...]) -> list[tuple[int, int, int]]:
-    """Returns the time, size and inode of each file; zeros where it is gone."""
-    stamps = []
-    for file in files:
-        try:
-            status = file.stat()
-            stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
-        except OSError:
-            stamps.append((0, 0, 0))
-    return stamps
 
 
 class _Locked(Exception):
@@ -66,10 +55,9 @@ def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
         try:
             file.open("rb").close()
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
             raise StartRefused(
-                f"{setting}: {file} cannot be read: {reason}; name a file that the gateway's user"
-                " can read",
+                f"{setting}: {file} cannot be read: {reason_of(error)}; name a file that the"
+                " gateway's user can read",
                 setting,
             ) from error
     if os.name == "posix" and key.stat().st_mode & 0o007:

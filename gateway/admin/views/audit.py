@@ -214,8 +214,7 @@ async def _send(visit: Visit, entries_of: EntryFilter, response: web.StreamRespo
         if place is None:
             break
         if lines >= MOST:
-            bounded = visit.words("audit.export_bounded", MOST)
-            await response.write(csv_of([[bounded]]).encode())
+            await response.write(csv_of([[visit.words("audit.export_bounded", MOST)]]).encode())
             break
         await asyncio.sleep(REST)
     await response.write_eof()
@@ -316,7 +315,6 @@ async def _verification(visit: Visit) -> dict[str, Any]:
 
 @get("/audit/verification", polled=True)
 async def _status(visit: Visit) -> web.Response:
-    """The part of the page on the verification."""
     return visit.page("audit/verification.html", verification=await _verification(visit))
 
 

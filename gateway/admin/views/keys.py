@@ -54,7 +54,7 @@ async def _list(visit: Visit) -> web.Response:
     state = Which(which) if which in set(Which) else Which.ACTIVE
     order = order if order in ORDERS else ORDERS[0]
     selected = await visit.panel.book.find(text, state, visit.now)
-    listed = sorted(selected.keys, key=lambda held: (held.key.name.casefold(), held.key.id))
+    listed = list(selected.keys)
     if order == "newest":
         listed.sort(key=lambda held: held.key.created_at, reverse=True)
     elif order == "used":

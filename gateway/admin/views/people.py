@@ -32,7 +32,6 @@ async def _wrong(visit: Visit, field: str, text: str, **values: str) -> web.Resp
 
 @post(PEOPLE, Right.PEOPLE)
 async def _add(visit: Visit) -> web.Response:
-    """Adds an administrator with a one-time password."""
     role, password = visit.text("role"), made_up()
     try:
         name = name_of(visit.text("name"))

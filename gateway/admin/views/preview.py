@@ -25,7 +25,7 @@ from gateway.inquiries.keys import Which, imagined, lacking
 from gateway.inquiries.practice import first
 from gateway.keys.key import Key
 from gateway.keys.secret import FORM
-from gateway.keys.store import KeyAndSecrets, OddKey, UnknownKey
+from gateway.keys.store import OddKey, UnknownKey
 from gateway.policy.reading.document import spots_of
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, preview, specimen
@@ -108,7 +108,7 @@ async def _meant(visit: Visit, text: str) -> Sequence[Key]:
     """Returns the one key with that id, name or hint; else all keys that the text fits."""
     with suppress(ValueError, UnknownKey, OddKey):
         return [await visit.panel.keys.get(read_uuid(text))]
-    matches = await _found(visit, text)
+    matches = (await visit.panel.book.find(text, Which.ALL, visit.now)).keys
     named = [held.key for held in matches if held.key.name.casefold() == text.casefold()]
     hinted = [held.key for held in matches if any(one.hint == text for one in held.secrets)]
     alone = [same for same in (named, hinted) if len(same) == 1]
@@ -119,17 +119,12 @@ async def _meant(visit: Visit, text: str) -> Sequence[Key]:
 async def _matches(visit: Visit) -> web.Response:
     """The part of the page with the keys that fit what is being typed."""
     text = visit.query("key")
-    listed = (await _found(visit, text))[:MOST] if text else []
+    listed = (await visit.panel.book.find(text, Which.ALL, visit.now)).keys[:MOST] if text else []
     names = [held.key.name for held in listed]
     offered = [
         (held.key.name if names.count(held.key.name) == 1 else held.key.id, held) for held in listed
     ]
     return visit.page("preview/matches.html", offered=offered)
-
-
-async def _found(visit: Visit, text: str) -> list[KeyAndSecrets]:
-    selected = await visit.panel.book.find(text, Which.ALL, visit.now)
-    return sorted(selected.keys, key=lambda held: (held.key.name.casefold(), held.key.id))
 
 
 async def _result(

@@ -18,6 +18,7 @@ from msgspec import DecodeError, Struct, json
 from adapters.base import Report
 from gateway.background import Attempts, Periodic
 from gateway.events import Events
+from gateway.identity import stamp
 from gateway.policy.policy import Policy, Version, compile_policy
 from gateway.policy.reading.document import read_version
 from gateway.policy.running.keeper import Keeper, PolicyStatus
@@ -152,7 +153,7 @@ class Taker(Periodic):
         self._presence = presence
         self._taken = Attempts(events, "policy_not_taken")
         self._announced = Attempts(events, "policy_not_announced")
-        self._mark: tuple[int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
         work = self._follow
         super().__init__(POLL_HANDED, work, name="take the policy", first=work)
 
@@ -175,27 +176,20 @@ class Taker(Periodic):
     async def _follow(self) -> None:
         """Takes a new policy and tells the store; on a failure the running one goes on."""
         with self._taken:
-            if _mark(self._path) != self._mark:
+            if stamp(self._path) != self._stamp:
                 await self._take(self._policy)
         with self._announced:
             await self._presence.say(self.status, self._handed.revision)
 
     async def _take(self, running: Policy | None) -> bool:
         """Takes what was handed on, and returns whether there was anything."""
-        # the mark first, so that a file that is put there meanwhile is seen the next time
-        mark, handed = _mark(self._path), take(self._path)
+        # the stamp first, so that a file that is put there meanwhile is seen the next time
+        current, handed = stamp(self._path), take(self._path)
         if handed is None:
             return False
         if running is None or handed.version.hash != running.hash:
             rules = await asyncio.to_thread(read_version, handed.version)
             parts = handed.version, rules, self._report, running
             self._policy = await asyncio.to_thread(compile_policy, *parts)
-        self._mark, self._handed = mark, handed
+        self._stamp, self._handed = current, handed
         return True
-
-
-def _mark(path: Path) -> tuple[int, int] | None:
-    with suppress(OSError):
-        status = path.stat()
-        return status.st_ino, status.st_mtime_ns
-    return None
