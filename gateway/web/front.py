@@ -5,7 +5,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from aiohttp import HttpVersion11, web
@@ -100,21 +100,12 @@ def target_of(request: web.BaseRequest) -> tuple[str, str]:
     return path, query
 
 
-class RequestIds:
-    """Names each request; draws random digits for many at a time, since each draw costs."""
-
-    def __init__(self) -> None:
-        self._new = self._drawn()
-
-    def __call__(self, given: str | None) -> str:
-        """Returns the id that the caller gave where it has the right form, else a new one."""
-        return given if given is not None and _request_id(given) else next(self._new)
-
-    def _drawn(self) -> Iterator[str]:
-        while True:
-            digits = os.urandom(16 * 256).hex()
-            for start in range(0, len(digits), 32):
-                yield digits[start : start + 32]
+def _new_ids() -> Iterator[str]:
+    """Yields ids of requests; draws random digits for many at a time, since each draw costs."""
+    while True:
+        digits = os.urandom(16 * 256).hex()
+        for start in range(0, len(digits), 32):
+            yield digits[start : start + 32]
 
 
 def refuse_oddities(request: web.BaseRequest) -> None:
@@ -200,14 +191,18 @@ class Front:
     body_timeout: float
     proxies: Proxies
     now: Callable[[], datetime]
-    request_id: RequestIds = field(default_factory=RequestIds)
     running: int = 0
 
     def __post_init__(self) -> None:
         self._routes = Routes(OPERATIONS)
         self._buckets = AddressBuckets()
+        self._new_ids = _new_ids()
         self._idle = asyncio.Event()
         self._leaving = False
+
+    def request_id(self, given: str | None) -> str:
+        """Returns the id that the caller gave where it has the right form, else a new one."""
+        return given if given is not None and _request_id(given) else next(self._new_ids)
 
     def leave(self) -> None:
         """Makes every answer from now on the last of its connection."""

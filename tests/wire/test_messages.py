@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from gateway.pipeline import shedder
-from gateway.web.front import RequestIds
 from tests.conftest import Begin
 from tests.web.wire import Heard
 from tests.wire.messages import ALL, CLOSE, NUMBER, SECRET, Sent, get
@@ -91,12 +90,11 @@ async def road(
     if request.param == "in pieces":
         road.piece, road.exact = 7, False
 
-    class Counted(RequestIds):
-        def __call__(self, given: str | None) -> str:
-            road.noted.append(given or "")
-            return ids(given)
+    def noted(given: str | None) -> str:
+        road.noted.append(given or "")
+        return ids(given)
 
-    gateway.public.front.request_id = Counted()
+    monkeypatch.setattr(gateway.public.front, "request_id", noted)
     async with AsyncExitStack() as stack:
         if request.param in FILES:
             way = proxied(request.param, tmp_path, gateway.port, gateway.system.port)
