@@ -79,12 +79,9 @@ async def open_backend(
 
 
 def wrapped(
-    settings: Settings, inner: Adapter, troubles: BackendTroubles | None = None, secret: bytes = b""
+    settings: Settings, inner: Adapter, troubles: BackendTroubles | None, secret: bytes
 ) -> Adapter:
-    """Returns the adapter, guarded and cached as the settings say; `troubles` hears how it fares.
-
-    Without the sealing secret the cache is in this process alone.
-    """
+    """Returns the adapter, guarded and cached by the settings; `troubles` hears how it fares."""
     backend = settings.backend
     limits = Limits(
         timeout=backend.timeout,
@@ -119,7 +116,7 @@ def wrapped(
 
 def _memory(settings: Settings, secret: bytes, most: float) -> Memory:
     cache, url = settings.cache, settings.cache.url.get_secret_value()
-    if url == "memory:" or not secret:
+    if url == "memory:":
         return LocalMemory(cache.entries, cache.bytes)
     backend = settings.backend
     mapping = backend.mapping.read_bytes() if backend.mapping else b""

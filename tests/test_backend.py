@@ -184,12 +184,9 @@ async def test_what_nobody_wants_remembered_costs_nothing() -> None:
         given = {"adapter": "tests.world:WorldAdapter", "url": "composed"}
         whole = Settings.model_validate({"backend": given})
         none = Settings.model_validate({"backend": given, "cache": {"list_appointment_types": 0}})
-        assert isinstance(
-            wrapped(whole, bare_adapter_of(whole, bytes(32), lambda trouble: None)), Cached
-        )
-        assert isinstance(
-            wrapped(none, bare_adapter_of(none, bytes(32), lambda trouble: None)), Guarded
-        )
+        for settings, kind in ((whole, Cached), (none, Guarded)):
+            inner = bare_adapter_of(settings, bytes(32), lambda trouble: None)
+            assert isinstance(wrapped(settings, inner, None, bytes(32)), kind)
     finally:
         del WORLDS["composed"]
 

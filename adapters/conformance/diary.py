@@ -17,6 +17,8 @@ from adapters.conformance.practice import DAY, NOBODY, Probe, moment, needs
 from adapters.conformance.records import wrong_with
 
 FEW = 5
+RACERS = 20
+SHIFTED = 5
 WEEK = timedelta(days=7)
 EARLY = (time(0), time(6))
 MORNING = (time(8), time(14))
@@ -163,10 +165,6 @@ async def _working(probe: Probe, day: date, hours: tuple[time, time]) -> tuple[s
 
 def _length(slot: Record) -> timedelta:
     return moment(slot["endTime"]) - moment(slot["startTime"])
-
-
-RACERS = 20
-SHIFTED = 5
 
 
 class BookingPromises:

@@ -15,6 +15,16 @@ from adapters.conformance.practice import LARGEST_PAGE, Probe, needs
 
 ADDED_AT_ONCE = 20
 EVERY = 10  # pages
+AT_MOST = 6  # conditions of each resource
+# Makes a bound of a value in its JSON form, by the field's format.
+_BOUNDS: Mapping[str, Callable[[str], Any]] = {
+    "date-time": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    **dict.fromkeys(("number", "integer", "money", "percent"), Decimal),
+}
+_COMPARED = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
+ORDERED = ("min", "max", "above", "below")
+MEMBERS = ("in", "not in")
 
 
 class PagePromises:
@@ -79,17 +89,6 @@ class PagePromises:
         return await probe.practice.asked() - before, page
 
 
-# Makes a bound of a value in its JSON form, by the field's format.
-_BOUNDS: Mapping[str, Callable[[str], Any]] = {
-    "date-time": datetime.fromisoformat,
-    "date": date.fromisoformat,
-    **dict.fromkeys(("number", "integer", "money", "percent"), Decimal),
-}
-_COMPARED = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
-ORDERED = ("min", "max", "above", "below")
-MEMBERS = ("in", "not in")
-
-
 def let_be(records: Sequence[Record], only: Only) -> list[Record]:
     """Returns the records that meet all conditions."""
     return [record for record in records if all(_meets(record, condition) for condition in only)]
@@ -119,9 +118,6 @@ def conditions(records: Sequence[Record], shapes: Mapping[str, FieldShape]) -> I
         if read := _BOUNDS.get(shape.format):
             for test in (ORDERED * 2)[turn % 4 :][:2]:
                 yield Condition(name, test, read(str(middle)))
-
-
-AT_MOST = 6  # conditions of each resource
 
 
 class NarrowingPromises:

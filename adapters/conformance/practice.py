@@ -18,6 +18,12 @@ from adapters.mapped.booked import DECEASED
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 DAY = timedelta(days=1)
+NOBODY = "00000000-0000-0000-0000-000000000000"
+LARGEST_PAGE = 200  # what the gateway asks for at most
+FORTNIGHT = 14
+# Far enough ahead that a made-up diary is empty.
+LATER = timedelta(days=60)
+moment = datetime.fromisoformat
 
 
 class Place(NamedTuple):
@@ -132,13 +138,6 @@ def needs_of(test: object) -> frozenset[str]:
 
 def _lacks(verb: str) -> NotImplementedError:
     return NotImplementedError(f"write {verb}() of this practice, or name it in the suite's cannot")
-
-
-NOBODY = "00000000-0000-0000-0000-000000000000"
-LARGEST_PAGE = 200  # what the gateway asks for at most
-FORTNIGHT = 14
-# Far enough ahead that a made-up diary is empty.
-LATER = timedelta(days=60)
 
 
 class Probe:
@@ -262,6 +261,3 @@ class Probe:
     def is_changing(self, day: date) -> bool:
         """Returns whether the day does not have 24 hours."""
         return self.at(day + DAY, time()) - self.at(day, time()) != DAY
-
-
-moment = datetime.fromisoformat

@@ -19,7 +19,6 @@ ORPHANS = 5
 HANDED_OVER = 40
 KEEPERS = 30
 
-
 Person, Animal, Ownership = map(row_of, ("PERSONNES", "ANIMAUX", "PROPRIETAIRES"))
 Owned = tuple[Row, Row | None]  # an animal and its owner of today
 
@@ -179,13 +178,12 @@ def make_extras(rng: Chance, animals: list[Row]) -> list[Row]:
         lightest, heaviest = words.WEIGHTS[animal.code_esp]
         alerts = ";".join(rng.sample(words.ALERTS, rng.choice((1, 1, 2, 3))))
         chipped = 0.75 if animal.code_esp in words.CARNIVORES else 0.15
-        extras = (
+        for chance, *extra in (
             (0.8, "ROBE", "T", rng.choice(words.COATS)),
             (0.75, "POIDS", "N", quantity(rng.randint(lightest, heaviest))),
             (chipped, "PUCE", "T", f"2502690{rng.randrange(10**8):08d}"),
             (0.15, "ALERTES", "T", alerts),
-        )
-        for chance, *extra in extras:
+        ):
             if rng.random() < chance:
                 rows.append(("ANIMAUX", animal.id_animal, *extra))
     return rows
