@@ -235,15 +235,12 @@ class Workers:
             new.replace(self._file)
 
     async def probe(self) -> Mapping[str, Any]:
-        """Asks the workers; raises NotReady where none of them can do its work."""
-        return self.readiness(await self.ask())
-
-    def readiness(self, answers: Sequence[Answer]) -> Mapping[str, Any]:
         """Returns the state of each worker; raises NotReady, with all reasons, where none is ready.
 
         A worker that does not answer takes no calls either. So a purpose is stopped only where all
         workers stop it.
         """
+        answers = await self.ask()
         each = [_status(*answer) for answer in sorted(answers, key=lambda pair: pair[0].worker)]
         if not any(status["ready"] for status in each):
             numbers: dict[str, list[int]] = {}

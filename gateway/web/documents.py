@@ -150,31 +150,22 @@ def _rendered(path: str, document: Data, asset: Mapping[str, str]) -> Content:
 
 def guide(document: Data, asset: Mapping[str, str]) -> str:
     """Returns the guide for an OpenAPI document; `asset` has the addresses of its files."""
-    return _templates.get_template("guide.html").render(
-        document=document,
-        calls=_calls(document),
-        asset=asset,
-        about=answers,
-        errors=errors,
-        operations=operations,
-        levels=LEVEL_SUMMARIES,
-    )
+    return _page("guide.html", document, asset=asset)
 
 
 def reference(document: Data) -> str:
     """Returns a page with every operation and field of an OpenAPI document."""
-    return _templates.get_template("reference.html").render(
-        document=document, calls=_calls(document)
-    )
+    return _page("reference.html", document)
 
 
-def _calls(document: Data) -> list[tuple[str, str, Data]]:
-    """Returns the method, the path and the description of each operation."""
-    return [
+def _page(template: str, document: Data, **values: Any) -> str:
+    # the method, the path and the description of each operation
+    calls = [
         (method.upper(), path, operation)
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
+    return _templates.get_template(template).render(document=document, calls=calls, **values)
 
 
 def inline(text: str) -> Markup:
@@ -200,3 +191,6 @@ def prose(text: str) -> Markup:
 
 _templates = templates(_TEMPLATES)
 _templates.filters |= {"inline": inline, "prose": prose}
+_templates.globals.update(
+    about=answers, errors=errors, operations=operations, levels=LEVEL_SUMMARIES
+)

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 from msgspec import structs
@@ -74,10 +75,14 @@ async def test_sums_that_cannot_be_kept_or_read_are_none(tmp_path: Path) -> None
     assert of_all(workers(tmp_path, 4)) == 4
 
 
-def test_what_ails_all_workers_is_told_once_with_their_numbers(tmp_path: Path) -> None:
+async def test_what_ails_all_workers_is_told_once_with_their_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = workers(tmp_path, 0)
     ill = {"store": {"ready": False, "reason": "it is gone", "stops": ["bookings"]}}
     first = structs.replace(report(1, 0), parts=ill)
     second, third = (structs.replace(first, worker=number) for number in (2, 3))
+    answers = [(first, True), (second, True), (third, False)]
+    monkeypatch.setattr(made, "ask", AsyncMock(return_value=answers))
     with pytest.raises(NotReady, match=r"^workers 1, 2: store: it is gone; worker 3: it does not"):
-        made.readiness([(first, True), (second, True), (third, False)])
+        await made.probe()
