@@ -18,6 +18,10 @@ from adapters.documents.problems import Problem
 # One record in its JSON form: ids as lower-case UUIDs, times as `2026-03-01T09:00:00Z`, days as
 # `2026-03-01`, money as `"45.00"`, lists of objects as lists of dicts. What has no value is None.
 Record = dict[str, Any]
+# The longest `after` of a page, in characters: it passes through the partner, in an address.
+LONGEST_AFTER = 2_000
+# Appointments in one look at most, and how many of them may take the time of one read.
+WATCHED_AT_ONCE, WATCHED_IN_A_READ = 50, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,6 @@ class Condition:
 
 # Conditions that must all hold; with none every record exists.
 Only = tuple[Condition, ...]
-
-# The longest `after` of a page, in characters: it passes through the partner, in an address.
-LONGEST_AFTER = 2_000
-
-# Appointments in one look at most, and how many of them may take the time of one read.
-WATCHED_AT_ONCE, WATCHED_IN_A_READ = 50, 8
 
 
 class Query(Struct, frozen=True, kw_only=True):

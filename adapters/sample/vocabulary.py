@@ -9,6 +9,14 @@ from msgspec import convert
 from adapters.documents.document import read_document
 from adapters.sample.rows import Row, row_of
 
+# Stock in tenths, and the threshold in whole units where there is one.
+Level = tuple[int, int | None]
+# By weekday (1 is Monday) the spans of work, such as "08:30-12:00".
+Week = dict[int, list[str]]
+Texts = tuple[str, ...]
+T = TypeVar("T")
+_DATA: Mapping[str, Any] = read_document(Path(__file__).with_name("words.yaml")).data
+
 
 class Ware(NamedTuple):
     """A service or an article; `rate` is the tax in percent, `halves` allows half units of it."""
@@ -41,16 +49,6 @@ class Goods(NamedTuple):
         for number, variant in enumerate(self.variants):
             cents = (self.cents * (10 + 6 * number) // 100) * 10
             yield Ware(self.label.format(variant), cents, rate=10 if self.family == "ALI" else 20)
-
-
-# Stock in tenths, and the threshold in whole units where there is one.
-Level = tuple[int, int | None]
-# By weekday (1 is Monday) the spans of work, such as "08:30-12:00".
-Week = dict[int, list[str]]
-Texts = tuple[str, ...]
-T = TypeVar("T")
-
-_DATA: Mapping[str, Any] = read_document(Path(__file__).with_name("words.yaml")).data
 
 
 def _read(name: str, kind: type[T]) -> T:
