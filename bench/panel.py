@@ -31,7 +31,7 @@ from gateway.audit.questions import brought_up
 from gateway.contract.access import LEVELS, Permission
 from gateway.keys.key import Key
 from gateway.keys.secret import digest, mint
-from gateway.observe.json_lines import texts
+from gateway.observe.lines import texts
 from gateway.settings import Settings, load_settings
 from gateway.store import Store, open_store
 from gateway.store.tables import keys, usage, usage_days

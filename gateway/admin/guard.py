@@ -21,7 +21,7 @@ from gateway.audit.buffer import Unwritten
 from gateway.contract.errors import GatewayError, NotARequest
 from gateway.inquiries.deeds import Unended
 from gateway.keys.store import OddKey, RevokedKey, UnknownKey
-from gateway.observe.json_lines import printable
+from gateway.observe.lines import printable
 from gateway.store import StoreError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -16,7 +16,7 @@ from multidict import MultiDict, MultiDictProxy
 from gateway.admin.context import Panel
 from gateway.admin.words import PageClock, language_of, words
 from gateway.administrators.administrator import Administrator, Right, SignedIn
-from gateway.observe.json_lines import printable
+from gateway.observe.lines import printable
 
 SIGNED_IN = web.RequestKey("signed in", SignedIn)
 # What is kept of the password that a new session is begun with.

@@ -22,8 +22,8 @@ from gateway.booking.times import FreeTimes
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.window import BookingWindow
 from gateway.identity import reason_of
-from gateway.observe.access_log import ACCESS, AccessLog
 from gateway.observe.event_log import EventLog
+from gateway.observe.lines import ACCESS, AccessLog
 from gateway.observe.metrics import Metrics
 from gateway.observe.traces import Traces
 from gateway.policy.policy import Policy

@@ -17,7 +17,7 @@ from gateway.background import Periodic
 from gateway.contract.errors import Unavailable
 from gateway.events import Events
 from gateway.identity import reason_of
-from gateway.observe.json_lines import Outbox, is_in_place, texts
+from gateway.observe.lines import Outbox, is_in_place, texts
 
 # Seconds between two writes; a booking does not wait for the next.
 EVERY = 1.0
@@ -60,6 +60,7 @@ class Writer:
         # the day's file, the bytes of its whole lines, and whether there may be more
         self._day = date.min
         self._file: int | None = None
+        self._locked = False
         self._size = 0
         self._spoilt = False
 
@@ -71,6 +72,8 @@ class Writer:
         if file is None or now.date() > self._day:
             self._mend()
             file = self._open(now.date())
+        elif not self._locked:  # somebody else held the lock for long
+            self._locked = lock(file, tries=1)
         secret, ahead = self.secret(), now.timestamp() - self.clock()
         marks = []
         # nosemgrep: digests-are-compared-in-constant-time - both are our own, neither is a guess
@@ -104,7 +107,7 @@ class Writer:
         """Opens and locks the day's file, and closes the one before. Raises OSError."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         file = os.open(self._path(day), flags, 0o600)
-        lock(file)
+        self._locked = lock(file)
         sync_folder(self.folder)
         self.close()
         self._file, self._day, self._size = file, day, os.fstat(file).st_size
@@ -188,8 +191,7 @@ class Buffer(Periodic):
         return late or not self._has_room()
 
     def _has_room(self, spare: int = 0, spare_bytes: int = 0) -> bool:
-        is_in_bytes = self._outbox.size < MOST_BYTES + spare_bytes
-        return self.waiting < MOST_WAITING + spare and is_in_bytes
+        return self.waiting < MOST_WAITING + spare and self._outbox.size < MOST_BYTES + spare_bytes
 
     async def begin(self, line: Entry | DeedLine) -> None:
         """Writes a line at once; raises Unwritten unless it is on disk and others can follow it."""

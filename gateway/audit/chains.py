@@ -77,10 +77,9 @@ def _listed(folder: Path) -> Iterator[tuple[Path, DayFile | None]]:
 
 def place_of(folder: Path) -> str | None:
     """Returns the folder's id, which stays when it is moved; None where none can be read."""
-    try:
+    with suppress(OSError, UnicodeDecodeError):
         return content_of((folder / PLACE).read_text("ascii")).strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None
+    return None
 
 
 def named_place(folder: Path, state: str | None = None) -> str:
@@ -104,17 +103,18 @@ def is_open(path: Path) -> bool:
     return False
 
 
-def lock(file: int) -> None:
-    """Locks the file; tries for 0.1 seconds, as `is_open` holds it for an instant."""
-    for _ in range(TRIES):
+def lock(file: int, tries: int = TRIES) -> bool:
+    """Locks the file, for which `is_open` may hold it up an instant; returns whether it could."""
+    for _ in range(tries):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(PAUSE)
-        except OSError:
-            return
+        except OSError:  # there are no locks on this disk
+            break
         else:
-            return
+            return True
+    return False
 
 
 def sync_folder(folder: Path) -> None:
@@ -171,8 +171,7 @@ class Chains:
 
     async def begin(self, chain: str, place: str, host: str, pid: int, at: datetime) -> None:
         async with self._store.begin() as connection:
-            new = Known(id=chain, place=place, host=host, begun=at)
-            await self.enter(connection, [new], pid)
+            await self.enter(connection, [Known(id=chain, place=place, host=host, begun=at)], pid)
 
     @staticmethod
     async def enter(connection: AsyncConnection, new: Sequence[Known], pid: int = 0) -> None:
@@ -192,9 +191,8 @@ class Chains:
     async def drop(self, chain: str, day: date, base: ChainHead, secret: AuditSecret) -> None:
         """Records that the files up to that day are dropped; `base` is the last line of them."""
         change = update(chains).where(chains.c.id == chain, chains.c.dropped_seq <= base.seq)
-        seal = _base_seal(secret, chain, day, base)
-        row = _columns(base, "dropped_") | {"dropped": str(day), "dropped_seal": seal}
-        await self._store.change(change.values(row))
+        sealed = {"dropped": str(day), "dropped_seal": _base_seal(secret, chain, day, base)}
+        await self._store.change(change.values(_columns(base, "dropped_") | sealed))
 
     async def known(self) -> Sequence[Known]:
         """Returns all chains in the order in which they were begun."""
@@ -221,7 +219,6 @@ def _columns(head: ChainHead, prefix: str = "") -> dict[str, Any]:
 
 def _head(seq: int, mac: str) -> ChainHead:
     """Returns the head; a malformed mac becomes an empty one, with which no chain verifies."""
-    try:
+    with suppress(ValueError):
         return ChainHead(seq, bytes.fromhex(mac))
-    except ValueError:
-        return ChainHead(seq, b"")
+    return ChainHead(seq, b"")

@@ -1,13 +1,12 @@
 """Writes two lines for each call: one in the access log, one in the audit."""
 
 import asyncio
-import contextlib
 import os
 import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from uuid import uuid4
 
@@ -18,7 +17,7 @@ from gateway.audit.entries import ChainHead, Entry, Mark
 from gateway.background import Periodic
 from gateway.events import Events
 from gateway.identity import META, reason_of
-from gateway.observe.access_log import Access, AccessLog
+from gateway.observe.lines import Access, AccessLog
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError
 
@@ -83,8 +82,7 @@ class Journal:
         """
         if not counted and self._sparing.spares(access.key_id):
             if self._telling is None:
-                loop = asyncio.get_running_loop()
-                self._telling = loop.call_later(TELL_AFTER, self._tell_spared)
+                self._telling = asyncio.get_running_loop().call_later(TELL_AFTER, self._tell_spared)
             return
         self._access.add(access)
         if entry is not None:
@@ -138,7 +136,7 @@ async def open_audit(
     finally:
         await buffer.aclose()
         await recorder.aclose()
-        with contextlib.suppress(StoreError, TimeoutError):
+        with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(LAST):
                 await chains.record(chain, writer.head, now(), ended=True)
 

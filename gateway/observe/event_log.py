@@ -27,7 +27,7 @@ import orjson
 from adapters.base import AdapterError
 from adapters.documents.problems import DocumentErrors
 from gateway.events import EventKind, Sayable, event_table
-from gateway.observe.json_lines import printable, sane
+from gateway.observe.lines import printable, sane
 from gateway.observe.metrics import Metrics
 
 # At most so many lines wait, and are tried again after so many seconds.
@@ -150,8 +150,7 @@ class EventLog:
         self._began = clock()
         self._known: set[tuple[object, ...]] = set()
         # event -> kind -> when it was last logged, and how often each value of a detail came since
-        self._sums: dict[str, dict[tuple[object, ...], tuple[float, Counter[str]]]]
-        self._sums = defaultdict(dict)
+        self._sums = defaultdict[str, dict[tuple[object, ...], tuple[float, Counter[str]]]](dict)
         self._render = _readable if stream.isatty() else _json
         self._outlet = Outlet(
             stream, lambda lines: self._line("event_lines_lost", {"lines": lines})

@@ -10,7 +10,7 @@ from gateway.audit.chains import PLACE, DayFile, Known, audit_folder, place_of
 from gateway.audit.entries import key_file
 from gateway.events import counted
 from gateway.identity import META, content_of, identity_of
-from gateway.observe.access_log import ACCESS
+from gateway.observe.lines import ACCESS
 from gateway.sealing import META as FINGERPRINT
 from gateway.sealing import secret_file
 from gateway.settings import Settings, StartRefused

@@ -14,7 +14,7 @@ from gateway.audit.journal import Journal
 from gateway.contract import errors
 from gateway.contract.errors import GatewayError, KeyInvalid, KeyMissing
 from gateway.events import Events
-from gateway.observe.access_log import Access
+from gateway.observe.lines import Access
 from gateway.observe.metrics import OTHER, Metrics
 from gateway.pipeline.call import Call
 from gateway.usage import Usage

@@ -18,7 +18,7 @@ from gateway.audit.entries import (
 )
 from gateway.audit.upkeep import Upkeep
 from gateway.audit.verification import ChainVerdict, verify
-from gateway.observe.json_lines import texts
+from gateway.observe.lines import texts
 from gateway.settings import Settings
 from gateway.store import Store, open_store
 from tests.heard import Heard

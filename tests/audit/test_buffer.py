@@ -15,7 +15,7 @@ from gateway.audit import buffer as buffering
 from gateway.audit.buffer import Buffer, Unwritten
 from gateway.audit.entries import REFUSED, Entry
 from gateway.contract.errors import Unavailable
-from gateway.observe.json_lines import texts
+from gateway.observe.lines import texts
 from tests.audit.chains import START, Clock, Machine, entry, machine
 from tests.heard import Heard
 

@@ -16,7 +16,7 @@ from gateway.audit.questions import Days, deeds, readers
 from gateway.audit.upkeep import EXPIRE_EVERY
 from gateway.audit.verification import elsewhere
 from gateway.background import RESTS
-from gateway.observe.json_lines import texts
+from gateway.observe.lines import texts
 from gateway.store import StoreError
 from gateway.store.tables import audit_reads, audit_views
 from tests.audit.chains import KEY, OTHER_KEY, START, Machine, entry, machine, upkeep_of

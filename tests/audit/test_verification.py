@@ -225,6 +225,20 @@ async def test_who_asks_whether_a_file_is_written_to_keeps_nobody_from_saying_so
     assert not is_open(file)
 
 
+async def test_a_writer_that_could_not_lock_its_file_locks_it_with_a_later_write(
+    tmp_path: Path,
+) -> None:
+    writer = Writer(tmp_path, "chain", lambda: AuditSecret(bytes(32)), START)
+    file = tmp_path / f"{START.date()}.chain.jsonl"
+    with file.open("xb") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)  # as an is_open that was stopped meanwhile
+        writer.write((), START)
+        assert not is_open(file)
+    writer.write((), START)
+    assert is_open(file)
+    writer.close()
+
+
 async def test_without_the_key_of_a_line_it_cannot_be_verified_and_is_said_so(
     tmp_path: Path,
 ) -> None:

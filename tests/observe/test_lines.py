@@ -6,9 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gateway.observe.access_log import MOST_WAITING, AccessLog
 from gateway.observe.event_log import EventLog
-from gateway.observe.json_lines import TOGETHER
+from gateway.observe.lines import MOST_WAITING, TOGETHER, AccessLog
 from gateway.observe.metrics import Metrics, exposition
 from tests.heard import Heard
 
@@ -76,7 +75,7 @@ async def test_lines_wait_while_the_disk_is_full_and_one_complaint_is_enough(
 async def test_what_waits_is_tried_again_without_another_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.observe.access_log.EVERY", 0.001)
+    monkeypatch.setattr("gateway.observe.lines.EVERY", 0.001)
     tries = 0
     written = asyncio.Event()
 

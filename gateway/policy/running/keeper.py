@@ -21,7 +21,7 @@ from adapters.documents.document import LARGEST as LARGEST_FILE
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.contract.fields import write_instant
 from gateway.events import Events
-from gateway.observe.json_lines import printable
+from gateway.observe.lines import printable
 from gateway.policy.cases import LARGEST as LARGEST_CASES
 from gateway.policy.cases import UNREADABLE, cases_beside, summary, verify
 from gateway.policy.policy import Policy, Version, compile_policy, narrowed, no_wider
