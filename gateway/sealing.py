@@ -6,7 +6,6 @@ unknown ids.
 """
 
 import secrets
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -18,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
 from gateway import identity
-from gateway.settings import Settings, StartRefused
+from gateway.settings import Settings, StartRefused, read_secret_file
 from gateway.settings.kinds import read_sealing_secret, secret_text
 from gateway.store import Store, StoreError
 from gateway.store.tables import adding, public_ids
@@ -78,15 +77,7 @@ def read_secret(settings: Settings) -> bytes:
             " put the file back from a backup"
         )
     try:
-        mode = path.stat().st_mode
-        text = path.read_text("ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = identity.reason_of(error)
-        raise StartRefused(f"the sealing secret {path} cannot be read: {reason}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise StartRefused(f"the sealing secret {path} is open to others: chmod 600 {path}")
-    try:
-        return read_sealing_secret(identity.content_of(text))
+        return read_sealing_secret(read_secret_file(path, "the sealing secret"))
     except ValueError as error:
         raise StartRefused(f"the sealing secret {path} {error}") from error
 

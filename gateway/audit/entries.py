@@ -9,7 +9,6 @@ first and seals; the others still verify.
 import hmac
 import os
 import secrets
-import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from gateway.identity import content_of, identity_of, reason_of, replace_text, state_line, write_new
-from gateway.settings import Settings, StartRefused
+from gateway.identity import identity_of, reason_of, replace_text, state_line, write_new
+from gateway.settings import Settings, StartRefused, read_secret_file
 from gateway.settings.kinds import read_sealing_secret
 
 # How a call ended: refused is a 4xx, failed a 5xx, unknown a booking that may have been made.
@@ -37,13 +35,12 @@ BEGIN, CLOCK, LOST, SPARED, END = "begin", "clock", "lost", "spared", "end"
 # Somebody did something, in the panel or by a command.
 DEED = "deed"
 
-KEY_FILE = "audit.key"
 _MAC, _END = b',"mac":"', b'"}\n'
 # Bytes of a line from its mac to its end.
 _SEALED = len(_MAC) + 64 + len(_END)
 
 
-class Entry(Struct, rename="camel", gc=False):
+class Entry(msgspec.Struct, rename="camel", gc=False):
     """The entry of one call: who was shown what, in names and ids, never a value, query or secret.
 
     `policy` is the beginning of the hash of the policy that decided the fields. `reason` names the
@@ -61,7 +58,7 @@ class Entry(Struct, rename="camel", gc=False):
     reason: str | None
 
 
-class Mark(Struct, rename="camel", omit_defaults=True):
+class Mark(msgspec.Struct, rename="camel", omit_defaults=True):
     """A line that a chain writes about itself.
 
     `begin` names the chain, the day of its file and the HMAC key by its id. `clock` has the seconds
@@ -79,7 +76,7 @@ class Mark(Struct, rename="camel", omit_defaults=True):
     key_id: str = ""
 
 
-class DeedLine(Struct, rename="camel", tag_field="kind", tag=DEED):
+class DeedLine(msgspec.Struct, rename="camel", tag_field="kind", tag=DEED):
     """A deed of an administrator: who did what to what; `result` is begun, done or failed."""
 
     time: datetime
@@ -90,7 +87,7 @@ class DeedLine(Struct, rename="camel", tag_field="kind", tag=DEED):
     details: Mapping[str, Any]
 
 
-class AuditLine(Struct, rename="camel", kw_only=True, gc=False):
+class AuditLine(msgspec.Struct, rename="camel", kw_only=True, gc=False):
     """A line of any kind as it is read back; a mark and a deed have a `kind`, an entry has none."""
 
     seq: int = 0
@@ -171,18 +168,12 @@ def unseal(line: bytes, head: ChainHead, secret: AuditSecret) -> ChainHead | Non
 
 
 def key_file(settings: Settings) -> Path:
-    return settings.audit.key_file or settings.state / KEY_FILE
+    return settings.audit.key_file or settings.state / "audit.key"
 
 
 def read_secrets(path: Path) -> tuple[AuditSecret, ...]:
     """Returns the secrets, the newest first; raises StartRefused where the file cannot be used."""
-    try:
-        mode = path.stat().st_mode
-        lines = content_of(path.read_text("ascii")).split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise StartRefused(f"the audit's key {path} cannot be read: {reason_of(error)}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise StartRefused(f"the audit's key {path} is open to others: chmod 600 {path}")
+    lines = read_secret_file(path, "the audit's key").split()
     try:
         keys = tuple(AuditSecret(read_sealing_secret(line)) for line in lines)
     except ValueError as error:
@@ -231,9 +222,8 @@ def _add_secret(
     except FileExistsError:
         raise
     except OSError as error:
-        raise StartRefused(
-            f"the audit's key {path} cannot be written: {reason_of(error)}"
-        ) from error
+        reason = reason_of(error)
+        raise StartRefused(f"the audit's key {path} cannot be written: {reason}") from error
     return new
 
 

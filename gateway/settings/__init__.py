@@ -6,6 +6,7 @@ takes precedence over the file.
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -17,6 +18,7 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError
 from adapters.documents.document import Document, read_document
 from adapters.documents.models import MODEL_CHECKS, check, code_of, sentence
 from adapters.documents.problems import DocumentErrors, Misfit, Problem, did_you_mean, read_checks
+from gateway import identity
 from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import APPOINTMENT_TYPE, SLOT
 from gateway.events import Sayable
@@ -274,6 +276,19 @@ class StartRefused(Sayable):
     def __init__(self, text: str, setting: str = "") -> None:
         super().__init__(text)
         self.setting = setting
+
+
+def read_secret_file(path: Path, name: str) -> str:
+    """Returns the content; raises StartRefused where it is unreadable, or open to others."""
+    try:
+        mode = path.stat().st_mode
+        text = identity.content_of(path.read_text("ascii"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = identity.reason_of(error)
+        raise StartRefused(f"{name} {path} cannot be read: {reason}") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise StartRefused(f"{name} {path} is open to others: chmod 600 {path}")
+    return text
 
 
 class ConfigurationErrors(DocumentErrors):
