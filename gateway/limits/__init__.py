@@ -21,15 +21,14 @@ def open_limiter(
     another machine. In `counters` the processes of this machine count together, else each by
     itself.
     """
-    if url == "memory:" and counters is None:
-        return MemoryLimiter()
-    return Degrading(open_shared(url, counters, patience), share, events)
+    limiter = open_shared(url, counters, patience)
+    return limiter if isinstance(limiter, MemoryLimiter) else Degrading(limiter, share, events)
 
 
 def open_shared(url: str, counters: Counters | None, patience: float = PATIENCE) -> Limiter:
-    """Returns what counts for several processes; raises ValueError as `open_limiter`."""
-    if url == "memory:" and counters is not None:
-        return counters
+    """Returns what counts for several processes, where any does; raises as `open_limiter`."""
+    if url == "memory:":
+        return counters or MemoryLimiter()
     if not url.startswith(("redis://", "rediss://")):
         place = place_of(url)
         raise ValueError(f"limiter: {place} is not possible; use memory: or redis://host:6379")
