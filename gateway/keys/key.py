@@ -17,8 +17,8 @@ DEFAULT_LIMIT = 1000
 MOST_NETWORKS = 100
 # Addresses that are remembered for each key, with whether they are in its networks.
 REMEMBERED = 1_000
-# An IPv4 address that is written as an IPv6 one comes after so many bits.
-_MAPPED, _MAPPED_BITS = IPv6Network("::ffff:0:0/96"), 96
+# IPv4 addresses that are written as IPv6 ones.
+_MAPPED = IPv6Network("::ffff:0:0/96")
 
 
 def read_network(text: str) -> str:
@@ -31,7 +31,7 @@ def read_network(text: str) -> str:
             remedy = str(ip_network(text.strip(), strict=False))
         raise ValueError(f"{text.strip()} is no network: write {remedy}") from error
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
-        bits = network.prefixlen - _MAPPED_BITS
+        bits = network.prefixlen - _MAPPED.prefixlen
         network = IPv4Network((int(network.network_address) & 0xFFFFFFFF, bits))
     return str(network if network.num_addresses > 1 else network.network_address)
 
@@ -84,8 +84,7 @@ class Key:
     )
 
     def __post_init__(self) -> None:
-        within = within_some(self.networks) if self.networks else None
-        object.__setattr__(self, "within", within)
+        object.__setattr__(self, "within", within_some(self.networks) if self.networks else None)
 
     def level_for(self, resource: str) -> AccessLevel:
         return self.scopes.get(resource, self.level)

@@ -106,10 +106,7 @@ class LatestTime:
 
 @dataclass(eq=False)
 class KeyRing:
-    """The keys that could be valid, by the digests of their secrets.
-
-    While the store cannot be read the known keys go on for a minute.
-    """
+    """The keys that could be valid, by digest; known ones go on for a minute without the store."""
 
     store: KeyStore
     events: Events

@@ -73,13 +73,7 @@ class OddKey(Exception):
 
 
 class OddTime(StoreError):
-    """Raised where the store at that place keeps no time as its latest time."""
-
-    def __init__(self, place: str) -> None:
-        super().__init__(
-            f"{place} keeps as `latest time` (in its table meta) what is no time: check that this"
-            " machine's clock is right, then run `clinic-gateway state clock --accept`"
-        )
+    """Raised where the store keeps no time as its latest time."""
 
 
 class UnknownKey(LookupError):
@@ -121,19 +115,14 @@ class KeyStore:
         return secret
 
     async def list(self) -> Listing:
-        """Returns every key, with what may be told of its secrets."""
         async with self._store.begin() as connection:
             read = await _read(connection)
         sound = [held for held in read.values() if held is not None]
         sound.sort(key=lambda held: (held.key.created_at, held.key.id))
         return Listing(sound, [key_id for key_id, held in read.items() if held is None])
 
-    async def get(self, key_id: str) -> Key:
-        """Returns the key with that id. Raises UnknownKey and OddKey."""
-        return (await self.show(key_id)).key
-
     async def show(self, key_id: str) -> KeyAndSecrets:
-        """Returns the key with that id and what is kept of its secrets; raises as `get`."""
+        """Returns the key and what is kept of its secrets. Raises UnknownKey and OddKey."""
         async with self._store.begin() as connection:
             return await _get(connection, key_id)
 
@@ -223,7 +212,11 @@ class KeyStore:
             read = read_instant(text)
             return read and read.astimezone(UTC)
         except (ValueError, OverflowError) as error:
-            raise OddTime(self._store.place) from error
+            raise OddTime(
+                f"{self._store.place} keeps as `latest time` (in its table meta) what is no time:"
+                " check that this machine's clock is right, then run"
+                " `clinic-gateway state clock --accept`"
+            ) from error
 
     async def changes(self, since: int) -> tuple[int, Mapping[str, KeyAndSecrets | None]]:
         """Returns the revision, and by id each key that changed since; None where it is odd."""
@@ -274,8 +267,7 @@ async def _revision(connection: AsyncConnection) -> int:
 async def _next_revision(connection: AsyncConnection) -> int:
     """Moves the revision on and returns it; until the transaction ends no other changes a key."""
     moved = sa.update(revisions).where(revisions.c.name == "keys")
-    step = 1 + randbelow(MOST_STEP)
-    await connection.execute(moved.values(value=revisions.c.value + step))
+    await connection.execute(moved.values(value=revisions.c.value + 1 + randbelow(MOST_STEP)))
     return await _revision(connection)
 
 
@@ -303,24 +295,19 @@ async def _add_secret(connection: AsyncConnection, key_id: str, secret: str, now
 
 
 def row_of(key: Key) -> dict[str, Any]:
-    return {
-        "name": key.name,
-        "contact": key.contact,
+    same = ("name", "contact", "created_at", "expires_at", "revoked_at", "bookings_per_day")
+    return {name: getattr(key, name) for name in same} | {
         "permissions": json.dumps(sorted(key.permissions)),
         "level": key.level.value,
         "scopes": json.dumps(dict(sorted(key.scopes.items()))),
         "hourly_limit": key.limit,
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
-        "bookings_per_day": key.bookings_per_day,
         "networks": json.dumps(key.networks),
     }
 
 
 def _stored(row: Any, own: Sequence[Any]) -> KeyAndSecrets | None:
     """Returns the key of a row; None for what this version of the gateway cannot have written."""
-    try:
+    with contextlib.suppress(MsgspecError, ValueError, TypeError):
         known = [KnownSecret(held.hint, held.digest, read_instant(held.expires_at)) for held in own]
         values = tables.members(row) | {"limit": row.hourly_limit}
         for name in ("permissions", "scopes", "networks"):
@@ -329,6 +316,4 @@ def _stored(row: Any, own: Sequence[Any]) -> KeyAndSecrets | None:
         is_ours = _SCOPES.issuperset(key.scopes)
         if is_ours and all(read_network(network) == network for network in key.networks):
             return KeyAndSecrets(key, tuple(known))
-    except (MsgspecError, ValueError, TypeError):
-        pass
     return None

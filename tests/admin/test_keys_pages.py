@@ -155,7 +155,7 @@ async def test_a_key_is_bound_to_networks_and_to_bookings_a_day(
 ) -> None:
     bounds = {"networks": "192.0.2.0/24,\n 2001:DB8::/32 192.0.2.0/24", "bookings": "12"}
     key_id, secret = await made(manager, **bounds)
-    key = await lasting_gateway.gateway.keys.get(key_id)
+    key = (await lasting_gateway.gateway.keys.show(key_id)).key
     assert (key.networks, key.bookings_per_day) == (("192.0.2.0/24", "2001:db8::/32"), 12)
     assert await status_of(lasting_gateway, manager, secret, "/clients") == 401
     page = await manager.get(f"/keys/{key_id}")
@@ -164,7 +164,7 @@ async def test_a_key_is_bound_to_networks_and_to_bookings_a_day(
     form = await manager.get(f"/keys/{key_id}/edit")
     assert ">192.0.2.0/24\n2001:db8::/32</textarea>" in form.text
     await edited(manager, key_id, {"name": key.name, **KEY, "networks": "", "bookings": ""})
-    key = await lasting_gateway.gateway.keys.get(key_id)
+    key = (await lasting_gateway.gateway.keys.show(key_id)).key
     assert (key.networks, key.bookings_per_day) == ((), None)
     assert await status_of(lasting_gateway, manager, secret, "/clients") == 200
 
@@ -180,7 +180,7 @@ async def test_other_settings_hold_from_then_on_and_what_changed_is_noted(
     assert await status_of(lasting_gateway, manager, secret, "/stock") == 200
     assert await status_of(lasting_gateway, manager, secret, "/clients") == 403
     # the end of that day where the clinic is
-    key = await lasting_gateway.gateway.keys.get(key_id)
+    key = (await lasting_gateway.gateway.keys.show(key_id)).key
     assert key.expires_at is not None
     assert key.expires_at.isoformat() == "2036-01-31T23:00:00+00:00"
     deeds = [
@@ -208,7 +208,7 @@ async def test_who_changes_a_key_meanwhile_is_not_undone(
     page = await manager.send(at, late)
     assert (page.status, at in page.text) == (409, True)
     assert "Somebody else has changed this key" in page.plain
-    key = await lasting_gateway.gateway.keys.get(key_id)
+    key = (await lasting_gateway.gateway.keys.show(key_id)).key
     assert (key.contact, key.limit) == ("Ben", 500)
 
 

@@ -201,7 +201,7 @@ async def test_a_secret_that_could_not_be_told_is_not_made(
 
 async def test_what_nobody_knows_is_said(store: Store) -> None:
     keys = KeyStore(store)
-    for work in (keys.get("x"), keys.update("x", limit=1), keys.revoke("x", NOW)):
+    for work in (keys.show("x"), keys.update("x", limit=1), keys.revoke("x", NOW)):
         with pytest.raises(UnknownKey):
             await work
     with pytest.raises(UnknownKey):
@@ -217,7 +217,7 @@ async def test_the_time_of_last_use_is_written_and_is_no_change_to_follow(
     before = (await keys.changes(0))[0]
     ring.touch(key.id, NOW)
     await ring.save()
-    assert (await keys.get(key.id)).last_used_at == NOW
+    assert (await keys.show(key.id)).key.last_used_at == NOW
     assert await keys.changes(before) == (before, {})
 
 
@@ -245,7 +245,7 @@ async def test_a_ring_that_follows_writes_the_times_of_last_use_now_and_then(
         await written.wait()
     await ring.aclose()
     assert writes[0] == {key.id: NOW}
-    assert (await keys.get(key.id)).last_used_at == NOW
+    assert (await keys.show(key.id)).key.last_used_at == NOW
 
 
 async def test_no_secret_rests_in_the_store(tmp_path: Path) -> None:
@@ -399,7 +399,7 @@ async def test_a_key_that_makes_no_sense_counts_as_revoked_and_stops_no_other(
     assert watcher.said == [f"key_nonsense: {odd.id}"]
     listing = await keys.list()
     assert ([key.id for key, _ in listing.keys], listing.odd) == ([good.id], [odd.id])
-    for work in (keys.get(odd.id), keys.update(odd.id, limit=1), keys.revoke(odd.id, NOW)):
+    for work in (keys.show(odd.id), keys.update(odd.id, limit=1), keys.revoke(odd.id, NOW)):
         with pytest.raises(OddKey):
             await work
 

@@ -107,7 +107,7 @@ async def _page(
 async def _meant(visit: Visit, text: str) -> Sequence[Key]:
     """Returns the one key with that id, name or hint; else all keys that the text fits."""
     with suppress(ValueError, UnknownKey, OddKey):
-        return [await visit.panel.keys.get(read_uuid(text))]
+        return [(await visit.panel.keys.show(read_uuid(text))).key]
     matches = (await visit.panel.book.find(text, Which.ALL, visit.now)).keys
     named = [held.key for held in matches if held.key.name.casefold() == text.casefold()]
     hinted = [held.key for held in matches if any(one.hint == text for one in held.secrets)]

@@ -344,7 +344,7 @@ async def _of_answer(run: Run, request: str) -> tuple[dict[str, Any], Policy]:
     async with opened_if_begun(run.settings) as store:
         named = await policy_named(entry["policy"], store)
         with suppress(UnknownKey, OddKey):
-            key = await KeyStore(store).get(entry["keyId"]) if store else None
+            key = (await KeyStore(store).show(entry["keyId"])).key if store else None
     data = {"operation": entry["operation"], "key": key and members(key, "id", "name")}
     data |= {"level": AccessLevel(entry["level"]), "refused": None}
     data["decided"] = "the level that was applied, as the audit has it"
