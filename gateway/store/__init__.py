@@ -25,8 +25,7 @@ def open_store(place: str | Path) -> Store:
                 "store: PostgreSQL needs a driver: pip install 'clinic-gateway[postgres]'"
             ) from error
         return PostgresStore(place)
-    scheme = place.partition(":")[0]
     raise StoreError(
-        f"store: {scheme} is not possible; use sqlite:///path/to/gateway.db, or"
+        f"store: {place.partition(':')[0]} is not possible; use sqlite:///path/to/gateway.db, or"
         " postgresql://user:password@host/database"
     )

@@ -158,11 +158,10 @@ class SqliteStore(Store):
 
     def mark(self) -> object:
         """Returns times and sizes of file and log; two commits within one tick look alike."""
-        try:
+        with suppress(OSError):
             files = [Path(f"{self.place}{suffix}").stat() for suffix in ("", "-wal")]
-        except OSError:
-            return None
-        return [(file.st_ino, file.st_mtime_ns, file.st_size) for file in files]
+            return [(file.st_ino, file.st_mtime_ns, file.st_size) for file in files]
+        return None
 
     def _check_place(self) -> None:
         try:

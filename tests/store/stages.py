@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from alembic import command
 
 from gateway.store import Store, migrations
 
@@ -28,7 +27,7 @@ async def bring_to(store: Store, version: str) -> None:
     if store.engine.dialect.name == "sqlite":
         Path(store.place).touch()  # noqa: ASYNC240
     async with store.alone() as connection:
-        await connection.run_sync(lambda it: command.upgrade(migrations.configuration(it), version))
+        await connection.run_sync(lambda it: migrations.upgrade(it, version))
 
 
 def release_next(monkeypatch: pytest.MonkeyPatch, folder: Path) -> str:

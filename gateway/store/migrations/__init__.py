@@ -7,14 +7,9 @@ from alembic.config import Config
 from sqlalchemy import Connection
 
 
-def configuration(connection: Connection | None = None) -> Config:
-    """Returns Alembic's configuration, which has no file of its own."""
-    config = Config()
+def upgrade(connection: Connection, version: str = "head") -> None:
+    """Brings the tables up to that version, else the newest, in the caller's transaction."""
+    config = Config()  # it has no file of its own
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.attributes["connection"] = connection
-    return config
-
-
-def upgrade(connection: Connection) -> None:
-    """Brings the tables up to the newest version, in the caller's transaction."""
-    command.upgrade(configuration(connection), "head")
+    command.upgrade(config, version)
