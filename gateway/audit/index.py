@@ -120,10 +120,9 @@ class Counted:
 
 def day_of(text: str) -> int:
     """Returns the days since 1970 of YYYY-MM-DD; -1 where the text is no day."""
-    try:
+    with suppress(ValueError):
         return date.fromisoformat(text).toordinal() - EPOCH
-    except ValueError:
-        return -1
+    return -1
 
 
 def count(path: Path, start: int) -> Counted:
@@ -276,10 +275,8 @@ def _rows(
 
 async def forget(store: Store, before: date) -> None:
     """Deletes the days before that one, each in a transaction of its own. Raises StoreError."""
-    last = before.toordinal() - EPOCH
-    old = select(audit_days.c.day).where(
-        audit_days.c.day < last, audit_days.c.calls + audit_days.c.reads > 0
-    )
+    days, last = audit_days.c, before.toordinal() - EPOCH
+    old = select(days.day).where(days.day < last, days.calls + days.reads > 0)
     for (day,) in await store.rows(old):
         async with store.begin() as connection:
             # the day's sums first: others that add to the day wait for this transaction

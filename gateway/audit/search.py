@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
@@ -75,22 +76,19 @@ def last_lines(path: Path, left: int | None = None, at_once: int = GLANCE) -> Pi
 
     A torn line at the end is left out. A file that was dropped has no lines. Raises OSError.
     """
-    try:
-        with path.open("rb", buffering=0) as file:
-            left = file.seek(0, 2) if left is None else left
-            while left:
-                begin = max(0, left - at_once)
-                file.seek(begin)
-                data = file.read(left - begin)
-                start = data.find(b"\n") + 1 if begin else 0
-                stop = data.rfind(b"\n") + 1
-                if start < stop:
-                    return Piece(data[start:stop], begin + start)
-                if not begin:
-                    break
-                at_once *= 4
-    except FileNotFoundError:
-        pass
+    with suppress(FileNotFoundError), path.open("rb", buffering=0) as file:
+        left = file.seek(0, 2) if left is None else left
+        while left:
+            begin = max(0, left - at_once)
+            file.seek(begin)
+            data = file.read(left - begin)
+            start = data.find(b"\n") + 1 if begin else 0
+            stop = data.rfind(b"\n") + 1
+            if start < stop:
+                return Piece(data[start:stop], begin + start)
+            if not begin:
+                break
+            at_once *= 4
     return None
 
 

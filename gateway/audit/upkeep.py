@@ -143,5 +143,4 @@ def _check(walk: Walk | None, files: Sequence[DayFile], *, whole: bool) -> None:
             first = lines.readline()
         mark = read_line(first) if first.endswith(b"\n") else None
         if first and (mark is None or not is_begin_of(file, mark)):
-            text = "does not begin as the file of that day and chain"
-            raise BrokenChain(file.path, 1, text)
+            raise BrokenChain(file.path, 1, "does not begin as the file of that day and chain")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -134,7 +135,10 @@ class Walk:
         if head is None and self._secret is not None:
             head = entries.unseal(line, self.head, self._secret)
         if head is None:
-            raise BrokenChain(file.path, number, self._why(line))
+            expected = self.head.seq + 1
+            is_there = line.startswith(b'{"seq":%d,' % expected)
+            why = "is not as it was written" if is_there else "is missing here"
+            raise BrokenChain(file.path, number, f"line {expected} of its chain {why}")
         if head.seq == self.known.head.seq and head.mac != self.known.head.mac:
             raise BrokenChain(file.path, number, "is another line than the store recorded")
         self.head = head
@@ -159,20 +163,13 @@ class Walk:
             raise BrokenChain(file.path, number, "begins the file of another day or chain")
         self._secret = secret
 
-    def _why(self, line: bytes) -> str:
-        expected = self.head.seq + 1
-        is_there = line.startswith(b'{"seq":%d,' % expected)
-        why = "is not as it was written" if is_there else "is missing here"
-        return f"line {expected} of its chain {why}"
-
 
 def head_of(line: bytes) -> entries.ChainHead | None:
     """Returns the number and the mac of a whole line, unverified; None where it is no line."""
     read = entries.read_line(line) if line.endswith(b"\n") else None
-    try:
+    with suppress(ValueError):
         return entries.ChainHead(read.seq, bytes.fromhex(read.mac)) if read and read.mac else None
-    except ValueError:
-        return None
+    return None
 
 
 def is_begin_of(file: DayFile, mark: entries.AuditLine) -> bool:
@@ -194,18 +191,17 @@ def verify(
     """
     files = files_by_chain(folder)
     for chain in known:
-        walk = Walk(folder, chain, secrets, pause)
-        yield _verdict(walk, chain, files.pop(chain.id, []))
+        yield _verdict(Walk(folder, chain, secrets, pause), files.pop(chain.id, []))
     for name, own in files.items():
         if name in before:
-            text = f"{own[0].path}: the store knows no chain of that name"
-            yield ChainVerdict(chain=name, broken=text)
+            broken = f"{own[0].path}: the store knows no chain of that name"
+            yield ChainVerdict(chain=name, broken=broken)
     for path in strangers(folder):
         yield ChainVerdict(chain="", broken=f"{path}: no file of the audit has such a name")
 
 
-def _verdict(walk: Walk, known: Known, files: Sequence[DayFile]) -> ChainVerdict:
-    verdict = walk.verdict
+def _verdict(walk: Walk, files: Sequence[DayFile]) -> ChainVerdict:
+    verdict, recorded = walk.verdict, walk.known.head.seq
     try:
         walk.follow(files)
     except BrokenChain as error:
@@ -216,8 +212,8 @@ def _verdict(walk: Walk, known: Known, files: Sequence[DayFile]) -> ChainVerdict
         verdict.state = ENDED
     elif files and is_open(files[-1].path):
         verdict.state = RUNS
-    if verdict.state != RUNS and walk.head.seq > known.head.seq:
-        beyond = counted(walk.head.seq - known.head.seq, "line")
+    if verdict.state != RUNS and walk.head.seq > recorded:
+        beyond = counted(walk.head.seq - recorded, "line")
         text = f"the files go {beyond} beyond what the store recorded"
         verdict.notes.append(f"{files[-1].path}: {text}")
     if walk.torn:

@@ -141,10 +141,9 @@ class LedgerRow:
 
     def read_draft(self) -> Draft | None:
         """Returns the draft of the request; None where it cannot be read."""
-        try:
+        with suppress(msgspec.MsgspecError, ValueError):
             return replace(_drafts.decode(self.draft or b""), reference=self.reference)
-        except (msgspec.MsgspecError, ValueError):
-            return None
+        return None
 
     @property
     def is_legible(self) -> bool:
@@ -178,8 +177,7 @@ def done(record: Record, *, told: bool = True) -> dict[str, Any]:
     values = _CLOSED | {"state": "done", "appointment_id": record.get("id"), "ends_at": None}
     values["outcome"] = None if told else FOUND
     with suppress(KeyError, TypeError, ValueError):
-        ends_at = record.get("endTime") or record["scheduledAt"]
-        values["ends_at"] = datetime.fromisoformat(ends_at)
+        values["ends_at"] = datetime.fromisoformat(record.get("endTime") or record["scheduledAt"])
     try:
         return values | {"record": orjson.dumps(record)}
     except TypeError:
@@ -191,5 +189,4 @@ def done(record: Record, *, told: bool = True) -> dict[str, Any]:
 
 
 def refused(error: str) -> dict[str, Any]:
-    """Returns what is written of a refusal."""
     return _CLOSED | {"state": "refused", "outcome": error, "ends_at": None}

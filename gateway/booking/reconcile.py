@@ -76,12 +76,8 @@ class UnknownBookings:
         self._looks: dict[str, asyncio.Task[float]] = {}
 
     def left(self, adapter: Adapter, row: LedgerRow) -> float:
-        """Returns the seconds in which a booking may still be made, though a look-up finds nothing.
-
-        They are 0 for an attempt of this process, and where the practice system makes look-ups
-        wait.
-        """
-        if adapter.excludes or row.sender == self.me:
+        """Returns the seconds in which a booking may still be made that a look-up does not find."""
+        if adapter.excludes or row.sender == self.me:  # a look-up waits, or this process knows
             return 0.0
         now = self.clock()
         if row.sending not in self._since:
@@ -102,10 +98,7 @@ class UnknownBookings:
             await in_time(asyncio.to_thread(_replace, self.file, kept))
 
     def _seen_before(self, now: float) -> dict[str, float]:
-        """Returns since when an earlier process has seen each sending, by the steady clock.
-
-        A file of another boot, or one that cannot be read, counts for nothing.
-        """
+        """Returns since when earlier processes of this boot have seen each sending, if legible."""
         try:
             kept = json.decode(self.file.read_bytes() if self.file else b"", type=_FirstSeen)
         except (OSError, DecodeError):
@@ -346,11 +339,9 @@ class LedgerStatus:
                 self._counts, self._unknown_since = await self._rows.states()
 
     def states(self) -> Mapping[tuple[str, ...], float]:
-        """Returns how many bookings are in each state."""
         return {(state,): count for state, count in self._counts.items()}
 
     def oldest_unknown(self) -> float:
         """Returns the seconds since the oldest unknown booking was begun; 0 where there is none."""
-        if self._unknown_since is None:
-            return 0.0
-        return max(0.0, (self._now() - self._unknown_since).total_seconds())
+        now = self._now()
+        return max(0.0, (now - (self._unknown_since or now)).total_seconds())

@@ -90,8 +90,7 @@ class LedgerRows(BoundedStore):
     async def states(self) -> tuple[Mapping[str, int], datetime | None]:
         """Returns how many rows are in each state, and since when the oldest is unknown."""
         columns = select(_row.state, func.count(), func.min(_row.created_at))
-        rows = await self.rows(columns.group_by(_row.state))
-        values = {state: rest for state, *rest in rows}
+        values = {state: rest for state, *rest in await self.rows(columns.group_by(_row.state))}
         counts = {state: values.get(state, (0,))[0] for state in base.STATES}
         return counts, values.get("unknown", (0, None))[1]
 
@@ -197,11 +196,7 @@ class LedgerRows(BoundedStore):
         await self.change(change.where(_is_as_read(row)))
 
     async def purge(self, now: datetime) -> None:
-        """Forgets what is older than a day.
-
-        A row with an appointment, or with an unknown outcome, stays for a week, and until it is
-        over.
-        """
+        """Forgets what is a day old; what is booked, or may be, once it is over and a week old."""
         settled = _IS_SETTLED & (_row.created_at <= now - KEPT)
         gone = settled & _row.appointment_id.is_(None)
         is_over = or_(_row.ends_at.is_(None), _row.ends_at <= now)
@@ -236,8 +231,7 @@ def _is_claimed(row: LedgerRow) -> Any:
     """Returns a condition by the claim: an id may be given again, a claim never is."""
     is_claimed = _row.claim == row.claim
     if row.id is None:  # it may have been written, or not
-        of_request = _row.fingerprint == row.fingerprint
-        return and_(is_claimed, _row.key_id == row.key_id, of_request)
+        return and_(is_claimed, _row.key_id == row.key_id, _row.fingerprint == row.fingerprint)
     return and_(is_claimed, _row.id == row.id)
 
 

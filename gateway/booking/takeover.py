@@ -94,10 +94,9 @@ class Owners:
 
     def _lock_of(self, owner: str) -> Path:
         """Returns the path of the owner's lock; an id that is no UUID leads to no file."""
-        try:
+        with contextlib.suppress(ValueError):
             return self._run / f"{UUID(owner)}.lock"
-        except ValueError:
-            return self._run / "nobody.lock"
+        return self._run / "nobody.lock"
 
     async def _is_silent(self, owner: str) -> bool:
         seen = self._seen.get(owner)
@@ -161,7 +160,6 @@ def _mark(lock: int) -> bytes:
 
 def boot() -> str:
     """Returns what this machine is called from one start of it to the next."""
-    try:
+    with contextlib.suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return platform.node()
+    return platform.node()

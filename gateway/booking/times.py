@@ -145,10 +145,9 @@ class Lengths:
 
 
 class StoredTimes:
-    """Stores times of appointments that the practice system's clock cannot tell: a BookedTimes.
+    """A BookedTimes in the gateway's own store; raises BackendUnavailable where the store fails.
 
-    They are kept for good, as a partner may ask for an appointment years later. Raises
-    BackendUnavailable where the store cannot be used.
+    They are kept for good, as a partner may ask for an appointment years later.
     """
 
     def __init__(self, store: Store) -> None:

@@ -33,10 +33,7 @@ STEP, LOOK = ((_FOLDER / name).read_text("utf-8") for name in ("step.lua", "look
 
 
 class RedisLimiter(base.Limiter):
-    """A limiter that sends one message for all calls that come while another is under way.
-
-    So one connection is enough. A call raises LimiterDown after `patience` seconds.
-    """
+    """A limiter with one connection: calls that come while it is asking go in the next message."""
 
     def __init__(self, url: str, prefix: str = PREFIX, patience: float = base.PATIENCE) -> None:
         self._prefix = prefix

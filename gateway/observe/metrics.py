@@ -114,8 +114,7 @@ class Metrics:
         self._calls, self._backend_calls = Timings(), Timings()
         # how many fields a view hides is looked up once for each view, not for each answer
         self._view = lru_cache(MOST_VIEWS)(self._look_at)
-        self._records: Counter[Labels] = Counter()
-        self._fields: Counter[Labels] = Counter()
+        self._records, self._fields = Counter[Labels](), Counter[Labels]()
         self.ask("gateway_limit_hits_total", lambda: self.hits)
         self.ask_all("gateway_requests_total", self._calls.counts)
         self.ask_series("gateway_request_seconds", self._calls.durations)

@@ -40,7 +40,6 @@ class Lag(Periodic):
         return max(recent, key=itemgetter(0), default=(0.0, 0.0))
 
     def note(self, late: float) -> None:
-        """Notes that the event loop was late by so many seconds."""
         self._lags.note(("late",), late)
         self._latest.append((self._clock(), late))
         self.on_lag(late)
