@@ -57,7 +57,7 @@ class Writer:
         self._sealing: AuditSecret | None = None
         self._ahead = self.began.timestamp() - self.clock()
         self.head = ChainHead()
-        # the day's file, the bytes of its whole lines, and whether there may be more
+        # the day's file, whether it is locked, its bytes in whole lines, whether it may have more
         self._day = date.min
         self._file: int | None = None
         self._locked = False

@@ -104,7 +104,7 @@ def is_open(path: Path) -> bool:
 
 
 def lock(file: int, tries: int = TRIES) -> bool:
-    """Locks the file, for which `is_open` may hold it up an instant; returns whether it could."""
+    """Locks the file, which `is_open` may hold for an instant; returns whether it could."""
     for _ in range(tries):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
