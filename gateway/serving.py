@@ -117,7 +117,7 @@ class PublicListener(BoundListener):
         answered, and each answer closes its connection. aiohttp's own shutdown comes last, as it
         drops what still arrives of a body.
         """
-        self.front.leave()
+        self.front.leaving = True
         await asyncio.sleep(delay)
         for site in list(self.runner.sites):
             await site.stop()

@@ -192,7 +192,6 @@ class Sampler(Periodic):
         return now, snapshot
 
     async def _bookings(self) -> Mapping[str, Any]:
-        """Returns the unknown bookings, those resolved lately, and how many are in each state."""
         rows, since = LedgerRows(self._panel.store), self._panel.now() - LATELY
         states, _ = await rows.states()
         resolved = await rows.latest_resolved(since, MOST)

@@ -151,9 +151,8 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
         response.force_close()
         return response
 
-    app = panel(parts)
     bounds = ConnectionLimiter(PANEL_CONNECTIONS, PANEL_CONNECTIONS_OF_ONE, proxies)
-    runner = AppRunner(app, refuse, bounds, end=CUT_OFF)
+    runner = AppRunner(panel(parts), refuse, bounds, end=CUT_OFF)
     return kit.closing(BoundListener(runner=runner, socket=listening, certificate=certificate))
 
 
@@ -189,9 +188,7 @@ def system_listener(
 def certificate_of(kit: Kit) -> Certificate | None:
     """Opens the certificate of the gateway's own TLS, if it has one."""
     pair = _pair(kit.settings)
-    if pair is None:
-        return None
-    return kit.closing(Certificate(*pair, kit.events))
+    return None if pair is None else kit.closing(Certificate(*pair, kit.events))
 
 
 def check_tls(settings: Settings) -> None:

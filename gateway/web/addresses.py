@@ -109,8 +109,7 @@ class Proxies:
         if X_FORWARDED_FOR not in headers:
             return peer
         try:
-            addresses = self._listed(headers)
-            return str(remote_ip(self._row, [ip_of(peer), *reversed(addresses)]))
+            return str(remote_ip(self._row, [ip_of(peer), *reversed(self._listed(headers))]))
         except (RemoteError, HTTPBadRequest) as error:
             many = len(self._row)
             rule = f"must come once, with {many} address{'es' if many > 1 else ''}"

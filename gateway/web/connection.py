@@ -363,8 +363,7 @@ class Connection(RequestHandler):
         if self._line is None:
             return self._arrived if self.welcome is not None else None
         if (since := self._unsent_since) is not None:
-            waited = asyncio.get_running_loop().time() - since
-            return since if waited >= SLOW_READER else None
+            return since if asyncio.get_running_loop().time() - since >= SLOW_READER else None
         if self.call is not None and self.call.waits_since is not None:
             return self.call.waits_since
         waits = self._waiter is not None and not self._waiter.done()

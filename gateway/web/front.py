@@ -37,7 +37,6 @@ TRANSFER_ENCODING = istr("Transfer-Encoding")
 UPGRADE = istr("Upgrade")
 # The most bytes of a body.
 LARGEST = 64 * 1024
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # A secret is no request id: it would stand in every log.
 _request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _VERSIONS = frozenset({(1, 0), (1, 1)})
@@ -149,7 +148,7 @@ class Body:
             raise errors.BodyTooLarge
         transport = request.transport
         if EXPECT in request.headers and request.version.minor > 0 and transport is not None:
-            transport.write(_CONTINUE)
+            transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         body = bytearray()
         try:
             async with asyncio.timeout(self.seconds):
@@ -192,21 +191,17 @@ class Front:
     proxies: Proxies
     now: Callable[[], datetime]
     running: int = 0
+    leaving: bool = False  # whether each answer is the last of its connection
 
     def __post_init__(self) -> None:
         self._routes = Routes(OPERATIONS)
         self._buckets = AddressBuckets()
         self._new_ids = _new_ids()
         self._idle = asyncio.Event()
-        self._leaving = False
 
     def request_id(self, given: str | None) -> str:
         """Returns the id that the caller gave where it has the right form, else a new one."""
         return given if given is not None and _request_id(given) else next(self._new_ids)
-
-    def leave(self) -> None:
-        """Makes every answer from now on the last of its connection."""
-        self._leaving = True
 
     async def idle(self, seconds: float) -> bool:
         """Returns whether, within that time, there was a moment without a call."""
@@ -326,7 +321,7 @@ class Front:
         crowded = connection.has_more and self.pipeline.crowded(call.key)
         # the parser would take the trailers of a chunked body for headers of the next request
         is_odd = UPGRADE in request.headers or TRANSFER_ENCODING in request.headers
-        return crowded or self._leaving or is_odd
+        return crowded or self.leaving or is_odd
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> RawResponse:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"

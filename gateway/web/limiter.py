@@ -41,7 +41,6 @@ MOST_IN_A_SECOND = 500
 # Seconds, and bytes, for which a refused connection is listened to after its answer.
 LONGEST = 2.0
 MOST_BYTES = 256 * 1024
-_SIP = 64 * 1024
 
 
 @dataclass(eq=False)
@@ -210,7 +209,7 @@ class Overflow:
         """Reads and drops what comes; closes when the caller does, or has sent MOST_BYTES."""
         with suppress(BlockingIOError, InterruptedError):
             try:
-                size = len(line.recv(_SIP))
+                size = len(line.recv(64 * 1024))
             except ConnectionError:
                 size = 0
             left[0] -= size

@@ -28,7 +28,6 @@ BACKLOG = 1024
 MOST_REQUESTS = 10_000
 # The parser has no class of its own for this.
 _TOO_MANY = ("Too many headers received",)
-_FORBIDDEN = ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE")
 # Connections that are accepted before the event loop turns again.
 AT_ONCE = 16
 # Seconds without accepting, where the machine has no more files or memory to give.
@@ -120,7 +119,7 @@ def refusal_of(error: BaseException | None, status: int) -> GatewayError:
 
 def check_runtime() -> None:
     """Raises StartRefused where Python or aiohttp run in a way that is not safe to serve in."""
-    for name in _FORBIDDEN:
+    for name in ("AIOHTTP_NO_EXTENSIONS", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE"):
         if os.environ.get(name):
             raise StartRefused(
                 f"{name} is set: it weakens the server or puts tracebacks into answers; unset it"

@@ -153,7 +153,7 @@ async def test_a_call_that_runs_when_the_end_begins_is_the_last_on_its_connectio
     partner = await partner_of(world)
 
     def leaves(query: Query) -> Record:
-        partner.gateway.gateway.public.front.leave()
+        partner.gateway.gateway.public.front.leaving = True
         return record_of(RESOURCES[0])
 
     world.one = leaves

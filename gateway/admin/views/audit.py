@@ -35,7 +35,6 @@ CHOICES = {
 }
 # Keys of one name that are searched for at most.
 MOST_KEYS = 20
-_LONGEST = 200
 PAGE = 50
 # The most lines of an exported file, and of one piece of it.
 MOST, PIECE = 100_000, 1_000
@@ -74,7 +73,7 @@ class EntryFilters:
 
 async def read_filters(visit: Visit, data: Mapping[str, object]) -> EntryFilters:
     """Reads the filters of an address or a form; raises StoreError."""
-    given = {name: text for name in NAMES if (text := str(data.get(name, "")).strip()[:_LONGEST])}
+    given = {name: text for name in NAMES if (text := str(data.get(name, "")).strip()[:200])}
     key = given.get("key", "")
     if key.startswith(PREFIX):
         # a whole secret that was pasted is not shown again
