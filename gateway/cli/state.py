@@ -26,7 +26,7 @@ from gateway.sealing import sealing_secret
 from gateway.settings import Settings, StartRefused, configuration_file, load_settings
 from gateway.state import backup, open_own_store, opened, restore
 from gateway.state.backup import Manifest, StateCheck, read_manifest, verify_backup
-from gateway.state.parts import StateParts, checked_parts
+from gateway.state.integrity import StateParts, checked_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
 

@@ -18,7 +18,7 @@ from gateway.identity import META, reason_of, write_identity
 from gateway.keys.store import KeyStore
 from gateway.sealing import is_own_secret, make_file
 from gateway.settings import Settings, StartRefused
-from gateway.state.parts import StateParts, checked_parts
+from gateway.state.integrity import StateParts, checked_parts
 from gateway.store import Store, open_store
 from gateway.store.base import HEAD
 

@@ -34,7 +34,7 @@ from gateway.sealing import has_fingerprint, secret_file
 from gateway.settings import Settings, StartRefused, shipped_policy
 from gateway.settings.kinds import read_sealing_secret
 from gateway.state import open_own_store
-from gateway.state.parts import checked_parts
+from gateway.state.integrity import checked_parts
 from gateway.store import Store, open_store
 from gateway.store.base import HEAD
 

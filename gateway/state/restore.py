@@ -28,7 +28,7 @@ from gateway.settings import Settings, StartRefused
 from gateway.state import LOCK, make_folder, open_own_store, sole_use
 from gateway.state import backup as backups
 from gateway.state.backup import BackupFile, Manifest, copy_file
-from gateway.state.parts import StateParts, find_parts
+from gateway.state.integrity import StateParts, find_parts
 from gateway.store import Store
 from gateway.store.base import HEAD
 

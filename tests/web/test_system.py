@@ -243,7 +243,7 @@ async def nothing() -> None:
     return None
 
 
-async def test_parts_are_asked_once_a_second_and_silence_is_no_answer(monkeypatch: Any) -> None:
+async def test_integrity_are_asked_once_a_second_and_silence_is_no_answer(monkeypatch: Any) -> None:
     asked: list[str] = []
     monkeypatch.setattr(asking, "PATIENCE", 0.01)
     silence = asyncio.Event().wait

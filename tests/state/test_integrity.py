@@ -15,7 +15,7 @@ from gateway.audit.chains import Chains
 from gateway.audit.entries import ChainHead
 from gateway.audit.upkeep import Upkeep
 from gateway.settings import Settings
-from gateway.state.parts import is_named
+from gateway.state.integrity import is_named
 from gateway.store import open_store
 from tests.command import clinic_gateway
 from tests.conftest import CONFIGURATION, Template
