@@ -13,8 +13,9 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from adapters.base import Adapter
-from gateway.administrators.administrator import AdministratorStore, SessionStore
+from gateway.administrators.administrator import AdministratorStore
 from gateway.administrators.passwords import AttemptLimiter, Passwords
+from gateway.administrators.sessions import SessionStore
 from gateway.audit.buffer import Buffer
 from gateway.background import Periodic, ended
 from gateway.booking.rows import LedgerRows

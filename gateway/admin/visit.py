@@ -15,7 +15,8 @@ from multidict import MultiDict, MultiDictProxy
 
 from gateway.admin.context import Panel
 from gateway.admin.words import PageClock, language_of, words
-from gateway.administrators.administrator import Administrator, Right, SignedIn
+from gateway.administrators.administrator import Administrator, Right
+from gateway.administrators.sessions import SignedIn
 from gateway.observe.lines import printable
 
 SIGNED_IN = web.RequestKey("signed in", SignedIn)

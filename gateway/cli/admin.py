@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from gateway.administrators import administrator, passwords
-from gateway.administrators.administrator import AdministratorStore, Role, SessionStore
+from gateway.administrators.administrator import AdministratorStore, Role
+from gateway.administrators.sessions import SessionStore
 from gateway.cli.command import CommandGroup, RecordDeed, Run, now, option, recording, typed
 from gateway.cli.output import fail, members, plain
 from gateway.cli.values import FLAG, ONE_LINE, one_of

@@ -12,15 +12,7 @@ from click.testing import CliRunner
 from pydantic import SecretStr
 
 from gateway.administrators import passwords
-from gateway.administrators.administrator import (
-    DEVICE_LASTS,
-    Administrator,
-    AdministratorStore,
-    Credential,
-    Role,
-    device_of,
-    device_token,
-)
+from gateway.administrators.administrator import Administrator, AdministratorStore, Credential, Role
 from gateway.administrators.passwords import (
     FREE,
     MOST_WAITING,
@@ -32,6 +24,7 @@ from gateway.administrators.passwords import (
     of_name,
     one_time_digest,
 )
+from gateway.administrators.sessions import DEVICE_LASTS, device_of, device_token
 from gateway.cli import main
 from gateway.store import Store
 from tests.admin.manager import PASSWORD, Manager, Page, guessed, manager_of, tried

@@ -10,17 +10,10 @@ import pytest
 from gateway.admin.guard import POLICY
 from gateway.admin.panel import static
 from gateway.admin.views import PAGES
-from gateway.administrators.administrator import (
-    IDLE,
-    LASTS,
-    RIGHTS,
-    AdministratorStore,
-    Right,
-    Role,
-    SessionStore,
-)
+from gateway.administrators.administrator import RIGHTS, AdministratorStore, Right, Role
 from gateway.administrators.log import DeedLog
 from gateway.administrators.passwords import LONGEST_PAUSE, pause_after
+from gateway.administrators.sessions import IDLE, LASTS, SessionStore
 from gateway.assembly.listeners import check_panel
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store, StoreError

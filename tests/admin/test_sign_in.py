@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 
-from gateway.administrators.administrator import AdministratorStore, SessionStore
+from gateway.administrators.administrator import AdministratorStore
 from gateway.administrators.passwords import FREE, AttemptLimiter, Passwords
+from gateway.administrators.sessions import SessionStore
 from tests.admin.manager import PASSWORD, guessed, manager_of, tried
 from tests.conftest import RunningGateway
 

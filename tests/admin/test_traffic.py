@@ -24,7 +24,8 @@ from gateway.admin.context import Question, Sampler
 from gateway.admin.views.traffic import ORDER, part_states
 from gateway.admin.visit import PANEL
 from gateway.admin.words import words
-from gateway.administrators.administrator import IDLE, Role
+from gateway.administrators.administrator import Role
+from gateway.administrators.sessions import IDLE
 from gateway.booking import reconcile
 from gateway.inquiries.traffic import KINDS
 from gateway.store import StoreError
