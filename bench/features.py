@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from adapters.asking import Asking
-from adapters.wrappers import guarded
+from adapters.call_notes import CallNotes
+from adapters.wrappers import guard
 from gateway.audit import buffer, journal, upkeep
 from gateway.observe import metrics, process, traces
 from gateway.pipeline import shedder
@@ -78,15 +78,15 @@ class _Nowhere:
 
     set = _nothing
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: CallNotes) -> None:
         self.get = lambda: asking
 
 
 def _without_traces() -> None:
     """How long the practice system takes is noted of no call either."""
-    asking = Asking()
+    asking = CallNotes()
     traces.Traces.begin = lambda self, operation, given: asking  # type: ignore[method-assign]
-    front.ASKING = guarded.ASKING = _Nowhere(asking)  # type: ignore[assignment,attr-defined]
+    front.CALL_NOTES = guard.CALL_NOTES = _Nowhere(asking)  # type: ignore[assignment,attr-defined]
 
 
 def _without_noting() -> None:

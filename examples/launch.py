@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import click
 
-from adapters.wrappers.unreachable import reason
+from adapters.wrappers.connection_errors import reason
 from gateway.cli.command import said_plainly
 from gateway.cli.demo import demo
 from gateway.cli.output import fail

@@ -21,6 +21,7 @@ from gateway.assembly.kit import Kit, PracticeSystem
 from gateway.assembly.listeners import Sockets, bind_all, panel_listener, system_listener
 from gateway.backend import check_configured
 from gateway.keys.store import KeyStore
+from gateway.lifecycle import Faults, Gateway, Operations, Worker
 from gateway.limits import open_shared
 from gateway.limits.shared import Counters
 from gateway.observe.metrics import Snapshot, exposition
@@ -30,7 +31,6 @@ from gateway.policy.running.keeper import Keeper, find
 from gateway.policy.running.keeper import Snapshot as PolicyFile
 from gateway.policy.running.versions import Presence, Versions
 from gateway.processes.reports import Report, Reporter, Workers
-from gateway.serving import Faults, Gateway, Operations, Worker
 from gateway.settings import Settings
 from gateway.store import Store
 from gateway.web.limiter import reserve_files

@@ -13,8 +13,8 @@ from adapters import ADAPTERS, base, open_adapter
 from adapters.base import Adapter, Report, Shapes
 from adapters.documents.document import read_document
 from adapters.documents.problems import DocumentErrors, Problem
-from adapters.wrappers.cached import Cached, CacheRule
-from adapters.wrappers.guarded import Guarded, Limits
+from adapters.wrappers.cache import Cached, CacheRule
+from adapters.wrappers.guard import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from gateway import __version__
 from gateway.booking.times import StoredTimes

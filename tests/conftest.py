@@ -30,7 +30,7 @@ from adapters.sample import MAPPING
 from gateway.app import build, utc_now
 from gateway.contract.access import AccessLevel, Permission
 from gateway.keys.key import Key
-from gateway.serving import Gateway
+from gateway.lifecycle import Gateway
 from gateway.settings import BackendSettings, Settings, load_settings
 from gateway.store import Store, open_store, postgres
 from tests.adapters.clinic import copy_to

@@ -1,6 +1,6 @@
 """Readiness as a test looks at it: what was remembered a moment ago counts no more."""
 
-from gateway.serving import Gateway
+from gateway.lifecycle import Gateway
 
 
 def forget_answers(gateway: Gateway) -> None:

@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from adapters.base import BackendUnavailable, Query, Record
-from adapters.wrappers.cached import SLOTS_AT_MOST, Cached
-from adapters.wrappers.guarded import Guarded
+from adapters.wrappers.cache import SLOTS_AT_MOST, Cached
+from adapters.wrappers.guard import Guarded
 from gateway.app import utc_now
 from gateway.backend import bare_adapter_of, remembered, wrapped
 from gateway.contract.operations import OPERATIONS

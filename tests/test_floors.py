@@ -36,7 +36,7 @@ FLOORS = (
     },
     {"gateway.inquiries"},
     {"gateway.web", "gateway.admin"},
-    {"gateway.serving", "gateway.edge"},
+    {"gateway.lifecycle", "gateway.edge"},
     {"gateway.assembly"},
     {"gateway.app"},
     {"gateway.cli"},
@@ -45,7 +45,7 @@ FLOORS = (
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # The practice system's house, lowest first too.
 ADAPTER_FLOORS = (
-    {"adapters.documents", "adapters.asking"},
+    {"adapters.documents", "adapters.call_notes"},
     {"adapters.base"},
     {"adapters.examination"},
     {"adapters.values"},
@@ -59,13 +59,13 @@ ADAPTER_FLOORS = (
 FLOOR |= {room: number for number, rooms in enumerate(ADAPTER_FLOORS) for room in rooms}
 # What of the practice system's house each room sees; `base` is its shape.
 ADAPTERS = {
-    "gateway.observe": {"adapters.asking", "adapters.base", "adapters.documents"},
+    "gateway.observe": {"adapters.call_notes", "adapters.base", "adapters.documents"},
     "gateway.policy": {"adapters.base", "adapters.documents", "adapters.examination"},
     "gateway.booking": {"adapters.base", "adapters.wrappers"},
     "gateway.sealing": {"adapters.base"},
     "gateway.settings": {"adapters.documents"},
-    "gateway.pipeline": {"adapters.asking", "adapters.base", "adapters.documents"},
-    "gateway.web": {"adapters.asking", "adapters.base"},
+    "gateway.pipeline": {"adapters.call_notes", "adapters.base", "adapters.documents"},
+    "gateway.web": {"adapters.call_notes", "adapters.base"},
     "gateway.backend": {
         "adapters",
         "adapters.base",
@@ -80,7 +80,7 @@ ADAPTERS = {
     },
     "gateway.inquiries": {"adapters.base", "adapters.documents", "adapters.examination"},
     "gateway.admin": {"adapters.base", "adapters.documents", "adapters.examination"},
-    "gateway.serving": {"adapters.base", "adapters.documents"},
+    "gateway.lifecycle": {"adapters.base", "adapters.documents"},
     "gateway.assembly": {"adapters.base", "adapters.documents"},
     "gateway.cli": {
         "adapters.base",
@@ -96,7 +96,7 @@ ROOMS_OF = {
     "aiohttp": (
         "gateway.web",
         "gateway.admin",
-        "gateway.serving",
+        "gateway.lifecycle",
         "gateway.assembly",
         "adapters.rest",
         "adapters.doctor.rest",

@@ -12,7 +12,7 @@ from tests.command import serving
 
 DIES = """
 import os, resource
-import gateway.serving as h
+import gateway.lifecycle as h
 most = resource.getrlimit(resource.RLIMIT_CORE)[1]
 resource.setrlimit(resource.RLIMIT_CORE, (most, most))
 {}

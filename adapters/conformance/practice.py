@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from adapters import base
 from adapters.base import Adapter, Draft, Filter, Only, Page, Record
-from adapters.mapped.booked import DECEASED
+from adapters.mapped.appointment import DECEASED
 
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")

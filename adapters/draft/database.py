@@ -23,7 +23,7 @@ from adapters.base import AdapterError, BackendUnavailable
 from adapters.sql.engines import Engine, open_engine
 from adapters.sql.engines.base import Speech
 from adapters.values.convert import bits
-from adapters.wrappers.unreachable import reason
+from adapters.wrappers.connection_errors import reason
 
 # Seconds for one table, and for all of them.
 PATIENCE = 10.0

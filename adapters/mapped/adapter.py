@@ -9,11 +9,11 @@ from adapters import base
 from adapters.base import Draft, Only, Page, Query, Record, Watched
 from adapters.documents.document import Document
 from adapters.documents.problems import Problem
-from adapters.ids.tabled import IdKeeper
+from adapters.ids.table import IdKeeper
 from adapters.mapped.booking import BookingFlow
+from adapters.mapped.clock_change import RepeatedHours
 from adapters.mapped.diary import Diary
 from adapters.mapped.records import RowReader
-from adapters.mapped.repeated import RepeatedHours
 from adapters.mapped.session import Session
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import MappingFile

@@ -9,10 +9,10 @@ from typing import Any
 
 from adapters import base
 from adapters.base import AdapterError, BackendNonsense, Draft, Record, SlotTaken, Watched
-from adapters.mapped.booked import TakenMeanwhile, check_patient
+from adapters.mapped.appointment import TakenMeanwhile, check_patient
+from adapters.mapped.clock_change import KnownTimes, RepeatedHours
 from adapters.mapped.diary import Diary, VisitKind
 from adapters.mapped.records import RowValue
-from adapters.mapped.repeated import KnownTimes, RepeatedHours
 from adapters.mapped.session import Calendar, Offer, Session
 from adapters.mapped.slots import Block, Interval
 from adapters.mapped.spans import narrowed

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from adapters.base import BackendNonsense, Record, Report, Trouble
-from adapters.mapped.repeated import KnownTimes
+from adapters.mapped.clock_change import KnownTimes
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, Offer, Session, TimeRow
 from adapters.mapped.slots import Block, FreeDay, Interval, day_window
 from adapters.mapped.spans import lasting, readings, spans_of, type_lasts, whole_day

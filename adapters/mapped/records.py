@@ -17,7 +17,7 @@ from adapters.base import Filter, Only, Page, Record, Trouble
 from adapters.ids.seal import Id
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import ListMap, ResourceMap, ValueSource
-from adapters.mapping.narrowing import SORTED, all_hold, is_ordered
+from adapters.mapping.row_conditions import SORTED, all_hold, is_ordered
 from adapters.values.convert import Converter, Unreadable
 
 # Stands for a row without a usable id. A page counts it as skipped.

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from adapters.base import FieldShape
 from adapters.documents.problems import Misfit
-from adapters.ids.tabled import REFERS
+from adapters.ids.table import REFERS
 
 Scalar = str | int | float | bool | None
 DRAFT_FIELDS = {

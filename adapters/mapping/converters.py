@@ -12,7 +12,7 @@ from adapters.base import FieldShape, IdTable
 from adapters.documents.document import Place
 from adapters.documents.problems import did_you_mean
 from adapters.ids.seal import HASHED, NATIVE, Id, PublicIds, SealedIds
-from adapters.ids.tabled import HashedIds, NativeIds
+from adapters.ids.table import HashedIds, NativeIds
 from adapters.mapping.conversion import PARAMETERS, Conversion
 from adapters.values import convert, times
 from adapters.values.times import PATTERN, ZERO_DATES, wall, written

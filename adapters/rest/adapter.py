@@ -11,13 +11,13 @@ from adapters import base
 from adapters.base import AdapterError, BackendUnavailable, Draft, OutcomeUnknown, Record
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped.adapter import MappedAdapter
-from adapters.mapped.booked import draft_values
+from adapters.mapped.appointment import draft_values
 from adapters.mapped.records import Endless
 from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursRow, Offer, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
-from adapters.mapping.loading import open_mapping
+from adapters.mapping.loader import open_mapping
 from adapters.mapping.models import AnyCall, RowSource, StepMap
 from adapters.mapping.paths import Path, path, value_at
 from adapters.rest.backend import together

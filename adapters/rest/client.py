@@ -18,9 +18,9 @@ import aiohttp
 from yarl import URL
 
 from adapters import base
-from adapters.asking import ASKING
 from adapters.base import AdapterError, BackendNonsense, BackendUnavailable, OutcomeUnknown
-from adapters.wrappers.unreachable import reason
+from adapters.call_notes import CALL_NOTES
+from adapters.wrappers.connection_errors import reason
 
 LARGEST = 2 * 1024 * 1024
 CHUNK = 64 * 1024
@@ -236,7 +236,7 @@ class Client:
         sent: SimpleNamespace,
     ) -> Received:
         kind = {} if request.body is None else {"Content-Type": "application/json"}
-        traceparent = ASKING.get().traceparent
+        traceparent = CALL_NOTES.get().traceparent
         trace = {"traceparent": traceparent} if traceparent else {}
         async with session.request(
             request.method,

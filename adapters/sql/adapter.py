@@ -14,11 +14,11 @@ from adapters.base import AdapterOptions, BackendNonsense, Draft, Filter, NotFou
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped import session
 from adapters.mapped.adapter import MappedAdapter
-from adapters.mapped.booked import draft_values
+from adapters.mapped.appointment import draft_values
 from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursRow, Offer, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
-from adapters.mapping.loading import open_mapping
+from adapters.mapping.loader import open_mapping
 from adapters.sql import diary
 from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import mismatches_in

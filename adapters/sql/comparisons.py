@@ -15,7 +15,7 @@ from adapters.base import Condition
 from adapters.ids.seal import Id
 from adapters.mapped.slots import ONE_DAY
 from adapters.mapped.spans import is_day
-from adapters.mapping.narrowing import is_ordered, meets
+from adapters.mapping.row_conditions import is_ordered, meets
 from adapters.sql.columns import Columns, comparable
 from adapters.sql.engines.base import Criterion, Expression, Speech, given, quoted
 from adapters.values import times

@@ -16,9 +16,9 @@ from sqlalchemy.exc import DBAPIError
 from adapters import base
 from adapters.base import BackendNonsense, Condition, Filter, Only, Page, Record, Trouble
 from adapters.ids.seal import Id
-from adapters.ids.tabled import NativeIds
+from adapters.ids.table import NativeIds
 from adapters.mapped.records import Batch, ResourceReader
-from adapters.mapping.narrowing import is_ordered
+from adapters.mapping.row_conditions import is_ordered
 from adapters.sql.columns import Columns, KeyedRows, comparable, rows_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
 from adapters.sql.engines.base import Criterion, Expression, Speech, given

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from adapters.asking import ASKING
 from adapters.base import BackendUnavailable, LeftAlone
+from adapters.call_notes import CALL_NOTES
 
 BUSY = "the practice system was busy with other calls"
 TOO_MUCH = "too much is waiting for the practice system already"
@@ -143,7 +143,7 @@ class CallLimiter:
         """Waits for a place. Raises BackendUnavailable where there is none in time."""
         if self.take():
             return
-        partner = ASKING.get().partner
+        partner = CALL_NOTES.get().partner
         if self.waiting >= self._queue:
             self._turn_away(partner)
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -18,6 +18,7 @@ from gateway.booking.ledger import Ledger
 from gateway.booking.takeover import Owners
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR, KeyRing
 from gateway.keys.store import KeyStore
+from gateway.lifecycle import PublicListener
 from gateway.limits import open_limiter, place_of
 from gateway.limits.base import Limiter
 from gateway.limits.shared import Counters
@@ -30,7 +31,6 @@ from gateway.policy.policy import Policy
 from gateway.policy.running.keeper import PolicyStatus
 from gateway.processes.reports import Workers
 from gateway.purposes import NotReady, Purpose
-from gateway.serving import PublicListener
 from gateway.settings import StartRefused
 from gateway.settings.kinds import secret_text
 from gateway.store import Store

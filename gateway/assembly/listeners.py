@@ -17,10 +17,10 @@ from gateway.admin.words import check_words
 from gateway.assembly.kit import Kit
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
+from gateway.lifecycle import BoundListener
 from gateway.limits.base import Limiter, LimiterDown, Used
 from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
-from gateway.serving import BoundListener
 from gateway.settings import Settings, StartRefused
 from gateway.settings.kinds import is_loopback, split_address, split_hosts
 from gateway.store import Store

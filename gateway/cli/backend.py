@@ -186,8 +186,8 @@ def explain(run: Run, resource: str) -> None:
 
     The practice system is not asked.
     """
-    from adapters.mapping.explained import explained
-    from adapters.mapping.loading import load_mapping
+    from adapters.mapping.explanation import explained
+    from adapters.mapping.loader import load_mapping
 
     settings = run.settings.backend
     if settings.mapping is None:

@@ -26,8 +26,8 @@ from gateway.contract.operations import BASE_PATH
 from gateway.identity import reason_of
 from gateway.inquiries.keys import settings_told
 from gateway.keys.key import Key
+from gateway.lifecycle import Gateway
 from gateway.policy.cases import cases_beside
-from gateway.serving import Gateway
 from gateway.settings import StartRefused, load_settings, shipped_policy
 
 NAMES = {"Demo BASIC": AccessLevel.BASIC, "Demo FULL": AccessLevel.FULL}

@@ -22,13 +22,13 @@ from gateway.assembly.listeners import bind_all, check_tls
 from gateway.backend import bare_adapter_of, check_configured
 from gateway.cli.command import Command, Run, said_plainly
 from gateway.events import Events
+from gateway.lifecycle import Gateway, Operations, Worker, forbid_core_dumps
 from gateway.limits.shared import Counters
 from gateway.observe.event_log import EventLog
 from gateway.policy.reading.document import load_policy
 from gateway.processes.child import Inherited
 from gateway.processes.reports import socket_in
 from gateway.processes.supervisor import Plan, Supervisor
-from gateway.serving import Gateway, Operations, Worker, forbid_core_dumps
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
 from gateway.state import make_folder, make_run, sole_use
 from gateway.store import StoreError

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.sampling import SamplingResult, TraceIdRatioBased
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, StatusCode, Tracer
 
-from adapters.asking import Asking
+from adapters.call_notes import CallNotes
 from gateway.events import Events
 from gateway.observe.traces import Traces, read
 
@@ -36,7 +36,7 @@ CLOSING = 2.0
 _ANSWERS = frozenset({"answered", "NotFound", "SlotTaken", "PatientDeceased", "Rejected"})
 
 
-class Traced(Asking):
+class Traced(CallNotes):
     """The span of a call, and one more for each question to the practice system."""
 
     __slots__ = ("_context", "_span", "_tracer")
@@ -90,7 +90,7 @@ class Otlp(Traces):
         self._provider.add_span_processor(_SpanQueue(self._exporter, events))
         self._tracer = self._provider.get_tracer("clinic-gateway")
 
-    def begin(self, operation: str, given: Sequence[str]) -> Asking:
+    def begin(self, operation: str, given: Sequence[str]) -> CallNotes:
         """Begins a new trace, or goes on with the partner's where its header is sound."""
         return Traced(self._tracer, operation or "other", read(given) if given else "")
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from adapters.asking import Asking
+from adapters.call_notes import CallNotes
 
 # A later version may add parts behind these four; version ff is not valid.
 _form = re.compile(
@@ -25,9 +25,9 @@ def read(given: Sequence[str]) -> str:
 class Traces:
     """No spans of our own: a partner's header is passed on to the practice system."""
 
-    def begin(self, operation: str, given: Sequence[str]) -> Asking:
+    def begin(self, operation: str, given: Sequence[str]) -> CallNotes:
         """Returns what is noted of a call; `given` are all its `traceparent` headers."""
-        return Asking(read(given)) if given else Asking()
+        return CallNotes(read(given)) if given else CallNotes()
 
     async def aclose(self) -> None:
         """Sends what waits, within two seconds."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from adapters.asking import Asking
+from adapters.call_notes import CallNotes
 from gateway.audit.entries import Entry
 from gateway.contract.access import AccessLevel
 from gateway.contract.errors import GatewayError
@@ -60,7 +60,7 @@ class Call(Struct, kw_only=True, eq=False):
     policy: str | None = None
     records: Sequence[str] = ()
     replayed: bool = False
-    asking: Asking = field(default_factory=Asking)
+    asking: CallNotes = field(default_factory=CallNotes)
     entry: Entry | None = None
     mark_untold: Callable[[], Awaitable[None]] | None = None
     waits_since: float | None = None

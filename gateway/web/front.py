@@ -11,7 +11,7 @@ from datetime import datetime
 from aiohttp import HttpVersion11, web
 from multidict import istr
 
-from adapters.asking import ASKING
+from adapters.call_notes import CALL_NOTES
 from gateway.assets import accepts_gzip
 from gateway.contract import errors
 from gateway.contract.errors import GatewayError
@@ -223,7 +223,7 @@ class Front:
         # the listener makes no other kind; a cast is a call, which costs
         connection: Connection = request.protocol  # type: ignore[assignment]
         call = self._call(request, target, name, query, connection.address)
-        ASKING.set(call.asking)
+        CALL_NOTES.set(call.asking)
         error: GatewayError | None = None
         self.running += 1
         connection.call = call

@@ -10,8 +10,8 @@ from adapters.base import Adapter, AdapterOptions
 from adapters.conformance import Place
 from adapters.ids.seal import SealedIds
 from adapters.sql.adapter import SqlAdapter
-from adapters.wrappers.cached import Cached
-from adapters.wrappers.guarded import Guarded, Limits
+from adapters.wrappers.cache import Cached
+from adapters.wrappers.guard import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory
 from gateway.backend import remembered, shapes
 from gateway.settings import Settings

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from adapters.asking import ASKING, Asking
 from adapters.base import BackendUnavailable, Query, Record
+from adapters.call_notes import CALL_NOTES, CallNotes
 from adapters.rest.client import Client, Request
 from gateway.app import build
 from gateway.observe import otlp
@@ -294,7 +294,7 @@ async def test_a_backend_over_http_is_told_of_the_question_that_asks_it(
     heard, client = practice
     traces = otlp.Otlp(f"{collector.url}v1/traces", 1.0, Heard())
     asking = traces.begin("create_appointment", (GIVEN,))
-    ASKING.set(asking)
+    CALL_NOTES.set(asking)
     question = asking.begin("create_appointment", "appointments")
     request = Request(label="x", method="POST", body=b"{}")
     await client.write(request, {}, 3)
@@ -312,7 +312,7 @@ async def test_without_a_collector_a_partners_trace_is_passed_on_and_nothing_els
     heard, client = practice
     request = Request(label="x", method="GET")
     for sent in ((GIVEN,), (), ("nonsense",), (GIVEN, GIVEN)):
-        ASKING.set(Traces().begin("get_client", sent))
+        CALL_NOTES.set(Traces().begin("get_client", sent))
         await client.read(request, {})
     assert heard.heard == [{"traceparent": GIVEN}, {}, {}, {}]
 
@@ -321,7 +321,7 @@ async def test_a_real_gateway_passes_it_on_through_its_adapter(partner_of: Begin
     seen: list[str] = []
 
     def look(query: Query) -> Record:
-        asking = ASKING.get()
+        asking = CALL_NOTES.get()
         seen.append(asking.traceparent)
         return {"id": SOME_ID}
 
@@ -407,4 +407,4 @@ async def test_without_an_endpoint_nothing_of_the_library_is_loaded(partner: Par
     )
     said, _ = await process.communicate()
     assert json.loads(said) == []
-    assert type(Traces().begin("get_client", ())) is Asking
+    assert type(Traces().begin("get_client", ())) is CallNotes

@@ -9,8 +9,8 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
-from adapters.asking import ASKING
 from adapters.base import Query, Record
+from adapters.call_notes import CALL_NOTES
 from gateway.contract.errors import KeyInvalid, Unavailable
 from gateway.keys.ring import KNOWN_FOR, UNKNOWN_FOR
 from gateway.limits.base import Quota
@@ -144,7 +144,7 @@ async def test_the_adapters_know_whose_call_it_is_so_that_partners_have_their_tu
     whose: list[str] = []
 
     def one(query: Query) -> Record:
-        whose.append(ASKING.get().partner)
+        whose.append(CALL_NOTES.get().partner)
         return {"id": SOME_ID}
 
     first = await (await partner_of(World(one=one))).with_key()

@@ -19,8 +19,8 @@ from gateway.contract.errors import (
     NotFound,
 )
 from gateway.contract.resources import RESOURCES
+from gateway.lifecycle import Faults
 from gateway.observe.event_log import EventLog
-from gateway.serving import Faults
 from gateway.web.observers import outcome
 from tests.conftest import Begin
 from tests.heard import Heard

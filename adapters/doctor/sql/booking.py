@@ -17,8 +17,8 @@ from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
 from adapters.documents.document import Place
 from adapters.examination import agreeing, short
-from adapters.mapped.booked import DECEASED
-from adapters.mapped.repeated import KnownTimes
+from adapters.mapped.appointment import DECEASED
+from adapters.mapped.clock_change import KnownTimes
 from adapters.mapped.session import BookingProgress, complete
 from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.models import NAMED, StepMap

@@ -15,7 +15,7 @@ from adapters.doctor.sql.booking import quoted
 from adapters.doctor.sql.rows import SqlCase
 from adapters.documents.document import Place
 from adapters.examination import Verdict, counted
-from adapters.mapped.repeated import KnownTimes
+from adapters.mapped.clock_change import KnownTimes
 from adapters.mapping.models import BusyMap
 from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table

@@ -21,7 +21,7 @@ from adapters.documents.problems import DocumentErrors
 from adapters.draft import draft_mapping
 from adapters.draft.document import quote
 from adapters.draft.vocabulary import FIELDS, likeness, phrases, tokens
-from adapters.mapping.loading import load_mapping
+from adapters.mapping.loader import load_mapping
 from gateway.backend import shapes
 from gateway.contract.fields import UUID
 from gateway.contract.resources import RESOURCES

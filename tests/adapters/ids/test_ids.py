@@ -11,7 +11,7 @@ import pytest
 
 from adapters.base import BackendUnavailable, Query
 from adapters.ids.seal import SealedIds
-from adapters.ids.tabled import AT_ONCE, HashedIds, IdKeeper, NativeIds
+from adapters.ids.table import AT_ONCE, HashedIds, IdKeeper, NativeIds
 from adapters.values.convert import Unreadable, by_value
 from tests.adapters.shelf import Shelf
 
@@ -170,7 +170,7 @@ async def test_while_the_table_cannot_be_written_no_more_wait_for_it_than_there_
                 raise BackendUnavailable("the store is down")
             await super().remember(resource, keys)
 
-    monkeypatch.setattr("adapters.ids.tabled.MOST_WAITING", 2 * AT_ONCE + 1)
+    monkeypatch.setattr("adapters.ids.table.MOST_WAITING", 2 * AT_ONCE + 1)
     shelf = Down()
     ids = HashedIds(SECRET, "stock", shelf)
     keeper = IdKeeper({"stock": ids}, {})

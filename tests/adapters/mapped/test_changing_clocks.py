@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.base import Draft, Query
-from adapters.mapped.booked import DECEASED
+from adapters.mapped.appointment import DECEASED
 from adapters.mapped.slots import working_times
 from adapters.mapping.hours import Shift
 from adapters.rest.adapter import RestAdapter

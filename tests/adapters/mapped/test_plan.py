@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from adapters.documents.document import read_document
-from adapters.mapping.explained import explained
-from adapters.mapping.loading import load_mapping
+from adapters.mapping.explanation import explained
+from adapters.mapping.loader import load_mapping
 from adapters.mapping.upgrade import upgraded
 from adapters.sample import MAPPING
 from gateway.backend import shapes

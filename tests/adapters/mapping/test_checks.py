@@ -9,7 +9,7 @@ from aiohttp import web
 from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.problems import DocumentErrors, Problem, Severity
 from adapters.mapping.checker import CHECKS
-from adapters.mapping.loading import load_mapping
+from adapters.mapping.loader import load_mapping
 from adapters.sql.engines.base import ErrorKind
 from adapters.sql.engines.sqlite import SqliteSpeech
 from gateway.backend import check_serves, shapes

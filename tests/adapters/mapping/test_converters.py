@@ -8,7 +8,7 @@ import pytest
 from adapters.base import FieldShape
 from adapters.mapping.conversion import PARAMETERS, Conversion
 from adapters.mapping.converters import CONVERTERS, DEFAULTS, Converters
-from adapters.mapping.explained import explained
+from adapters.mapping.explanation import explained
 from adapters.mapping.models import ResourceMap
 from adapters.sql.comparisons import COMPARED
 from adapters.values.times import Later

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
-from adapters.mapping.loading import load_mapping
+from adapters.mapping.loader import load_mapping
 from adapters.sample import MAPPING
 from gateway.backend import shapes
 from tests.adapters.clinic import WITHOUT_REFERENCE, mapping_without

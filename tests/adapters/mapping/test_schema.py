@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
-from adapters.mapping.loading import load_mapping
+from adapters.mapping.loader import load_mapping
 from adapters.mapping.schema import mapping_schema
 from adapters.sample import MAPPING
 from gateway.backend import shapes

@@ -353,7 +353,7 @@ async def test_a_uuid_that_was_met_in_another_record_leads_to_its_own(
 async def test_the_doctor_keeps_no_id_and_refuses_none(
     strict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.ids.tabled.MOST_WAITING", 1)
+    monkeypatch.setattr("adapters.ids.table.MOST_WAITING", 1)
     shelf = Shelf()
     adapter = connect(strict, tmp_path, ids=shelf)
     looked = Examination(now=NOW, booking=False, rows=100)

@@ -15,7 +15,6 @@ from asyncpg.pgproto import pgproto  # type: ignore[import-untyped]
 from sqlalchemy import Connection, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
-from adapters.asking import ASKING, Asking
 from adapters.base import (
     AdapterError,
     BackendNonsense,
@@ -23,6 +22,7 @@ from adapters.base import (
     BackendUnavailable,
     NotFound,
 )
+from adapters.call_notes import CALL_NOTES, CallNotes
 from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import Engine, open_engine, wrong_with
@@ -291,9 +291,9 @@ async def test_partners_have_their_turns_however_many_calls_one_of_them_has(serv
     readers, _ = _reading(engine)
 
     async def ask(partner: str) -> None:
-        asking = Asking()
+        asking = CallNotes()
         asking.partner = partner
-        ASKING.set(asking)
+        CALL_NOTES.set(asking)
         await engine.read(lambda _: takes_a_moment(partner))
 
     def takes_a_moment(partner: str) -> None:

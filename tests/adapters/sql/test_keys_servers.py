@@ -243,7 +243,7 @@ async def test_the_doctor_follows_a_reference_to_a_uuid_as_the_gateway_does(
 async def test_the_doctor_looks_at_more_hashed_ids_than_may_wait_for_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.ids.tabled.MOST_WAITING", 2)
+    monkeypatch.setattr("adapters.ids.table.MOST_WAITING", 2)
     rows = ", ".join(f"('Number {number}')" for number in range(9))
     more = f"INSERT INTO client (last) VALUES {rows}"
     with practice("sqlite", tmp_path, more) as made:

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import OperationalError
 
-from adapters.asking import ASKING, Asking
 from adapters.base import BackendNonsense, BackendUnavailable
+from adapters.call_notes import CALL_NOTES, CallNotes
 from adapters.sql.engines.sqlite import SqliteLane
 
 
@@ -74,9 +74,9 @@ async def test_partners_have_their_turns_at_the_threads(address: URL) -> None:
     threads, order = SqliteLane(address, 1, 5.0), []
 
     async def ask(partner: str) -> None:
-        asking = Asking()
+        asking = CallNotes()
         asking.partner = partner
-        ASKING.set(asking)
+        CALL_NOTES.set(asking)
         await threads.run(lambda _: order.append(partner))
 
     await asyncio.gather(*(ask(each) for each in "aaaab"))

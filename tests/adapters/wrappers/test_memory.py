@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from redis.asyncio import Redis
 
-from adapters.wrappers.cached import Cached, CacheRule
+from adapters.wrappers.cache import Cached, CacheRule
 from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from adapters.wrappers.redis import FAILURES, PREFIX
 from tests.adapters.stand_in import DRAFT, NOW, VETS, Door, Practice, client, clients, free, text

@@ -23,8 +23,8 @@ from adapters.base import (
     SlotTaken,
 )
 from adapters.documents.problems import Problem
-from adapters.wrappers.cached import Cached, CacheRule
-from adapters.wrappers.guarded import Guarded, Limits
+from adapters.wrappers.cache import Cached, CacheRule
+from adapters.wrappers.guard import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory
 from tests.adapters.stand_in import (
     DRAFT,

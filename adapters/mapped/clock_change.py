@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from adapters.base import AdapterError, BookedTimes, OutcomeUnknown, Record, SlotTaken
-from adapters.mapped.booked import TakenMeanwhile
+from adapters.mapped.appointment import TakenMeanwhile
 from adapters.mapped.slots import Block, Interval
 from adapters.mapped.spans import narrowed
 from adapters.values.times import Later, TimeConverter, instant_text

@@ -1,4 +1,4 @@
-"""Notes of each call, in ASKING, how long it asks the practice system, and its trace."""
+"""Keeps notes of each partner's call, in CALL_NOTES: the seconds that it asked, and its trace."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 
-class Asking:
+class CallNotes:
     """What is noted of one call: seconds for which it asked, and waited for room before.
 
     `traceparent` is sent to a practice system over HTTP, in W3C's form; "" sends nothing. `partner`
@@ -40,13 +40,13 @@ class Asking:
 
 
 # The default takes the notes on what is asked for no partner; nobody reads them.
-ASKING: ContextVar[Asking] = ContextVar("asking", default=Asking())  # noqa: B039 - see above
+CALL_NOTES: ContextVar[CallNotes] = ContextVar("asking", default=CallNotes())  # noqa: B039 - see above
 
 
 @contextmanager
 def timed(name: str) -> Iterator[None]:
     """Adds the seconds of its block to what the call waited (`waited`) or asked (`seconds`)."""
-    began, asking = perf_counter(), ASKING.get()
+    began, asking = perf_counter(), CALL_NOTES.get()
     try:
         yield
     finally:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from adapters.asking import ASKING, Asking
 from adapters.base import (
     AdapterError,
     BackendNonsense,
@@ -20,8 +19,9 @@ from adapters.base import (
     SlotTaken,
     Watched,
 )
+from adapters.call_notes import CALL_NOTES, CallNotes
 from adapters.wrappers.admission import CallLimiter
-from adapters.wrappers.guarded import Guarded, Limits
+from adapters.wrappers.guard import Guarded, Limits
 from tests.adapters.stand_in import DRAFT, NOW, Door, Practice, client, clients, later
 
 FAST = {"timeout": 0.05, "booking_timeout": 0.05, "grace": 0.02, "patience": 0.05}
@@ -239,9 +239,9 @@ async def test_partners_come_in_by_turns_however_many_calls_one_of_them_has() ->
     room, came = CallLimiter(1, queue=100, patience=5), []
 
     async def call(partner: str, number: int) -> None:
-        asking = Asking()
+        asking = CallNotes()
         asking.partner = partner
-        ASKING.set(asking)
+        CALL_NOTES.set(asking)
         await room.enter()
         came.append(f"{partner}{number}")
         await asyncio.sleep(0)
@@ -257,9 +257,9 @@ async def test_a_full_queue_turns_away_the_last_of_whoever_waits_most() -> None:
     room, ends = CallLimiter(1, queue=4, patience=5), {}
 
     async def call(partner: str, number: int) -> None:
-        asking = Asking()
+        asking = CallNotes()
         asking.partner = partner
-        ASKING.set(asking)
+        CALL_NOTES.set(asking)
         try:
             await room.enter()
             await asyncio.sleep(0)
@@ -318,9 +318,9 @@ async def test_a_caller_who_goes_away_as_its_turn_comes_leaks_nothing() -> None:
 async def test_a_call_is_told_how_long_it_asked_and_how_long_it_waited_for_room() -> None:
     world = World(lambda: asyncio.sleep(0.05), in_flight=1)
 
-    async def call() -> Asking:
-        asking = Asking()
-        ASKING.set(asking)
+    async def call() -> CallNotes:
+        asking = CallNotes()
+        CALL_NOTES.set(asking)
         await world.guarded.read_one(client())
         return asking
 
@@ -334,7 +334,7 @@ async def test_a_call_is_told_how_long_it_asked_and_how_long_it_waited_for_room(
     assert world.calls[-1] == ("read_one", "clients", "given up")
 
 
-async def cancelled(task: "asyncio.Task[Asking]") -> None:
+async def cancelled(task: "asyncio.Task[CallNotes]") -> None:
     await asyncio.sleep(0.01)
     task.cancel()
     await task
@@ -343,9 +343,9 @@ async def cancelled(task: "asyncio.Task[Asking]") -> None:
 async def test_a_booking_waits_too_and_what_was_not_asked_has_no_seconds() -> None:
     world = World(lambda: asyncio.sleep(0.05), in_flight=2)
 
-    async def book() -> Asking:
-        asking = Asking()
-        ASKING.set(asking)
+    async def book() -> CallNotes:
+        asking = CallNotes()
+        CALL_NOTES.set(asking)
         await world.guarded.find_appointments(DRAFT, NOW)
         return asking
 

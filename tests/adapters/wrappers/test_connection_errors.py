@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL
 from adapters.base import BackendUnavailable
 from adapters.rest.client import Client, Request
 from adapters.sql.engines import open_engine
-from adapters.wrappers.unreachable import reason
+from adapters.wrappers.connection_errors import reason
 from gateway.cli import main
 from tests.adapters.servers import execute, server
 

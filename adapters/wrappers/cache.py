@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from adapters.asking import timed
 from adapters.base import Adapter, Draft, Filter, Page, Query, Record
+from adapters.call_notes import timed
 from adapters.wrappers import Around
 from adapters.wrappers.memory import Memory
 

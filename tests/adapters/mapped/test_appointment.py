@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.base import Draft, NotFound, PatientDeceased
-from adapters.mapped.booked import check_patient, draft_values
+from adapters.mapped.appointment import check_patient, draft_values
 from adapters.mapped.slots import Interval
 from adapters.mapping.conversion import DRAFT_FIELDS
 

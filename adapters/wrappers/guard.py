@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from adapters import base
-from adapters.asking import ASKING, timed
 from adapters.base import Adapter, AdapterError, BackendUnavailable, Draft, Page, Query, Record
+from adapters.call_notes import CALL_NOTES, timed
 from adapters.wrappers import Around
 from adapters.wrappers.admission import Breaker, CallLimiter, CallSpan, Deadline
 
@@ -57,8 +57,8 @@ class Guarded(Around):
     `called` hears of each call its verb, resource, outcome and seconds. The outcome is `answered`,
     the name of an AdapterError, `fault`, `given up` where the caller did not wait, or `not asked`
     where there was no room or the breaker was open; then the seconds are None. `changed` hears each
-    new state of the breaker. The seconds are also added to ASKING, the partner's call. A `check` is
-    never held back, as it wants the truth of this moment.
+    new state of the breaker. The seconds are also added to CALL_NOTES. A `check` is never held
+    back, as it wants the truth of this moment.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Guarded(Around):
     ) -> T:
         at_once = self.breaker.closed and self.room.take()
         turn = self.breaker.turn if at_once else await self._admit(kind, resource)
-        outcome, asking, began = "given up", ASKING.get(), perf_counter()
+        outcome, asking, began = "given up", CALL_NOTES.get(), perf_counter()
         begun = asking.begin(kind.verb, resource) if asking.traced else None
         try:
             with CallSpan(kind.deadline) as span:
