@@ -13,6 +13,7 @@ from adapters.rest.client import Client, Request, address_problem
 from adapters.rest.requests import target
 from tests.adapters.rest.backends import ASK, WRITE, asking
 from tests.adapters.rest.raw import Talk, head, http, raw
+from tests.waiting import until
 
 UNUSABLE = {
     "a page of HTML": http("<html>", kind="text/html"),
@@ -198,8 +199,8 @@ async def test_what_is_under_way_when_it_is_closed_ends_as_unavailable(
     async with raw(talk) as server, asking(server.url, patience=5.0) as backend:
         reads = [asyncio.create_task(backend.read(ASK)) for _ in range(3)]
         writes = [asyncio.create_task(backend.write(WRITE, 5.0)) for _ in range(2)]
-        await asyncio.sleep(0.3)
-        assert len(server.seen) == 2  # the other three wait for a connection
+        await until(lambda: len(server.seen) == 2)
+        await asyncio.sleep(0.1)  # the other three wait for a connection
         began = time.monotonic()
         await backend.aclose()
         ends = await asyncio.gather(*reads, *writes, return_exceptions=True)
