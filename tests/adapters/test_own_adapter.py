@@ -51,7 +51,7 @@ def test_the_example_passes_all_that_it_can(folder: Path) -> None:
 @pytest.mark.long
 def test_a_mistake_in_it_is_found_and_shown(folder: Path) -> None:
     change(folder / "clinic_x.py", "if each > begin]", "if each >= begin]")
-    said = run(folder, "-q", "-k", "whatever_their_size")
+    said = run(folder, "-q", "-k", "pages_of_any_size")
     assert "1 failed" in said
     assert "E           AssertionError: after a page of" in said, said
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, event
 from adapters.base import Adapter, Query, Record, Watched
 from tests.adapters.sample_practice import NO_ASKING
 from tests.adapters.sql.test_booking_servers import DAY, a_draft
-from tests.races.practice import KINDS, ZONE, Practice, practice
+from tests.races.practice import KINDS, ZONE, Practice, practice, working_days
 
 pytestmark = pytest.mark.long
 
@@ -218,9 +218,10 @@ async def test_a_look_at_many_bookings_costs_a_few_statements_for_each_vet(
     with practice(kind, tmp_path) as made:
         adapter = made.open(tmp_path)
         drafts = [await a_draft(adapter, vet=vet) for vet in (1, 2)]
+        next_day = working_days(2, datetime.now(UTC).date())[1] - DAY
+        hours = [timedelta(hours=number) for number in range(4)]
         booked: list[list[str]] = []
-        for hours in (0, 1, 2, 3, 24, 25):
-            later = timedelta(hours=hours)
+        for later in (*hours, next_day, next_day + hours[1]):
             wanted = [replace(each, scheduled_at=each.scheduled_at + later) for each in drafts]
             booked.append([(await adapter.create_appointment(each))["id"] for each in wanted])
         every = [each for two in booked for each in two]
@@ -230,7 +231,7 @@ async def test_a_look_at_many_bookings_costs_a_few_statements_for_each_vet(
         with counted() as many:
             assert await adapter.find_overwritten(every) == Watched()
         assert len(few) == len(many) <= 1 + 2 * 4
-        start = (drafts[1].scheduled_at + timedelta(hours=24)).astimezone(ZONE)
+        start = (drafts[1].scheduled_at + next_day).astimezone(ZONE)
         await made.run(
             "INSERT INTO appointment (vet, starts, ends, state) VALUES"
             f" (2, '{start:%Y-%m-%d %H:%M:00}', '{start:%Y-%m-%d %H}:10:00', 'BOOKED')"
