@@ -183,8 +183,11 @@ class LocalTime(TimeConverter):
         return (_raw(_moment(value).astimezone(self.zone), self.pattern, self.columns),)
 
     def since(self, moment: datetime) -> Any:
+        first = whole_second(moment)
+        if first.second and "%S" not in self.pattern:  # such a text reads as its minute's begin
+            first = whole_second(first.replace(second=59, microsecond=1))
         # in its second occurrence, all of that hour reads as the first
-        return self._raw_beyond(whole_second(moment), lambda shown: bool(shown.fold))
+        return self._raw_beyond(first, lambda shown: bool(shown.fold))
 
     def first_written(self, moment: datetime) -> Any:
         # in its first occurrence: the clock will show all of that hour again
