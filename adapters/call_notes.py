@@ -1,4 +1,4 @@
-"""Keeps notes of each partner's call, in CALL_NOTES: the seconds that it asked, and its trace."""
+"""Keeps, in CALL_NOTES, how long a partner's call asked the practice system, and its trace."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class CallNotes:
-    """What is noted of one call: seconds for which it asked, and waited for room before.
+    """The notes of one call: the seconds for which it asked, and for which it waited for room.
 
     `traceparent` is sent to a practice system over HTTP, in W3C's form; "" sends nothing. `partner`
     is a key's id: the calls of one partner wait for one another before others wait for them.
@@ -30,7 +30,7 @@ class CallNotes:
         return self.traceparent[3:35] or None
 
     def begin(self, verb: str, resource: str) -> Any:
-        """Notes that the practice system is asked; what it returns is given to `end`."""
+        """Notes that the practice system is asked; the result is to be given to `end`."""
 
     def end(self, begun: Any, outcome: str) -> None:
         """Notes how the question ended."""
@@ -39,15 +39,15 @@ class CallNotes:
         """Notes that the call has been answered."""
 
 
-# The default takes the notes on what is asked for no partner; nobody reads them.
-CALL_NOTES: ContextVar[CallNotes] = ContextVar("asking", default=CallNotes())  # noqa: B039 - see above
+# The default is for questions that no partner asked; nobody reads it.
+CALL_NOTES: ContextVar[CallNotes] = ContextVar("call notes", default=CallNotes())  # noqa: B039 - see above
 
 
 @contextmanager
 def timed(name: str) -> Iterator[None]:
     """Adds the seconds of its block to what the call waited (`waited`) or asked (`seconds`)."""
-    began, asking = perf_counter(), CALL_NOTES.get()
+    began, notes = perf_counter(), CALL_NOTES.get()
     try:
         yield
     finally:
-        setattr(asking, name, getattr(asking, name) + perf_counter() - began)
+        setattr(notes, name, getattr(notes, name) + perf_counter() - began)

@@ -1,4 +1,4 @@
-"""Defines the processes of a gateway whose parts are open: how they begin to answer, and end."""
+"""Starts and stops the processes of a gateway: listeners, signals, and the order of an ending."""
 
 import asyncio
 import ctypes

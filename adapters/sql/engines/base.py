@@ -146,7 +146,10 @@ class Speech(Protocol):
         return " ".join(str(self.sentence(error)).split())
 
     def lock(self, connection: sa.Connection, name: str) -> None:
-        """Locks the name until the booking ends; BackendUnavailable or DBAPIError if it cannot."""
+        """Locks the name until the booking ends; raises BackendUnavailable or DBAPIError.
+
+        It does nothing where `begin_booking` makes bookings that collide fail as AGAIN.
+        """
 
     def clock(self, connection: sa.Connection) -> ServerClock:
         return ServerClock(*connection.execute(self.now).one())
