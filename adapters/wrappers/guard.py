@@ -14,7 +14,9 @@ from adapters import base
 from adapters.base import Adapter, AdapterError, BackendUnavailable, Draft, Page, Query, Record
 from adapters.call_notes import CALL_NOTES, timed
 from adapters.wrappers import Around
-from adapters.wrappers.admission import Breaker, CallLimiter, CallSpan, Deadline
+from adapters.wrappers.breaker import Breaker
+from adapters.wrappers.call_limiter import CallLimiter
+from adapters.wrappers.deadline import CallSpan, Deadline
 
 T = TypeVar("T")
 Called = Callable[[str, str, str, float | None], None]

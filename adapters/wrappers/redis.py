@@ -22,7 +22,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from adapters.base import BackendUnavailable
-from adapters.wrappers.admission import Breaker
+from adapters.wrappers.breaker import Breaker
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, repeat
 from math import ceil
@@ -31,12 +31,15 @@ from gateway.background import Periodic, WallClock
 from gateway.booking import base
 from gateway.booking.base import Booked, BookingRequest, LedgerRow, LostClaim, Outcome
 from gateway.booking.reconcile import UnknownBookings
-from gateway.booking.rows import KEPT, LedgerRows
+from gateway.booking.rows import LedgerRows
 from gateway.booking.takeover import Owners
 from gateway.contract.errors import GatewayError, KeyReused, Unavailable
 from gateway.events import Events
 from gateway.store.base import Store, StoreError, in_time
 
+# How long a repeated request gets the first one's outcome, and how long the row of an appointment
+# that was or may have been made stays at least: it never goes before the appointment is over.
+KEPT, BOOKED_KEPT = timedelta(hours=24), timedelta(days=7)
 # Seconds between two looks for outcomes that could not be written, for old rows, and for rows of
 # this process on which it does not work.
 TIDY_EVERY, PURGE_EVERY, HAND_IN_EVERY = 2.0, 600.0, 10.0
@@ -111,7 +114,7 @@ class Ledger(Periodic):
                     await self._rows.abandon(row)
             self._handed_in = at
         if trusted and at - self._purged >= PURGE_EVERY:
-            await self._rows.purge(now)
+            await self._rows.purge(now, KEPT, BOOKED_KEPT)
             self._purged = at
 
     async def book(self, request: BookingRequest) -> Booked:
@@ -230,7 +233,7 @@ class Ledger(Periodic):
                 if row.state in ("unknown", "done") or await self._is_left(row):
                     return row
             elif trusted and row.is_settled and row.created_at <= request.now() - KEPT:
-                await self._rows.purge(request.now())
+                await self._rows.purge(request.now(), KEPT, BOOKED_KEPT)
             else:
                 return row
         return None

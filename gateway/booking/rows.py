@@ -16,8 +16,6 @@ from gateway.booking.base import Allowance, BookingRequest, LedgerRow, LostClaim
 from gateway.store.base import BoundedStore, changed
 from gateway.store.tables import adding, bookings, resolved_bookings
 
-KEPT = timedelta(hours=24)
-UNKNOWN_KEPT = RESOLVED_KEPT = timedelta(days=7)
 # Turns that all vets share, and as many that all keys share. Each is a row, and made-up ids of vets
 # must not fill the table.
 TURNS = 1024
@@ -195,14 +193,14 @@ class LedgerRows(BoundedStore):
         change = delete(bookings) if is_intended else update(bookings).values(base.LEFT)
         await self.change(change.where(_is_as_read(row)))
 
-    async def purge(self, now: datetime) -> None:
-        """Forgets what is a day old; what is booked, or may be, once it is over and a week old."""
-        settled = _IS_SETTLED & (_row.created_at <= now - KEPT)
+    async def purge(self, now: datetime, kept: timedelta, booked_kept: timedelta) -> None:
+        """Forgets what is `kept` old; what is or may be booked, once over and `booked_kept` old."""
+        settled = _IS_SETTLED & (_row.created_at <= now - kept)
         gone = settled & _row.appointment_id.is_(None)
         is_over = or_(_row.ends_at.is_(None), _row.ends_at <= now)
-        stale = (_row.created_at <= now - UNKNOWN_KEPT) & is_over
+        stale = (_row.created_at <= now - booked_kept) & is_over
         forgotten = {"idempotency_digest": None, "record": None}
-        old = resolved_bookings.c.resolved_at <= now - RESOLVED_KEPT
+        old = resolved_bookings.c.resolved_at <= now - booked_kept
 
         async def purged(connection: AsyncConnection) -> None:
             await connection.execute(delete(bookings).where(gone | stale))

@@ -7,6 +7,7 @@ from sqlalchemy import update
 
 from adapters.base import OutcomeUnknown
 from gateway.booking.base import LEFT, done
+from gateway.booking.ledger import BOOKED_KEPT, KEPT
 from gateway.booking.rows import LedgerRows
 from gateway.store.tables import bookings
 from tests.booking.clinic import DAY, NOW, OTHER, World
@@ -108,7 +109,8 @@ async def test_a_word_is_kept_for_a_week(world: World) -> None:
     await lost(world)
     await world.book()
     rows, now = LedgerRows(world.store), datetime.now(UTC)
-    await rows.purge(now + timedelta(days=6))
+    kept = KEPT, BOOKED_KEPT
+    await rows.purge(now + timedelta(days=6), *kept)
     assert len(await told(world)) == 1
-    await rows.purge(now + timedelta(days=8))
+    await rows.purge(now + timedelta(days=8), *kept)
     assert await told(world) == []

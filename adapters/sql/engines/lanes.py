@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from adapters import base
 from adapters.sql.engines.base import HALF, UNTIL, ErrorKind, Speech, T, Work
-from adapters.wrappers.admission import BUSY, CallLimiter
+from adapters.wrappers.call_limiter import BUSY, CallLimiter
 from adapters.wrappers.connection_errors import reason
 
 READERS = 4

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from aiohttp import web
 
@@ -18,6 +19,8 @@ from tests.adapters.clinic import SECRET, TODAY
 FOLDER = Path(json_cloud.__file__).parent
 MAPPING = FOLDER / "mapping.yaml"
 CREDENTIALS = {"user": USER, "password": PASSWORD}
+# What `connect` made, so that a test that fails leaves no connection for another to trip over.
+CONNECTED: WeakSet[RestAdapter] = WeakSet()
 
 
 def new_cloud(**more: Any) -> Cloud:
@@ -49,7 +52,7 @@ def connect(
     mapping = folder / "mapping.yaml"
     mapping.write_text(change(MAPPING.read_text()))
     kept = [] if troubles is None else troubles
-    return RestAdapter(
+    opened = RestAdapter(
         AdapterOptions(
             url=url,
             mapping=mapping,
@@ -60,6 +63,8 @@ def connect(
             **more,
         )
     )
+    CONNECTED.add(opened)
+    return opened
 
 
 def replaced(*pairs: tuple[str, str]) -> Callable[[str], str]:

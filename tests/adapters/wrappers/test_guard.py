@@ -20,7 +20,7 @@ from adapters.base import (
     Watched,
 )
 from adapters.call_notes import CALL_NOTES, CallNotes
-from adapters.wrappers.admission import CallLimiter
+from adapters.wrappers.call_limiter import CallLimiter
 from adapters.wrappers.guard import Guarded, Limits
 from tests.adapters.stand_in import DRAFT, NOW, Door, Practice, client, clients, later
 
