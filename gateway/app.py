@@ -33,7 +33,7 @@ from gateway.policy.running.versions import Presence, Versions
 from gateway.processes.reports import Report, Reporter, Workers
 from gateway.settings import Settings
 from gateway.store import Store
-from gateway.web.limiter import reserve_files
+from gateway.web.connection_limiter import reserve_files
 from gateway.web.server import check_runtime
 from gateway.web.system import Probe, Readiness, watch_parts
 

@@ -19,7 +19,7 @@ from gateway.cli import main
 from gateway.events import event_table
 from gateway.observe.metrics import FIGURES
 from gateway.settings import GROUPS, Settings, load_settings, names
-from gateway.web.limiter import SPARE_FILES
+from gateway.web.connection_limiter import SPARE_FILES
 from tests.command import clinic_gateway
 from tests.conftest import Template
 from tests.observe.test_documented import rules

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.problems import DocumentErrors
+from adapters.documents.yaml_errors import FILE_CHECKS
 from gateway.settings import (
     CHECKS,
     GROUPS,

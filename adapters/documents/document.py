@@ -18,8 +18,8 @@ from yaml.composer import Composer
 from yaml.nodes import Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
-from adapters.documents.faults import Stop, misread_bytes, one_line
 from adapters.documents.problems import DocumentErrors, Problem
+from adapters.documents.yaml_errors import Stop, misread_bytes, one_line
 
 LARGEST = 64 * 1024
 DEEPEST = 32

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from adapters.documents.document import Document, Place, is_number
-from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.problems import DocumentErrors, Problem, did_you_mean, read_checks
+from adapters.documents.yaml_errors import FILE_CHECKS
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 # All that such a file can fail, whatever its model.

@@ -36,9 +36,9 @@ from gateway.settings.kinds import secret_text
 from gateway.store import Store
 from gateway.usage import Usage
 from gateway.web.addresses import Proxies
+from gateway.web.connection_limiter import ConnectionLimiter
 from gateway.web.documents import Documents
 from gateway.web.front import Front
-from gateway.web.limiter import ConnectionLimiter
 from gateway.web.observers import Observers
 from gateway.web.replies import Replies
 from gateway.web.server import public_server

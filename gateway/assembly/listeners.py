@@ -25,7 +25,7 @@ from gateway.settings import Settings, StartRefused
 from gateway.settings.kinds import is_loopback, split_address, split_hosts
 from gateway.store import Store
 from gateway.web.addresses import Proxies
-from gateway.web.limiter import ConnectionLimiter
+from gateway.web.connection_limiter import ConnectionLimiter
 from gateway.web.server import AppRunner, bind, refusal_of
 from gateway.web.system import Readiness, system_server
 from gateway.web.tls import STRICT, Certificate, context_of

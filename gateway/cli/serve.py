@@ -32,7 +32,7 @@ from gateway.processes.supervisor import Plan, Supervisor
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
 from gateway.state import make_folder, make_run, sole_use
 from gateway.store import StoreError
-from gateway.web.limiter import reserve_files
+from gateway.web.connection_limiter import reserve_files
 from gateway.web.server import check_runtime
 
 BEAT_EVERY = 1.0

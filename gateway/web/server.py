@@ -18,8 +18,8 @@ from yarl import URL
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
 from gateway.web.connection import KEEP_ALIVE, Connection, MoreBlanks, Refuse
+from gateway.web.connection_limiter import ConnectionLimiter, Overflow
 from gateway.web.front import Front
-from gateway.web.limiter import ConnectionLimiter, Overflow
 from gateway.web.observers import Observers
 from gateway.web.replies import RawResponse, Replies
 

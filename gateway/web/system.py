@@ -14,8 +14,8 @@ from gateway.events import Events
 from gateway.observe.metrics import CONTENT_TYPE, Metrics
 from gateway.purposes import NEEDED_FOR, NotReady, Purpose
 from gateway.web.addresses import check_addressed, is_own
+from gateway.web.connection_limiter import ConnectionLimiter
 from gateway.web.documents import JSON
-from gateway.web.limiter import ConnectionLimiter
 from gateway.web.replies import SERVER
 from gateway.web.server import Listener, refusal_of
 

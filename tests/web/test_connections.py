@@ -14,9 +14,9 @@ import pytest
 
 from gateway.pipeline import shedder
 from gateway.web import connection as connections
-from gateway.web import limiter, server
+from gateway.web import connection_limiter, server
 from gateway.web.connection import LARGEST_HEAD, WriteBufferLimit
-from gateway.web.limiter import ConnectionLimiter
+from gateway.web.connection_limiter import ConnectionLimiter
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
 from tests.waiting import GENEROUS, until
@@ -136,7 +136,7 @@ async def test_who_takes_no_answer_makes_room(
 async def test_whose_call_waits_makes_room_before_who_has_just_come(
     partner_of: Begin, monkeypatch: pytest.MonkeyPatch, waits_for: str
 ) -> None:
-    monkeypatch.setattr(limiter, "GRACE", 0.05)
+    monkeypatch.setattr(connection_limiter, "GRACE", 0.05)
     partner = await partner_of(World(), connections=3, in_flight_per_key=2)
     pipeline = partner.gateway.gateway.public.front.pipeline
     pipeline.shedder._patience = 30.0

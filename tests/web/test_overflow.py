@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.web import limiter
+from gateway.web import connection_limiter
 from gateway.web.connection import Connection
-from gateway.web.limiter import Overflow
+from gateway.web.connection_limiter import Overflow
 from tests.conftest import Start
 from tests.waiting import until
 from tests.web.test_connections import count, ends, held, told
@@ -76,7 +76,7 @@ async def test_of_two_hundred_connections_at_once_none_is_reset(start_gateway: S
 async def test_more_than_that_are_closed_without_a_word(
     start_gateway: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limiter, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(connection_limiter, "MOST_AT_ONCE", 2)
     gateway = await start_gateway(connections_per_address=1)
     async with held(gateway.port, "127.0.0.2"):
         await count(gateway, 1)
@@ -122,7 +122,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 async def test_who_does_not_close_is_let_go_in_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limiter, "LONGEST", 0.1)
+    monkeypatch.setattr(connection_limiter, "LONGEST", 0.1)
     turned_away = Overflow()
     line, caller = pair()
     turned_away.turn_away(line)
@@ -134,7 +134,7 @@ async def test_who_does_not_close_is_let_go_in_a_moment(monkeypatch: pytest.Monk
 
 
 async def test_who_sends_without_an_end_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limiter, "MOST_BYTES", 1000)
+    monkeypatch.setattr(connection_limiter, "MOST_BYTES", 1000)
     turned_away = Overflow()
     line, caller = pair()
     turned_away.turn_away(line)
@@ -147,7 +147,7 @@ async def test_who_sends_without_an_end_is_let_go(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_so_many_are_answered_in_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limiter, "MOST_IN_A_SECOND", 3)
+    monkeypatch.setattr(connection_limiter, "MOST_IN_A_SECOND", 3)
     now = [5.0]
     turned_away = Overflow(lambda: now[0])
     lines = [pair() for _ in range(5)]

@@ -1,7 +1,7 @@
 """Reads a policy file: the rules that it says, or everything that is wrong with it."""
 
-from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.problems import read_checks
+from adapters.documents.yaml_errors import FILE_CHECKS
 from gateway.policy.masks import KINDS
 
 _MASKS = ", ".join(kind.example for kind in KINDS.values())

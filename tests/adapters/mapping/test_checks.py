@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from adapters.documents.faults import FILE_CHECKS
 from adapters.documents.problems import DocumentErrors, Problem, Severity
+from adapters.documents.yaml_errors import FILE_CHECKS
 from adapters.mapping.checker import CHECKS
 from adapters.mapping.loader import load_mapping
 from adapters.sql.engines.base import ErrorKind

@@ -1,9 +1,9 @@
 import pytest
 
 from gateway.settings import StartRefused
-from gateway.web import limiter
+from gateway.web import connection_limiter
 from gateway.web.addresses import Proxies
-from gateway.web.limiter import (
+from gateway.web.connection_limiter import (
     ADDRESS,
     GRACE,
     IDLE,
@@ -218,8 +218,10 @@ def test_the_limit_of_open_files_is_raised_as_far_as_it_may_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: list[tuple[int, int]] = []
-    monkeypatch.setattr(limiter.resource, "setrlimit", lambda _, both: given.append(both))
-    monkeypatch.setattr(limiter.resource, "getrlimit", lambda _: (1024, 4096))
+    monkeypatch.setattr(
+        connection_limiter.resource, "setrlimit", lambda _, both: given.append(both)
+    )
+    monkeypatch.setattr(connection_limiter.resource, "getrlimit", lambda _: (1024, 4096))
     reserve_files(700)
     assert given == []
     reserve_files(2000)
