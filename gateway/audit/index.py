@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -17,7 +17,7 @@ from sqlalchemy import delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.chains import day_files
-from gateway.audit.entries import ANSWERED, AuditLine, read_line
+from gateway.audit.entries import ANSWERED
 from gateway.store import Store, tables
 from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_views
 
@@ -29,12 +29,9 @@ CHUNK = 1 << 25
 # Sums that are added at once, while others that write to the store wait, some 0.1 s. Each time
 # rewrites every page of the day, so that fewer at once cost more in all.
 ROWS = 20_000
-# Seconds.
-DAY = 24 * 3600
 EPOCH = date(1970, 1, 1).toordinal()
 # In the order of the table's columns.
 Row = tuple[Any, ...]
-_decode_lines = msgspec.json.Decoder(AuditLine).decode_lines
 
 
 class CallView(NamedTuple):
@@ -46,6 +43,25 @@ class CallView(NamedTuple):
     policy: str
 
 
+class CountedLine(msgspec.Struct, rename="camel", gc=False):
+    """What is counted of a line; a mark and a deed have a `kind`, an entry has none."""
+
+    time: str
+    seq: int = 0
+    key_id: str | None = None
+    operation: str = ""
+    record_ids: list[str] = []
+    level: str | None = None
+    policy: str | None = None
+    outcome: str = ""
+    reason: str | None = None
+    kind: str = ""
+
+
+_decoder = msgspec.json.Decoder(CountedLine)
+_MALFORMED = msgspec.MsgspecError, UnicodeDecodeError
+
+
 class DaySpan(msgspec.Struct, gc=False):
     """How often something happened on a day, and in which second of the day first and last."""
 
@@ -55,9 +71,11 @@ class DaySpan(msgspec.Struct, gc=False):
 
     def count(self, second: int) -> None:
         self.times += 1
-        # twice as fast as min and max, for each record of each call
-        self.first = min(self.first, second)
-        self.last = max(self.last, second)
+        # for each record of each call: min and max take twice as long
+        if second > self.last:
+            self.last = second
+        elif second < self.first:
+            self.first = second
 
 
 # A record's id -> how often it was shown.
@@ -82,33 +100,39 @@ class Counted:
     time: str = ""
     calls: dict[tuple[str | None, ...], tuple[DaySpan, Shown]] = field(default_factory=dict)
 
-    def add(self, lines: Sequence[AuditLine]) -> None:
+    def add(self, lines: Sequence[CountedLine]) -> None:
         """Adds lines to the sums; leaves out marks and lines without a well-formed time."""
+        last: tuple[str | None, ...] = ()
+        for line in lines:
+            if line.kind:
+                continue
+            call = (line.time[:19], line.key_id, line.operation, line.level, line.policy,
+                    line.outcome, line.reason)  # fmt: skip
+            # calls of one second that differ in nothing but their records are looked up once
+            if call != last:
+                last, second = call, _second_of(line.time)
+                made, shown = self._sums(call, second)
+            if second < 0:
+                continue
+            made.count(second)
+            for record in line.record_ids if line.outcome == ANSWERED else ():
+                span = shown.get(record)
+                if span is None:
+                    shown[record] = DaySpan(1, second, second)
+                    self.rows += 1
+                else:
+                    span.count(second)
         if lines:
             self.seq, self.time = lines[-1].seq, lines[-1].time[:19]
-        for line in lines:
-            if not line.kind:
-                self._count(line)
 
-    def _count(self, line: AuditLine) -> None:
-        time = line.time
-        try:
-            second = int(time[11:13]) * 3600 + int(time[14:16]) * 60 + int(time[17:19])
-        except ValueError:
-            return
-        call = (time[:10], line.key_id, line.operation, line.level, line.policy, line.outcome,
-                line.reason)  # fmt: skip
-        sums = self.calls.get(call)
+    def _sums(self, call: tuple[Any, ...], second: int) -> tuple[DaySpan, Shown]:
+        """Returns the sums of such calls on that day; none are kept where there is no second."""
+        sums = self.calls.get(kind := (call[0][:10], *call[1:]))
         if sums is None:
-            sums = self.calls[call] = DaySpan(0, DAY, -1), {}
-        made, shown = sums
-        made.count(second)
-        for record in line.record_ids if line.outcome == ANSWERED else ():
-            span = shown.get(record)
-            if span is None:
-                span = shown[record] = DaySpan(0, DAY, -1)
-                self.rows += 1
-            span.count(second)
+            sums = DaySpan(0, second, second), {}
+            if second >= 0:
+                self.calls[kind] = sums
+        return sums
 
     def kinds(self) -> Iterator[CallKind]:
         """Yields each kind of call, but for those without a valid day."""
@@ -116,6 +140,14 @@ class Counted:
             day, *of_view, outcome, reason = (part or "" for part in call)
             if (number := day_of(day)) >= 0:
                 yield number, CallView(*of_view), outcome, reason, *sums
+
+
+def _second_of(time: str) -> int:
+    """Returns the second of the day of a time as the audit writes it; -1 where it is none."""
+    try:
+        return int(time[11:13]) * 3600 + int(time[14:16]) * 60 + int(time[17:19])
+    except ValueError:
+        return -1
 
 
 def day_of(text: str) -> int:
@@ -142,14 +174,20 @@ def count(path: Path, start: int) -> Counted:
     return counted
 
 
-def _decoded(lines: Sequence[bytes]) -> Sequence[AuditLine]:
+def _decoded(lines: Sequence[bytes]) -> Sequence[CountedLine]:
     """Returns the lines that can be decoded; verification reports the others."""
     # all at once takes a third of the time, but fails where one line is malformed
-    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-        decoded = _decode_lines(b"".join(lines))
+    with suppress(*_MALFORMED):
+        decoded = _decoder.decode_lines(b"".join(lines))
         if len(decoded) == len(lines):
             return decoded
-    return [read for line in lines if (read := read_line(line))]
+    return list(_decoded_each(lines))
+
+
+def _decoded_each(lines: Iterable[bytes]) -> Iterator[CountedLine]:
+    for line in lines:
+        with suppress(*_MALFORMED):
+            yield _decoder.decode(line)
 
 
 class IndexProgress(NamedTuple):

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from gateway.audit.chains import Chains, DayFile, Known, day_files, place_of
 from gateway.audit.entries import ANSWERED, FAILED, UNKNOWN
-from gateway.audit.index import DAY, EPOCH, CallView, Index, IndexProgress, day_of, record_key
+from gateway.audit.index import EPOCH, CallView, Index, IndexProgress, day_of, record_key
 from gateway.audit.search import EntryFilter
 from gateway.audit.verification import elsewhere
 from gateway.store import Store
@@ -19,6 +19,7 @@ from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_vie
 
 _SUMS = ((audit_days.c.calls, audit_calls), (audit_days.c.reads, audit_reads))
 _START, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=1)
+_SECONDS_OF_DAY = 24 * 3600
 # Outcomes of calls that may have been shown a record and that are not among its reads.
 _UNCOUNTED = (UNKNOWN, FAILED)
 
@@ -67,7 +68,7 @@ async def _occurrences(
         some = some.where(audit_days.c.day >= days.since.toordinal() - EPOCH)
     if days.until is not None:
         some = some.where(audit_days.c.day <= days.until.toordinal() - EPOCH)
-    midnight = sa.cast(table.c.day, sa.BigInteger) * DAY
+    midnight = sa.cast(table.c.day, sa.BigInteger) * _SECONDS_OF_DAY
     first = sa.func.min(midnight + table.c.first)
     query = (
         sa.select(sa.func.sum(table.c.times), first, sa.func.max(midnight + table.c.last), *by)
