@@ -83,8 +83,8 @@ class Outbox:
         self.texts[at] = line
 
     def remove(self, lines: int) -> None:
-        self.size -= sum(map(len, self.texts[:lines]))
-        del self.texts[:lines]
+        removed, self.texts = self.texts[:lines], self.texts[lines:]
+        self.size -= sum(map(len, removed)) if self.texts else self.size
 
     def give_up(self, lines: int) -> None:
         """Removes the oldest texts, which count as missing."""
@@ -144,7 +144,8 @@ class AccessLog(Outbox):
     def add(self, line: msgspec.Struct) -> None:
         """Queues a line, which is written within 0.2 seconds."""
         super().add(line)
-        self._soon()
+        if not self._is_due:
+            self._soon()
 
     def flush(self) -> None:
         """Writes what waits; where that fails it waits for the next time."""

@@ -114,14 +114,15 @@ class Metrics:
         self._calls, self._backend_calls = Timings(), Timings()
         # how many fields a view hides is looked up once for each view, not for each answer
         self._view = lru_cache(MOST_VIEWS)(self._look_at)
-        self._records, self._fields = Counter[Labels](), Counter[Labels]()
+        # (labels, hidden fields of a record) -> [records shown]
+        self._shown: dict[tuple[Labels, int], list[int]] = {}
         self.ask("gateway_limit_hits_total", lambda: self.hits)
         self.ask_all("gateway_requests_total", self._calls.counts)
         self.ask_series("gateway_request_seconds", self._calls.durations)
         self.ask_all("gateway_backend_calls_total", self._backend_calls.counts)
         self.ask_series("gateway_backend_seconds", self._backend_calls.durations)
-        self.ask_all("gateway_records_shown_total", lambda: self._records)
-        self.ask_all("gateway_fields_hidden_total", lambda: self._fields)
+        self.ask_all("gateway_records_shown_total", lambda: self._sums(lambda _: 1))
+        self.ask_all("gateway_fields_hidden_total", lambda: self._sums(lambda hidden: hidden))
 
     def count(self, operation: str, status: int, seconds: float) -> None:
         """Counts one answered call; a name that is no operation is counted as `other`."""
@@ -134,13 +135,18 @@ class Metrics:
 
     def shown(self, operation: str, level: str, policy: str | None, records: int) -> None:
         """Counts the records that one answer showed by that policy, and the fields that it hid."""
-        labels, hidden = self._view(operation, level, policy)
-        self._records[labels] += records
-        self._fields[labels] += records * hidden
+        self._view(operation, level, policy)[0] += records
 
-    def _look_at(self, operation: str, level: str, _: str | None) -> tuple[Labels, int]:
+    def _look_at(self, operation: str, level: str, _: str | None) -> list[int]:
         resource, hidden = self.hidden(operation, level)
-        return (resource, str(level)), hidden
+        return self._shown.setdefault(((resource, str(level)), hidden), [0])
+
+    def _sums(self, times: Callable[[int], int]) -> Mapping[Labels, float]:
+        """Returns the records shown, each counted as often as its hidden fields say."""
+        sums = Counter[Labels]()
+        for (labels, hidden), [records] in self._shown.items():
+            sums[labels] += records * times(hidden)
+        return sums
 
     def ask(self, name: str, value: Callable[[], float], *labels: str) -> None:
         """Registers a figure that is looked up when the figures are read."""
