@@ -53,9 +53,12 @@ class Cached(Around):
     def __init__(self, inner: Adapter, rules: Iterable[CacheRule], memory: Memory) -> None:
         super().__init__(inner)
         self._memory = memory
-        self._rules: dict[tuple[str, bool], list[CacheRule]] = {}
+        all_rules: dict[tuple[str, bool], list[CacheRule]] = {}
         for rule in sorted(rules, key=lambda rule: -len(rule.only)):
-            self._rules.setdefault((rule.resource, rule.many), []).append(rule)
+            all_rules.setdefault((rule.resource, rule.many), []).append(rule)
+        self._rules = {
+            kind: found for kind, found in all_rules.items() if any(rule.seconds for rule in found)
+        }
         self._drops = 0
         # of cacheable reads: answered from the cache, by another call's answer, and asked
         self.outcomes = {"hit": 0, "joined": 0, "miss": 0}
@@ -109,9 +112,11 @@ class Cached(Around):
         await super().aclose()
 
     def _seconds(self, query: Query, *, many: bool) -> float:
-        rules = self._rules.get((query.resource, many), ())
-        seconds = next((rule.seconds for rule in rules if rule.only.issubset(query.filters)), 0.0)
-        return min(seconds, SLOTS_AT_MOST) if query.resource == "slots" else seconds
+        for rule in self._rules.get((query.resource, many), ()):
+            if rule.only.issubset(query.filters):
+                most = SLOTS_AT_MOST if rule.resource == "slots" else rule.seconds
+                return min(rule.seconds, most)
+        return 0.0
 
     async def _drop(self, vet: str) -> None:
         self._drops += 1
