@@ -25,7 +25,11 @@ _HIDDEN_FURTHER = (
 _SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 UNSEEN = rf"[{_HIDDEN}{_HIDDEN_FURTHER}]|(?<=[{_SELECTORS}])[{_SELECTORS}]"
 
+# Patterns of the interface's description. They name no character above U+FFFF, as not every tool
+# reads one in a pattern, and no run of selectors: the field's description says the rest.
 PLAIN_LINE = rf"^[^{_CONTROLS}]*$"
+# The gateway strips a search before it counts its characters, of which there must be two.
+SEARCH = rf"^\s*[^\s{_CONTROLS}][^{_CONTROLS}]*[^\s{_CONTROLS}]\s*$"
 PLAIN_TEXT = rf"^[^{_CONTROLS_BUT_NEWLINE}{_HIDDEN}]*$"
 
 

@@ -18,6 +18,7 @@ from gateway.contract.operations import (
     LIMIT,
     OPERATIONS,
     PAGE_DEFAULT,
+    Match,
     Operation,
     Param,
 )
@@ -184,8 +185,12 @@ def _parameter(param: Param) -> dict[str, Any]:
         "enum": list(param.values) or None,
         "default": PAGE_DEFAULT if param is LIMIT else None,
     }
-    if param.format is formats.TEXT and not param.values:
-        schema["pattern"] = "^[A-Za-z0-9_-]+$" if param is CURSOR else formats.PLAIN_LINE
+    if param is CURSOR:
+        schema["pattern"] = "^[A-Za-z0-9_-]+$"
+    elif param.match is Match.SEARCH:
+        schema["pattern"] = formats.SEARCH
+    elif param.format is formats.TEXT and not param.values:
+        schema["pattern"] = formats.PLAIN_LINE
     return {
         "name": param.name,
         "in": param.where,

@@ -211,6 +211,7 @@ def _repeated_members(text: str) -> Collection[str]:
 
 
 def _read_param(param: Param, text: str) -> Any:
+    given = text
     if param.match is Match.SEARCH:
         text = text.strip()
     if param.values and text not in param.values:
@@ -221,7 +222,8 @@ def _read_param(param: Param, text: str) -> Any:
         plus = " (write + as %2B)" if param.format is INSTANT and " " in text else ""
         raise _Unfit(param.format.problem + plus) from error
     if param.format is TEXT:
-        _check_length(text, param.shortest or 0, param.longest)
+        for counted in (given, text):
+            _check_length(counted, param.shortest or 0, param.longest)
         if _controls(text):
             raise _Unfit("must not contain control characters")
     least, most = param.least, param.most

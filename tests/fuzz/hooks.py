@@ -2,17 +2,20 @@
 
 A cursor is opaque and bound to its key and filters: the valid ones come in FUZZ_CURSORS, a JSON
 object from path to cursor. Ids that exist come in FUZZ_IDS, by path or by the member's name. A
-booking lies in the future, its animal lives (FUZZ_DECEASED are those that do not), and an
-Idempotency-Key belongs to one request: no schema can say that.
+booking lies in the future, its animal lives (FUZZ_DECEASED are those that do not), its reason can
+be seen whole, and an Idempotency-Key belongs to one request: no schema can say that.
 """
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import schemathesis
+
+from gateway.contract.fields import UNSEEN
 
 DECEASED: list[str] = json.loads(os.environ.get("FUZZ_DECEASED", "[]"))
 # The nearest that a clinic's horizon is by default, all time zones considered.
@@ -34,12 +37,21 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     for values in (case.path_parameters, case.query, case.body):
         if isinstance(values, dict):
             supply(values, case.operation.path)
-    if isinstance(case.body, dict) and isinstance(case.body.get("scheduledAt"), str):
-        case.body["scheduledAt"] = to_come(case.body["scheduledAt"])
-    if isinstance(case.body, dict) and case.body.get("patientId") in DECEASED:
-        case.body["patientId"] = IDS["patientId"]
+    if isinstance(case.body, dict):
+        mend(case.body)
     if case.headers and "Idempotency-Key" in case.headers:
         case.headers["Idempotency-Key"] = str(uuid4())
+
+
+def mend(body: dict[str, Any]) -> None:
+    """Makes a booking one that the gateway takes, where its values are not of a wrong type."""
+    time, reason = body.get("scheduledAt"), body.get("reason")
+    if isinstance(time, str):
+        body["scheduledAt"] = to_come(time)
+    if isinstance(reason, str):
+        body["reason"] = re.sub(UNSEEN, "", reason)
+    if body.get("patientId") in DECEASED:
+        body["patientId"] = IDS["patientId"]
 
 
 def supply(values: dict[str, Any], path: str) -> None:
