@@ -1,4 +1,4 @@
-"""The circuit breaker: stops calls to a system that keeps failing, and tries it again by one."""
+"""The circuit breaker: stops calls to a system that keeps failing, then tries it with one call."""
 
 import asyncio
 import time

@@ -7,7 +7,7 @@ never cached.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,7 +55,10 @@ class Cached(Around):
         self._memory = memory
         all_rules: dict[tuple[str, bool], list[CacheRule]] = {}
         for rule in sorted(rules, key=lambda rule: -len(rule.only)):
-            all_rules.setdefault((rule.resource, rule.many), []).append(rule)
+            most = SLOTS_AT_MOST if rule.resource == "slots" else rule.seconds
+            bounded = replace(rule, seconds=min(rule.seconds, most))
+            all_rules.setdefault((rule.resource, rule.many), []).append(bounded)
+        # without the kinds that are never cached, so that most calls ask no rule
         self._rules = {
             kind: found for kind, found in all_rules.items() if any(rule.seconds for rule in found)
         }
@@ -114,8 +117,7 @@ class Cached(Around):
     def _seconds(self, query: Query, *, many: bool) -> float:
         for rule in self._rules.get((query.resource, many), ()):
             if rule.only.issubset(query.filters):
-                most = SLOTS_AT_MOST if rule.resource == "slots" else rule.seconds
-                return min(rule.seconds, most)
+                return rule.seconds
         return 0.0
 
     async def _drop(self, vet: str) -> None:

@@ -1,4 +1,4 @@
-"""Bounds how many calls are with the practice system at once; the others wait in fair turns."""
+"""Bounds how many calls are with the practice system at once; the others queue by partner."""
 
 import asyncio
 from collections import OrderedDict, deque

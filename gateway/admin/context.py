@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -18,6 +18,7 @@ from gateway.administrators.passwords import AttemptLimiter, Passwords
 from gateway.administrators.sessions import SessionStore
 from gateway.audit.buffer import Buffer
 from gateway.background import Periodic, ended
+from gateway.booking.ledger import BOOKED_KEPT
 from gateway.booking.rows import LedgerRows
 from gateway.events import Events
 from gateway.inquiries import deeds, keys, practice, traffic
@@ -32,7 +33,7 @@ EVERY = 10.0  # seconds between two samples
 # Seconds for which an answer is fresh while somebody watches, and the keys' hours otherwise.
 FRESH, KEYS_FRESH, VETS_FRESH, KEYS_EVERY = 2.0, 5.0, 600.0, 60.0
 # The most bookings that are shown, and how far back the resolved ones go.
-MOST, LATELY = 50, timedelta(days=7)
+MOST, LATELY = 50, BOOKED_KEPT
 VETS_MOST = 1_000
 # Seconds that a page waits for an answer, where it has an older one to show, and where it has not.
 MOMENT, FIRST = 0.25, 2.5

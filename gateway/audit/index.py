@@ -44,7 +44,10 @@ class CallView(NamedTuple):
 
 
 class CountedLine(msgspec.Struct, rename="camel", gc=False):
-    """What is counted of a line; a mark and a deed have a `kind`, an entry has none."""
+    """What is counted of a line; a mark and a deed have a `kind`, an entry has none.
+
+    Nothing else is decoded: a line that is damaged elsewhere counts, and verification reports it.
+    """
 
     time: str
     seq: int = 0
@@ -71,7 +74,7 @@ class DaySpan(msgspec.Struct, gc=False):
 
     def count(self, second: int) -> None:
         self.times += 1
-        # for each record of each call: min and max take twice as long
+        # no min and max, which take twice as long: this runs for each record of each call
         if second > self.last:
             self.last = second
         elif second < self.first:
@@ -101,14 +104,14 @@ class Counted:
     calls: dict[tuple[str | None, ...], tuple[DaySpan, Shown]] = field(default_factory=dict)
 
     def add(self, lines: Sequence[CountedLine]) -> None:
-        """Adds lines to the sums; leaves out marks and lines without a well-formed time."""
+        """Adds lines to the sums; leaves out marks, deeds and malformed times."""
         last: tuple[str | None, ...] = ()
         for line in lines:
             if line.kind:
                 continue
             call = (line.time[:19], line.key_id, line.operation, line.level, line.policy,
                     line.outcome, line.reason)  # fmt: skip
-            # calls of one second that differ in nothing but their records are looked up once
+            # consecutive lines that differ only in their records share one look-up
             if call != last:
                 last, second = call, _second_of(line.time)
                 made, shown = self._sums(call, second)
@@ -126,7 +129,7 @@ class Counted:
             self.seq, self.time = lines[-1].seq, lines[-1].time[:19]
 
     def _sums(self, call: tuple[Any, ...], second: int) -> tuple[DaySpan, Shown]:
-        """Returns the sums of such calls on that day; none are kept where there is no second."""
+        """Returns the sums of such calls on that day; new ones are kept unless `second` is -1."""
         sums = self.calls.get(kind := (call[0][:10], *call[1:]))
         if sums is None:
             sums = DaySpan(0, second, second), {}

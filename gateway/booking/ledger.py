@@ -37,9 +37,11 @@ from gateway.contract.errors import GatewayError, KeyReused, Unavailable
 from gateway.events import Events
 from gateway.store.base import Store, StoreError, in_time
 
-# How long a repeated request gets the first one's outcome, and how long the row of an appointment
-# that was or may have been made stays at least: it never goes before the appointment is over.
-KEPT, BOOKED_KEPT = timedelta(hours=24), timedelta(days=7)
+# How long a repeated request gets the first one's outcome.
+KEPT = timedelta(hours=24)
+# How long the row of an appointment that was or may have been made is kept at least: it is never
+# deleted before the appointment is over. The panel shows for as long how unknown bookings ended.
+BOOKED_KEPT = timedelta(days=7)
 # Seconds between two looks for outcomes that could not be written, for old rows, and for rows of
 # this process on which it does not work.
 TIDY_EVERY, PURGE_EVERY, HAND_IN_EVERY = 2.0, 600.0, 10.0

@@ -194,7 +194,10 @@ class LedgerRows(BoundedStore):
         await self.change(change.where(_is_as_read(row)))
 
     async def purge(self, now: datetime, kept: timedelta, booked_kept: timedelta) -> None:
-        """Forgets what is `kept` old; what is or may be booked, once over and `booked_kept` old."""
+        """Deletes outcomes older than `kept`, and what is left of bookings after `booked_kept`.
+
+        A row of an appointment that was or may have been made stays until the appointment is over.
+        """
         settled = _IS_SETTLED & (_row.created_at <= now - kept)
         gone = settled & _row.appointment_id.is_(None)
         is_over = or_(_row.ends_at.is_(None), _row.ends_at <= now)

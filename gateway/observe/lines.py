@@ -84,7 +84,8 @@ class Outbox:
 
     def remove(self, lines: int) -> None:
         removed, self.texts = self.texts[:lines], self.texts[lines:]
-        self.size -= sum(map(len, removed)) if self.texts else self.size
+        # mostly all are removed, and there is nothing to add up
+        self.size = self.size - sum(map(len, removed)) if self.texts else 0
 
     def give_up(self, lines: int) -> None:
         """Removes the oldest texts, which count as missing."""
@@ -170,9 +171,9 @@ class AccessLog(Outbox):
         os.close(self._file)
 
     def _soon(self) -> None:
-        if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_later(EVERY, self.flush)
+        """Plans the next write; called where none is due."""
+        self._is_due = True
+        asyncio.get_running_loop().call_later(EVERY, self.flush)
 
     def _tell(self) -> None:
         if self.missing:

@@ -121,8 +121,8 @@ class Metrics:
         self.ask_series("gateway_request_seconds", self._calls.durations)
         self.ask_all("gateway_backend_calls_total", self._backend_calls.counts)
         self.ask_series("gateway_backend_seconds", self._backend_calls.durations)
-        self.ask_all("gateway_records_shown_total", lambda: self._sums(lambda _: 1))
-        self.ask_all("gateway_fields_hidden_total", lambda: self._sums(lambda hidden: hidden))
+        self.ask_all("gateway_records_shown_total", lambda: self._all_shown(lambda _: 1))
+        self.ask_all("gateway_fields_hidden_total", lambda: self._all_shown(lambda hidden: hidden))
 
     def count(self, operation: str, status: int, seconds: float) -> None:
         """Counts one answered call; a name that is no operation is counted as `other`."""
@@ -141,11 +141,11 @@ class Metrics:
         resource, hidden = self.hidden(operation, level)
         return self._shown.setdefault(((resource, str(level)), hidden), [0])
 
-    def _sums(self, times: Callable[[int], int]) -> Mapping[Labels, float]:
-        """Returns the records shown, each counted as often as its hidden fields say."""
+    def _all_shown(self, weight: Callable[[int], int]) -> Mapping[Labels, float]:
+        """Returns the records shown, each weighted by the number of its hidden fields."""
         sums = Counter[Labels]()
         for (labels, hidden), [records] in self._shown.items():
-            sums[labels] += records * times(hidden)
+            sums[labels] += records * weight(hidden)
         return sums
 
     def ask(self, name: str, value: Callable[[], float], *labels: str) -> None:

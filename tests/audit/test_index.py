@@ -1,6 +1,7 @@
 """The index knows each line once, whoever fills it, however it is read, and however often."""
 
 import asyncio
+import re
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
@@ -10,7 +11,18 @@ import pytest
 from sqlalchemy import func, select
 
 from gateway.audit.chains import Chains, place_of
-from gateway.audit.entries import ANSWERED, BEGUN, REFUSED, AuditSecret, ChainHead, Entry, seal
+from gateway.audit.entries import (
+    ANSWERED,
+    BEGUN,
+    CLOCK,
+    REFUSED,
+    AuditSecret,
+    ChainHead,
+    DeedLine,
+    Entry,
+    Mark,
+    seal,
+)
 from gateway.audit.index import CallView, Counted, DaySpan, Index, count, forget, record_key
 from gateway.audit.questions import Days, deeds, readers
 from gateway.audit.upkeep import EXPIRE_EVERY
@@ -281,7 +293,8 @@ def lines(number: int) -> list[Entry]:
     random = Random(number)
     return [
         Entry(
-            START.replace(second=at * 59 // number),
+            # now and then the clock is set back
+            START.replace(second=random.choice([at * 59 // number, random.randrange(60)])),
             f"{at:032x}",
             random.choice([KEY, OTHER_KEY, None]),
             random.choice(["get_client", "list_clients"]),
@@ -295,7 +308,10 @@ def lines(number: int) -> list[Entry]:
 
 
 def written(path: Path, entries: list[Entry]) -> bytes:
-    data, _ = seal(texts(entries), ChainHead(), AuditSecret(bytes(32)))
+    """Writes the entries among a mark and a deed, which count as no calls."""
+    mark, deed = Mark(CLOCK, START, seconds=3), DeedLine(START, "ann", "key made", "k", "done", {})
+    lines = texts([mark, *entries[:7], deed, *entries[7:]])
+    data, _ = seal(lines, ChainHead(), AuditSecret(bytes(32)))
     path.write_bytes(data)
     return data
 
@@ -341,7 +357,7 @@ def test_each_line_counts_once_however_it_is_read(
     while (counted := count(path, start)).end > start:
         added(sums, counted)
         start, steps, seen = counted.end, steps + 1, seen + counted.lines
-    assert (start, seen) == (len(data), 300)
+    assert (start, seen) == (len(data), 302)
     assert (steps == 1) == (chunk > 2_000 and rows > 3)
     assert sums == modelled(entries)
 
@@ -357,11 +373,14 @@ def test_lines_that_are_none_are_passed_over_and_half_a_line_waits(tmp_path: Pat
         b'{"seq":1}{"seq":2}\n',
         b'{"seq":9,"time":"some day"}\n',
     ]
+    # the kind and day of a line that counts, but at no time of that day
+    timeless = re.sub(rb"T[0-9]{2}:", b"Txx:", texts([entries[0]])[0]) + b"\n"
+    odd += [timeless, timeless]
     half = parts[-1][:-20]
-    path.write_bytes(b"".join([*parts[:20], *odd, *parts[20:-1], half]))
+    path.write_bytes(b"".join([timeless, *parts[:20], *odd, *parts[20:-1], half]))
     counted = count(path, 0)
     assert counted.end == path.stat().st_size - len(half)
-    assert counted.lines == 39 + len(odd)
+    assert counted.lines == 42 + len(odd)
     sums: Sums = {}
     added(sums, counted)
     assert sums == modelled(entries[:-1])

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gateway.observe.event_log import EventLog
-from gateway.observe.lines import MOST_WAITING, TOGETHER, AccessLog
+from gateway.observe.lines import MOST_WAITING, TOGETHER, AccessLog, Outbox
 from gateway.observe.metrics import Metrics, exposition
 from tests.heard import Heard
 
@@ -28,6 +28,17 @@ async def test_lines_are_whole_json_and_only_their_owner_reads_them(tmp_path: Pa
     assert [line["text"] for line in read] == ["é\n", "\\udcff"]
     assert read[1]["ids"] == ["a\\udcfe"]
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_outbox_knows_the_bytes_that_wait() -> None:
+    outbox = Outbox(Heard())
+    for number in range(3):
+        outbox.add(Line("x" * number))
+    outbox.encode()
+    outbox.remove(1)
+    assert outbox.size == sum(map(len, outbox.texts)) > 0
+    outbox.remove(2)
+    assert (outbox.size, outbox.texts) == (0, [])
 
 
 async def test_a_line_that_cannot_be_written_is_missing_and_takes_no_other_with_it(

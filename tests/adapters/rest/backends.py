@@ -17,7 +17,7 @@ SECRETS = {"user": "gateway", "password": "correct horse", "token": "t0ken"}
 
 
 @contextlib.asynccontextmanager
-async def asking(url: str, *, patience: float = 1.0, **backend: Any) -> AsyncIterator[Backend]:
+async def asking(url: str, *, patience: float = 30.0, **backend: Any) -> AsyncIterator[Backend]:
     templates = Templates(Converters(ZoneInfo("Europe/Paris"), bytes(32)), SECRETS)
     client = Client(url, timeout=patience)
     made = Backend(BackendMap.model_validate(backend), templates, client)

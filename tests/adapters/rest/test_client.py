@@ -1,6 +1,7 @@
 """Whatever a backend does on the wire: it is turned down, in time, and nothing is done twice."""
 
 import asyncio
+import contextlib
 import gzip
 import socket
 import time
@@ -150,6 +151,24 @@ async def test_a_read_waits_for_a_connection_as_long_as_it_may_take(
     async with raw(slow) as server, asking(server.url, patience=3.0) as backend:
         answers = await asyncio.gather(*(backend.read(ASK) for _ in range(3)))
         assert [each.data for each in answers] == [{}, {}, {}]
+
+
+async def test_a_connection_that_does_not_come_is_given_up_before_the_time_for_a_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "CONNECT_PATIENCE", 0.1)
+    loop = asyncio.get_running_loop()
+    with contextlib.ExitStack() as stack:
+        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):  # nobody accepts them, and no more fit
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        port, began = full.getsockname()[1], loop.time()
+        async with asking(f"http://127.0.0.1:{port}", patience=60.0) as backend:
+            with pytest.raises(BackendTimeout):
+                await backend.read(ASK)
+        assert loop.time() - began < 30.0
 
 
 async def test_what_came_unasked_on_a_kept_connection_is_no_answer() -> None:
