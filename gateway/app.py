@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from adapters.documents.problems import DocumentErrors
 from gateway import state
 from gateway.assembly import answering as probes
 from gateway.assembly import kit as parts
@@ -24,7 +25,7 @@ from gateway.keys.store import KeyStore
 from gateway.lifecycle import Faults, Gateway, Operations, Worker
 from gateway.limits import open_shared
 from gateway.limits.shared import Counters
-from gateway.observe.metrics import Snapshot, exposition
+from gateway.observe.metrics import Snapshot
 from gateway.observe.process import watch_process
 from gateway.policy.running.follower import Taker, take
 from gateway.policy.running.keeper import Keeper, find
@@ -86,11 +87,8 @@ async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
         readiness = _readiness(kit, practice, keeper, answering.probes)
         look = parts.ledger_standing(kit, own).look
 
-        async def figures() -> bytes:
+        async def figures() -> Snapshot:
             await look()
-            return exposition(kit.metrics.snapshot())
-
-        async def snapshot() -> Snapshot:
             return kit.metrics.snapshot()
 
         return Gateway(
@@ -113,7 +111,7 @@ async def build(settings: Settings, *, now: Clock = utc_now) -> Gateway:
                 adapter=practice.adapter,
                 readiness=readiness,
                 keeper=keeper,
-                snapshot=snapshot,
+                figures=figures,
                 audit=answering.audit,
                 limiter=answering.limiter,
             ),
@@ -147,16 +145,12 @@ async def build_operations(
         watch_process(kit.metrics)
         look = parts.ledger_standing(kit, store).look
 
-        async def figures() -> bytes:
+        async def figures() -> Snapshot:
             await look()
-            reports = await workers.ask()
-            text = exposition(workers.snapshot(reports))
+            answers = await workers.ask()
             # kept before they are shown, so that no figure falls below what anybody has seen
-            await workers.keep(reports)
-            return text
-
-        async def snapshot() -> Snapshot:
-            return workers.snapshot(await workers.ask())
+            await workers.keep(answers)
+            return workers.snapshot(answers)
 
         limiter = open_shared(settings.limiter.get_secret_value(), shared.counters)
         return Operations(
@@ -172,7 +166,7 @@ async def build_operations(
                 adapter=practice.adapter,
                 readiness=readiness,
                 keeper=keeper,
-                snapshot=snapshot,
+                figures=figures,
                 audit=(await parts.open_logs(kit, store)).audit,
                 limiter=kit.closing(limiter),
             ),
@@ -197,8 +191,8 @@ async def build_worker(
         presence = Presence(Versions(own), kit.now, f"worker {number}")
         taker = kit.closing(Taker(shared.handed, kit.report, presence, kit.events))
         await taker.begin()
-        if is_first:
-            parts.check_rows(practice, taker.policy())
+        if is_first and (problems := practice.examiner.narrows(taker.policy())):
+            raise DocumentErrors(problems)
         answering = await open_answering(
             kit,
             practice,

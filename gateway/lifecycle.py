@@ -154,12 +154,22 @@ class Operations(ServingProcess):
     panel: BoundListener | None
 
     async def start(self) -> None:
-        """Hands over the policy, and begins to answer the operator."""
+        """Begins to answer, and hands over the policy.
+
+        Where the practice system cannot be reached, calls are answered 503 until it can.
+        """
+        await self.open()
         await self.follower.start()
+        try:
+            await self.probe()
+        except (AdapterError, DocumentErrors) as error:
+            self.events.report("practice_unreachable", said=str(error))
+
+    async def open(self) -> None:
+        """Begins to answer on the listeners."""
         await self.system.open()
         if self.panel is not None:
             await self.panel.open()
-        await greet(self.probe, self.events)
 
     def leave(self) -> None:
         """Marks the process as not ready, since its end has begun."""
@@ -188,17 +198,13 @@ class Gateway(Operations):
         """The address that this machine can call, with /api/v1."""
         return f"{self.public.url}{BASE_PATH}"
 
-    async def start(self) -> None:
-        """Begins to answer on all listeners."""
+    async def open(self) -> None:
         await self.public.open()
-        await self.system.open()
+        await Operations.open(self)  # a dataclass with slots has no super()
         ports = {"port": self.port, "operations_port": self.system.port}
         if self.panel is not None:
-            await self.panel.open()
             ports["admin_port"] = self.panel.port
         self.events.report("serving", **ports)
-        await self.follower.start()
-        await greet(self.probe, self.events)
 
     async def drain(self) -> None:
         """Marks it as not ready, closes the address after the delay, and lets calls end."""
@@ -227,11 +233,3 @@ class Worker(ServingProcess):
             await self.public.leave(delay=self.settings.shutdown_delay)
         else:
             await self.public.leave(last_calls=LAST_CALLS)
-
-
-async def greet(probe: BackendProbe, events: Events) -> None:
-    """Reports where the practice system cannot be reached; calls are answered 503 until it can."""
-    try:
-        await probe()
-    except (AdapterError, DocumentErrors) as error:
-        events.report("practice_unreachable", said=str(error))

@@ -172,7 +172,8 @@ class DoctorCase(ABC):
 
 async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Finding]:
     """Yields the findings on TODOs and of all looks, even if one fails; then closes the adapter."""
-    case.adapter.converters.keep_no_ids()
+    for _, ids in case.adapter.converters.tabled:  # they are shown to nobody
+        ids.keep_none()
     try:
         for finding in todos(case.adapter.document):
             yield finding

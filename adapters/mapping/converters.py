@@ -122,11 +122,6 @@ class Converters:
             if isinstance(ids, HashedIds | NativeIds) and "/" not in name:
                 yield name, ids
 
-    def keep_no_ids(self) -> None:
-        """Stops keeping ids in the table, for a process that shows them to nobody."""
-        for _, ids in self.tabled:
-            ids.keep_none()
-
     def make(self, conversion: Conversion, shape: FieldShape, *, columns: int = 1) -> Any:
         """Returns the converter of a value in so many columns."""
         name, resource = conversion_name(conversion, shape), conversion.of or shape.refers or ""

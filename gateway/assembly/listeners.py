@@ -1,6 +1,6 @@
 """Opens the listeners: for partners, for the operator, and for the panel."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,6 @@ from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
 from gateway.lifecycle import BoundListener
 from gateway.limits.base import Limiter, LimiterDown, Used
-from gateway.observe.metrics import Snapshot
 from gateway.policy.running.keeper import Keeper
 from gateway.settings import Settings, StartRefused
 from gateway.settings.kinds import is_loopback, split_address, split_hosts
@@ -27,7 +26,7 @@ from gateway.store import Store
 from gateway.web.addresses import Proxies
 from gateway.web.connection_limiter import ConnectionLimiter
 from gateway.web.server import AppRunner, bind, refusal_of
-from gateway.web.system import Readiness, system_server
+from gateway.web.system import Figures, Readiness, system_server
 from gateway.web.tls import STRICT, Certificate, context_of
 
 # Seconds that the last answers of a listener have to be sent.
@@ -108,7 +107,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
     adapter: Adapter,
     readiness: Readiness,
     keeper: Keeper,
-    snapshot: Callable[[], Awaitable[Snapshot]],
+    figures: Figures,
     audit: Buffer,
     limiter: Limiter,
 ) -> BoundListener | None:
@@ -136,7 +135,7 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
         standing=lambda: keeper.status,
         adapter=adapter,
         readiness=readiness.report,
-        snapshot=snapshot,
+        snapshot=figures,
         used=partial(_used, limiter),
         audit=audit,
         events=kit.events,
@@ -174,7 +173,7 @@ async def _used(limiter: Limiter, key_ids: Sequence[str]) -> Mapping[str, Used] 
 
 
 def system_listener(
-    kit: Kit, readiness: Readiness, listening: socket, figures: Callable[[], Awaitable[bytes]]
+    kit: Kit, readiness: Readiness, listening: socket, figures: Figures
 ) -> BoundListener:
     """Opens the listener that the operator asks."""
     settings = kit.settings

@@ -87,12 +87,14 @@ class DeedLine(msgspec.Struct, rename="camel", tag_field="kind", tag=DEED):
     details: Mapping[str, Any]
 
 
-class AuditLine(msgspec.Struct, rename="camel", kw_only=True, gc=False):
-    """A line of any kind as it is read back; a mark and a deed have a `kind`, an entry has none."""
+class CountedLine(msgspec.Struct, rename="camel", kw_only=True, gc=False):
+    """What the index counts of a line; a mark and a deed have a `kind`, an entry has none.
+
+    Nothing else is decoded: a line that is damaged elsewhere counts, and verification reports it.
+    """
 
     seq: int = 0
     time: str
-    request_id: str = ""
     key_id: str | None = None
     operation: str = ""
     record_ids: list[str] = []
@@ -100,16 +102,22 @@ class AuditLine(msgspec.Struct, rename="camel", kw_only=True, gc=False):
     policy: str | None = None
     outcome: str = ""
     reason: str | None = None
-    mac: str = ""
     kind: str = ""
+
+
+class AuditLine(CountedLine, rename="camel", kw_only=True, gc=False):
+    """A line of any kind as it is read back."""
+
+    request_id: str = ""
+    mac: str = ""
     chain: str = ""
     day: str = ""
     key: str = ""
 
     def members(self) -> dict[str, Any]:
-        """Returns the members of an entry as they were written."""
+        """Returns the members of an entry in the order in which they were written."""
         line = msgspec.to_builtins(self)
-        return {name: line[name] for name in line if name not in {"kind", "chain", "day", "key"}}
+        return {name: line[name] for name in ("seq", *Entry.__struct_encode_fields__, "mac")}
 
 
 _decode = msgspec.json.Decoder(AuditLine).decode

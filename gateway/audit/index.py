@@ -17,7 +17,7 @@ from sqlalchemy import delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.chains import day_files
-from gateway.audit.entries import ANSWERED
+from gateway.audit.entries import ANSWERED, CountedLine
 from gateway.store import Store, tables
 from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_views
 
@@ -41,24 +41,6 @@ class CallView(NamedTuple):
     operation: str
     level: str
     policy: str
-
-
-class CountedLine(msgspec.Struct, rename="camel", gc=False):
-    """What is counted of a line; a mark and a deed have a `kind`, an entry has none.
-
-    Nothing else is decoded: a line that is damaged elsewhere counts, and verification reports it.
-    """
-
-    time: str
-    seq: int = 0
-    key_id: str | None = None
-    operation: str = ""
-    record_ids: list[str] = []
-    level: str | None = None
-    policy: str | None = None
-    outcome: str = ""
-    reason: str | None = None
-    kind: str = ""
 
 
 _decoder = msgspec.json.Decoder(CountedLine)
@@ -147,10 +129,9 @@ class Counted:
 
 def _second_of(time: str) -> int:
     """Returns the second of the day of a time as the audit writes it; -1 where it is none."""
-    try:
+    with suppress(ValueError):
         return int(time[11:13]) * 3600 + int(time[14:16]) * 60 + int(time[17:19])
-    except ValueError:
-        return -1
+    return -1
 
 
 def day_of(text: str) -> int:

@@ -11,7 +11,7 @@ from aiohttp import web
 from gateway.background import ended
 from gateway.contract import errors
 from gateway.events import Events
-from gateway.observe.metrics import CONTENT_TYPE, Metrics
+from gateway.observe.metrics import CONTENT_TYPE, Metrics, Snapshot, exposition
 from gateway.purposes import NEEDED_FOR, NotReady, Purpose
 from gateway.web.addresses import check_addressed, is_own
 from gateway.web.connection_limiter import ConnectionLimiter
@@ -21,8 +21,8 @@ from gateway.web.server import Listener, refusal_of
 
 # Raises NotReady, or anything else, where the part is not ready; its result is shown.
 Probe = Callable[[], Awaitable[Mapping[str, Any]]]
-# Returns all figures as Prometheus reads them.
-Figures = Callable[[], Awaitable[bytes]]
+# Returns all figures as they are now.
+Figures = Callable[[], Awaitable[Snapshot]]
 # Seconds between two questions to a part.
 REMEMBERED = 1.0
 # Seconds that a part has to answer. After that it is not ready.
@@ -170,7 +170,7 @@ async def _answer(request: web.BaseRequest, readiness: Readiness, figures: Figur
         return _response(200, b'{"alive":true}')
     if path == "/metrics":
         await readiness.report()
-        return _response(200, await figures(), CONTENT_TYPE)
+        return _response(200, exposition(await figures()), CONTENT_TYPE)
     # what the gateway must be ready for; None for all
     purpose = None
     if request.query:

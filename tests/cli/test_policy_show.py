@@ -15,7 +15,7 @@ from gateway.cli.policy import policy
 from gateway.contract.access import LEVELS
 from gateway.contract.resources import GOVERNED
 from gateway.policy.reading.document import parse_policy
-from gateway.policy.telling.sheets import as_page, csv_of, escaped
+from gateway.policy.telling.sheets import as_page, csv_of
 from tests.policies import TEXT
 
 # A policy with masks and row conditions.
@@ -97,7 +97,7 @@ def test_two_formats_at_once_are_refused() -> None:
     assert "did you mean html?" in result.stderr
 
 
-@pytest.mark.parametrize("wanted", ["text", "markdown", "csv", "html", "json"])
+@pytest.mark.parametrize("wanted", ["text", "csv", "html", "json"])
 def test_a_policy_that_cannot_be_used_is_shown_in_no_format(own_folder: Path, wanted: str) -> None:
     (own_folder / "mine.yaml").write_text("version: 1\n")
     result = CliRunner().invoke(policy, ["show", "mine.yaml", "--format", wanted])
@@ -126,19 +126,6 @@ def test_csv_has_a_line_for_each_field_at_each_level() -> None:
 def test_no_cell_is_a_formula(cell: str) -> None:
     written = io.StringIO(csv_of([[cell, "lines[].total"]]), newline="")
     assert list(csv.reader(written)) == [[f"'{cell}", "lines[].total"]]
-
-
-def test_markdown_has_a_table_for_each_resource() -> None:
-    text = run("mine.yaml", "--format", "markdown").stdout
-    lines = text.splitlines()
-    for resource in GOVERNED:
-        assert f"## {resource.name}" in lines
-        for path in resource.paths:
-            assert f"| `{path}` | " in text
-    assert lines.count("| Field | BASIC | STANDARD | FULL |") == len(GOVERNED)
-    assert "| `phone` | last(2) | whole | whole |" in lines
-    assert "- BASIC sees only records whose status is VALIDATED." in lines
-    assert escaped("a|b *c* <d>\ne") == r"a\|b \*c\* \<d\> e"
 
 
 class Strict(HTMLParser):
@@ -224,4 +211,3 @@ def test_nothing_of_a_name_is_markup(own_folder: Path) -> None:
     page = parsed(run(name, "--format", "html").stdout)
     assert name in page.texts
     assert "b" not in {tag for tag, _ in page.elements}
-    assert "<b" not in run(name, "--format", "markdown").stdout.replace("\\<b", "")

@@ -14,7 +14,7 @@ NAME = f"odd{SIGNS}<b>.yaml"
 WHOLE = ["preview", "--level", "BASIC", "--resource", "clients"]
 COMMANDS = [
     ["show"],
-    *(["show", "--format", each] for each in ("markdown", "html", "csv", "json")),
+    *(["show", "--format", each] for each in ("html", "csv", "json")),
     *(["check", "--format", each] for each in ("text", "sarif", "json")),
     ["diff", str(shipped_policy())],
     ["test"],

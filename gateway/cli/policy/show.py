@@ -35,12 +35,12 @@ from gateway.policy.policy import WHOLE, AllOrNothing, Policy, Sight
 from gateway.policy.reading.document import spots_of
 from gateway.policy.redactor import NoUsableId
 from gateway.policy.telling.preview import Preview, preview, specimen
-from gateway.policy.telling.sheets import as_csv, as_markdown, as_page
+from gateway.policy.telling.sheets import as_csv, as_page
 from gateway.policy.telling.wording import Reason, kind_of, masks_of, reasons, row_sentences
 from gateway.settings import StartRefused
 from gateway.state import opened_if_begun
 
-_FORMAT = one_of("FORMAT", ("text", "markdown", "csv", "html", "json"))
+_FORMAT = one_of("FORMAT", ("text", "csv", "html", "json"))
 WIDTH = 80
 _IN_TEXT: Mapping[Sight, str] = {AllOrNothing.WHOLE: "yes", AllOrNothing.HIDDEN: "-"}
 _BY_ID = {operation.id: operation for operation in OPERATIONS}
@@ -49,7 +49,7 @@ _OPERATION = one_of("OPERATION", _BY_ID, _BY_ID.__getitem__)
 
 @click.command(cls=Command)
 @file_argument
-@option("--format form", _FORMAT, "text, markdown, csv, html or json; text where it is left out.")
+@option("--format form", _FORMAT, "text, csv, html or json; text where it is left out.")
 async def show(run: Run, file: Path | None, form: str | None) -> None:
     """Print which level sees which field, whole or how masked, and which records.
 
@@ -74,7 +74,6 @@ async def show(run: Run, file: Path | None, form: str | None) -> None:
 
 
 _WRITERS: Mapping[str | None, Callable[[Policy], str]] = {
-    "markdown": as_markdown,
     "csv": as_csv,
     "html": lambda policy: as_page(policy, date.today()),  # noqa: DTZ011 - the clinic's own day
 }

@@ -1,4 +1,4 @@
-"""Writes the matrix of a policy as CSV, as Markdown, and as one HTML page.
+"""Writes the matrix of a policy as CSV and as one HTML page.
 
 The page is for a clinic's data protection officer. It has no script and loads nothing. It prints on
 A4, and has a light and a dark form.
@@ -6,7 +6,6 @@ A4, and has a light and a dark form.
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path, PurePath
@@ -22,7 +21,6 @@ from gateway.policy.telling import wording
 COLUMNS = ("resource", "field", "level", "sight", "mask")
 # Characters that begin a formula in a spreadsheet.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-_in_markdown = re.compile(r"([\\`*_{}\[\]<>#|&!~])").sub
 
 
 def as_csv(policy: Policy) -> str:
@@ -45,36 +43,22 @@ def csv_of(rows: Iterable[Sequence[str]]) -> str:
     return written.getvalue()
 
 
-def escaped(text: object) -> str:
-    """Returns the text escaped for Markdown, in one line."""
-    return _in_markdown(r"\\\1", " ".join(wording.printable(str(text)).split()))
-
-
-_templates = templates(Path(__file__).parent)
-_templates.filters["escaped"] = escaped
-
-
-def as_markdown(policy: Policy) -> str:
-    """Returns a Markdown table for each resource, with the row conditions below it."""
-    return _written("page.md", policy)
-
-
 def as_page(policy: Policy, today: date) -> str:
     """Returns the HTML page; `today` is the day that it names."""
-    return _written("page.html", policy, today)
-
-
-def _written(template: str, policy: Policy, today: date | None = None) -> str:
-    return _templates.get_template(template).render(
-        policy=policy,
-        file=wording.printable(PurePath(policy.file).name),
-        today=today,
-        levels=LEVELS,
-        masks=wording.masks_of(policy.rules.values()),
-        governed=GOVERNED,
-        resources=RESOURCES,
-        answered={operation.returns.name for operation in OPERATIONS},
-        kind_of=wording.kind_of,
-        row_sentences=wording.row_sentences,
-        printable=wording.printable,
+    return (
+        templates(Path(__file__).parent)
+        .get_template("page.html")
+        .render(
+            policy=policy,
+            file=wording.printable(PurePath(policy.file).name),
+            today=today,
+            levels=LEVELS,
+            masks=wording.masks_of(policy.rules.values()),
+            governed=GOVERNED,
+            resources=RESOURCES,
+            answered={operation.returns.name for operation in OPERATIONS},
+            kind_of=wording.kind_of,
+            row_sentences=wording.row_sentences,
+            printable=wording.printable,
+        )
     )
