@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapters.documents.problems import DocumentErrors
 from gateway import state
 from gateway.assembly import answering as probes
 from gateway.assembly import kit as parts
@@ -191,8 +190,8 @@ async def build_worker(
         presence = Presence(Versions(own), kit.now, f"worker {number}")
         taker = kit.closing(Taker(shared.handed, kit.report, presence, kit.events))
         await taker.begin()
-        if is_first and (problems := practice.examiner.narrows(taker.policy())):
-            raise DocumentErrors(problems)
+        if is_first:
+            parts.check_rows(practice, taker.policy())
         answering = await open_answering(
             kit,
             practice,

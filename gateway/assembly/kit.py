@@ -211,6 +211,12 @@ async def open_practice(
     return PracticeSystem(adapter, window, probe, secret, examiner, examined)
 
 
+def check_rows(practice: PracticeSystem, policy: Policy) -> None:
+    """Raises DocumentErrors where the practice system cannot apply the policy's row conditions."""
+    if problems := practice.examiner.narrows(policy):
+        raise DocumentErrors(problems)
+
+
 async def open_keeper(
     kit: Kit,
     versions: Versions,
