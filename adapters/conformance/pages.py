@@ -89,6 +89,11 @@ class PagePromises:
         return await probe.practice.asked() - before, page
 
 
+def let_be(records: Sequence[Record], only: Only) -> list[Record]:
+    """Returns the records that meet all conditions."""
+    return [record for record in records if all(_meets(record, condition) for condition in only)]
+
+
 def _meets(record: Record, condition: Condition) -> bool:
     if (value := record[condition.field]) is None:
         return False
@@ -178,6 +183,6 @@ def _narrowed(
     taken = [condition for condition in every if not probe.adapter.narrows(resource, (condition,))]
     few = taken[:: 1 + len(taken) // AT_MOST]
     for only in [*((condition,) for condition in few), tuple(taken[-2:])]:
-        there = [record for record in records if all(_meets(record, each) for each in only)]
+        there = let_be(records, only)
         ids = {record["id"] for record in there}
         yield only, there, [record for record in records if record["id"] not in ids]

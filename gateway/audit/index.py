@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -165,13 +165,11 @@ def _decoded(lines: Sequence[bytes]) -> Sequence[CountedLine]:
         decoded = _decoder.decode_lines(b"".join(lines))
         if len(decoded) == len(lines):
             return decoded
-    return list(_decoded_each(lines))
-
-
-def _decoded_each(lines: Iterable[bytes]) -> Iterator[CountedLine]:
+    found = []
     for line in lines:
         with suppress(*_MALFORMED):
-            yield _decoder.decode(line)
+            found.append(_decoder.decode(line))
+    return found
 
 
 class IndexProgress(NamedTuple):
