@@ -146,10 +146,7 @@ async def build_operations(
 
         async def figures() -> Snapshot:
             await look()
-            answers = await workers.ask()
-            # kept before they are shown, so that no figure falls below what anybody has seen
-            await workers.keep(answers)
-            return workers.snapshot(answers)
+            return await workers.figures()
 
         limiter = open_shared(settings.limiter.get_secret_value(), shared.counters)
         return Operations(

@@ -154,10 +154,7 @@ class Operations(ServingProcess):
     panel: BoundListener | None
 
     async def start(self) -> None:
-        """Begins to answer, and hands over the policy.
-
-        Where the practice system cannot be reached, calls are answered 503 until it can.
-        """
+        """Begins to answer, hands over the policy, and reports an unreachable practice system."""
         await self.open()
         await self.follower.start()
         try:

@@ -142,7 +142,7 @@ class Metrics:
         return self._shown.setdefault(((resource, str(level)), hidden), [0])
 
     def _all_shown(self, weight: Callable[[int], int]) -> Mapping[Labels, float]:
-        """Returns the records shown, each weighted by the number of its hidden fields."""
+        """Returns the records shown, each times the `weight` of how many fields it hides."""
         sums = Counter[Labels]()
         for (labels, hidden), [records] in self._shown.items():
             sums[labels] += records * weight(hidden)

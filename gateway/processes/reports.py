@@ -186,6 +186,13 @@ class Workers:
             if worker.last is not None
         ]
 
+    async def figures(self) -> Snapshot:
+        """Returns the figures of all processes, kept first: none falls below what is seen."""
+        answers = await self.ask()
+        shown = self.snapshot(answers)
+        await self.keep(answers)
+        return shown
+
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         worker = _WorkerConnection(writer)
         self._workers.append(worker)

@@ -1,5 +1,6 @@
 """What workers have counted: once, whoever hears of it when, and whatever is started again."""
 
+import itertools
 import re
 from pathlib import Path
 from unittest.mock import AsyncMock
@@ -63,6 +64,15 @@ async def test_the_operations_process_that_comes_next_counts_on(tmp_path: Path) 
     assert of_all(after, report(7, 6)) == 120
     after.ended(report(7, 9))
     assert of_all(after, report(9, 1)) == 124, "and what died with the one before stays"
+
+
+async def test_no_figure_falls_below_what_was_shown_before_the_next_process(tmp_path: Path) -> None:
+    counted = itertools.count(100)
+    folder, file = tmp_path / "reports.sock", tmp_path / "sums.json"
+    made = Workers(folder, file, lambda: figures(next(counted)), 3)  # it counts on meanwhile
+    shown = await made.figures()
+    [hits] = shown["gateway_limit_hits_total"]
+    assert of_all(workers(tmp_path, 0)) >= hits.value
 
 
 async def test_sums_that_cannot_be_kept_or_read_are_none(tmp_path: Path) -> None:

@@ -45,20 +45,17 @@ def csv_of(rows: Iterable[Sequence[str]]) -> str:
 
 def as_page(policy: Policy, today: date) -> str:
     """Returns the HTML page; `today` is the day that it names."""
-    return (
-        templates(Path(__file__).parent)
-        .get_template("page.html")
-        .render(
-            policy=policy,
-            file=wording.printable(PurePath(policy.file).name),
-            today=today,
-            levels=LEVELS,
-            masks=wording.masks_of(policy.rules.values()),
-            governed=GOVERNED,
-            resources=RESOURCES,
-            answered={operation.returns.name for operation in OPERATIONS},
-            kind_of=wording.kind_of,
-            row_sentences=wording.row_sentences,
-            printable=wording.printable,
-        )
+    page = templates(Path(__file__).parent).get_template("page.html")
+    return page.render(
+        policy=policy,
+        file=wording.printable(PurePath(policy.file).name),
+        today=today,
+        levels=LEVELS,
+        masks=wording.masks_of(policy.rules.values()),
+        governed=GOVERNED,
+        resources=RESOURCES,
+        answered={operation.returns.name for operation in OPERATIONS},
+        kind_of=wording.kind_of,
+        row_sentences=wording.row_sentences,
+        printable=wording.printable,
     )
