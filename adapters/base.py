@@ -344,7 +344,9 @@ class AdapterOptions:
     and `booking_timeout` one booking, in seconds. `ids` keeps what hashed ids stand for; without it
     none leads back to its key. `times` keeps when appointments are in an hour that comes twice;
     without it they are read as in the first of the two. `credentials` are those of `user`,
-    `password` and `token` that were given, for a practice system that asks for them.
+    `password` and `token` that were given, for a practice system that asks for them. The gateway
+    has at most `in_flight` calls under way at once, and the adapter is to have no more connections
+    than these need; what one call asks at once counts too.
     """
 
     url: str = member(repr=False)
@@ -354,6 +356,7 @@ class AdapterOptions:
     report: Report
     timeout: float = 3.0
     booking_timeout: float = 10.0
+    in_flight: int = 20
     ids: IdTable | None = None
     times: BookedTimes | None = None
     credentials: Mapping[str, str] = member(default_factory=dict, repr=False)

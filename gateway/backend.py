@@ -86,7 +86,7 @@ def wrapped(
     limits = Limits(
         timeout=backend.timeout,
         booking_timeout=backend.booking_timeout,
-        in_flight=backend.in_flight,
+        in_flight=backend.most_calls,
         queue=backend.queue,
         failures=backend.breaker_failures,
         pause=backend.breaker_pause,
@@ -175,6 +175,7 @@ def bare_adapter_of(
         report=report,
         timeout=backend.timeout,
         booking_timeout=backend.booking_timeout,
+        in_flight=backend.most_calls,
         ids=None if store is None else StoredIds(store),
         times=None if store is None else StoredTimes(store),
         credentials=credentials(backend),

@@ -11,6 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from adapters.base import BackendUnavailable, Query, Record
+from adapters.sample import MAPPING
+from adapters.sql.adapter import SqlAdapter
 from adapters.wrappers.cache import SLOTS_AT_MOST, Cached
 from adapters.wrappers.guard import Guarded
 from gateway.app import utc_now
@@ -189,6 +191,37 @@ async def test_what_nobody_wants_remembered_costs_nothing() -> None:
             assert isinstance(wrapped(settings, inner, None, bytes(32)), kind)
     finally:
         del WORLDS["composed"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "most"),
+    [
+        ({"url": "sqlite:///clinic.db"}, 4),
+        ({"url": "postgresql://clinic@127.0.0.1/clinic"}, 8),
+        ({"adapter": "rest", "url": "https://cloud.example.org"}, 20),
+        ({"adapter": "clinic_x:Adapter"}, 20),
+        ({"url": "sqlite:///clinic.db", "in_flight": 64}, 64),
+    ],
+)
+def test_how_many_calls_are_under_way_by_default_depends_on_the_kind(
+    backend: dict[str, Any], most: int
+) -> None:
+    assert Settings.model_validate({"backend": backend}).backend.most_calls == most
+
+
+@pytest.mark.parametrize(("given", "most"), [({}, 4), ({"in_flight": 7}, 7)])
+async def test_the_adapter_has_room_for_as_many_calls_as_are_let_in(
+    given: dict[str, int], most: int, tmp_path: Path
+) -> None:
+    backend = {"url": f"sqlite:///{tmp_path}/clinic.db", "mapping": MAPPING, **given}
+    settings = Settings.model_validate({"backend": backend})
+    inner = bare_adapter_of(settings, bytes(32), lambda trouble: None)
+    guarded = wrapped(settings, inner, None, bytes(32))
+    assert isinstance(inner, SqlAdapter)
+    assert isinstance(guarded, Cached)
+    assert isinstance(guarded._inner, Guarded)
+    assert inner.engine.reader.size == guarded._inner.room._most == most
+    await guarded.aclose()
 
 
 async def test_the_clock_of_free_times_is_that_of_the_call(

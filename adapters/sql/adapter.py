@@ -168,8 +168,12 @@ class SqlAdapter(MappedAdapter):
         wrong, code = wrong_with(options.url), "bad-address"
         problems = [Problem("backend.url", 0, 0, text, code) for text in wrong]
         mapping, document = open_mapping(options, "sql", problems)
-        limits = {"timeout": options.timeout, "booking_timeout": options.booking_timeout}
-        self.engine = open_engine(options.url, **limits)
+        self.engine = open_engine(
+            options.url,
+            timeout=options.timeout,
+            booking_timeout=options.booking_timeout,
+            in_flight=options.in_flight,
+        )
         self.ping, speech = self.engine.ping, self.engine.speech
         converters = Converters(
             ZoneInfo(mapping.zone),

@@ -10,6 +10,16 @@ BUSY = "the practice system was busy with other calls"
 TOO_MUCH = "too much is waiting for the practice system already"
 
 
+def bookings_of(in_flight: int) -> int:
+    """Returns how many of the calls that may be under way at once may be bookings: half."""
+    return max(1, in_flight // 2)
+
+
+def searches_of(in_flight: int) -> int:
+    """Returns how many of them may be searches, which may look at every row: a quarter."""
+    return max(1, in_flight // 4)
+
+
 class CallLimiter:
     """Lets `most` calls in at once; at most `queue` wait, none longer than `patience` seconds.
 

@@ -15,7 +15,7 @@ from adapters.base import Adapter, AdapterError, BackendUnavailable, Draft, Page
 from adapters.call_notes import CALL_NOTES, timed
 from adapters.wrappers import Around
 from adapters.wrappers.breaker import Breaker
-from adapters.wrappers.call_limiter import CallLimiter
+from adapters.wrappers.call_limiter import CallLimiter, bookings_of, searches_of
 from adapters.wrappers.deadline import CallSpan, Deadline
 
 T = TypeVar("T")
@@ -39,8 +39,9 @@ class Limits:
 
     `timeout` bounds a read with its retry, `booking_timeout` a booking or the search for one.
     Adapters keep to both themselves and know best what became of a call, so they get `grace` in
-    addition. Half of the `in_flight` calls may be bookings, so that bookings that wait for a lock
-    do not hold up all reads. `queue` more calls wait for `patience`.
+    addition. Half of the `in_flight` calls may be bookings, and a quarter searches, so that neither
+    bookings that wait for a lock nor searches that look at every row hold up all other reads.
+    `queue` more calls wait for `patience`.
     """
 
     timeout: float = 3.0
@@ -77,8 +78,10 @@ class Guarded(Around):
         self._called = called
         self._patience = limits.patience
         self.room = CallLimiter(limits.in_flight, limits.queue, limits.patience)
-        bookings = max(1, limits.in_flight // 2)
-        self._bookings = CallLimiter(bookings, limits.queue, limits.patience)
+        self._bookings, self._searches = (
+            CallLimiter(share(limits.in_flight), limits.queue, limits.patience)
+            for share in (bookings_of, searches_of)
+        )
         reading = Deadline(limits.timeout + limits.grace)
         booking = Deadline(limits.booking_timeout + limits.grace)
         looking = Deadline(LOOKS * limits.timeout + limits.grace)
@@ -94,15 +97,21 @@ class Guarded(Around):
         return await self._ask(self._one, query.resource, self._inner.read_one, query)
 
     async def read_many(self, query: Query) -> Page:
-        return await self._ask(self._many, query.resource, self._inner.read_many, query)
+        """Reads likewise. A search needs one of the places for searches too."""
+        ask, kind = self._inner.read_many, self._many
+        if any(chosen.match == "search" for chosen in query.filters):
+            return await self._ask_among(self._searches, kind, query.resource, ask, query)
+        return await self._ask(kind, query.resource, ask, query)
 
     async def create_appointment(self, draft: Draft) -> Record:
         """Books, without a retry. Raises OutcomeUnknown where the adapter does not end in time."""
-        return await self._book(self._create, self._inner.create_appointment, draft)
+        ask, kind = self._inner.create_appointment, self._create
+        return await self._ask_among(self._bookings, kind, "appointments", ask, draft)
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Reads with the room and deadline of a booking, as it may wait for the same lock."""
-        return await self._book(self._find, self._inner.find_appointments, draft, since)
+        ask, kind = self._inner.find_appointments, self._find
+        return await self._ask_among(self._bookings, kind, "appointments", ask, draft, since)
 
     async def find_overwritten(self, appointments: Sequence[str]) -> base.Watched:
         """Reads in the time of several reads, or of one as a probe; a timeout opens no breaker."""
@@ -114,12 +123,20 @@ class Guarded(Around):
         await super().ping()
         self.breaker.end_pause()
 
-    async def _book(self, kind: "CallKind", ask: Callable[..., Awaitable[T]], *given: Any) -> T:
-        await self._wait_for(self._bookings, kind, "appointments")
+    async def _ask_among(
+        self,
+        share: CallLimiter,
+        kind: "CallKind",
+        resource: str,
+        ask: Callable[..., Awaitable[T]],
+        *given: Any,
+    ) -> T:
+        """Asks once there is room among the calls of the same sort, and then among all."""
+        await self._wait_for(share, kind, resource)
         try:
-            return await self._ask(kind, "appointments", ask, *given)
+            return await self._ask(kind, resource, ask, *given)
         finally:
-            self._bookings.leave()
+            share.leave()
 
     async def _wait_for(self, room: CallLimiter, kind: "CallKind", resource: str) -> None:
         """Takes a place in the room, once no probe is under way. Raises BackendUnavailable."""

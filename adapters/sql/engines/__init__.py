@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from adapters.sql.engines.lanes import Lane
+from adapters.wrappers.call_limiter import bookings_of, searches_of
 
 # Seconds within which a ping tells why the practice system does not answer.
 PING_PATIENCE = 1.5
@@ -19,16 +20,20 @@ PING_PATIENCE = 1.5
 class Engine:
     """Runs work on the practice's database. Every verb raises AdapterErrors.
 
-    A deadline counts from the call: `timeout` is a read's, `patience` a booking's. Searches look at
-    every row, so they have a lane of their own and hold up no other read. A ping has one too, as
-    behind many slow reads it would report that nothing answers.
+    A deadline counts from the call: `timeout` is a read's, `patience` a booking's. Of the
+    `in_flight` calls at once, each finds a connection in its lane. Searches look at every row, so
+    they have a lane of their own and hold up no other read. A ping has one too, as behind many slow
+    reads it would report that nothing answers.
     """
 
-    def __init__(self, kind: type[Lane], address: URL, timeout: float, patience: float) -> None:
+    def __init__(
+        self, kind: type[Lane], address: URL, timeout: float, patience: float, in_flight: int
+    ) -> None:
         self.speech, lane = kind.speech, partial(kind, address)
-        self.reader, searcher = lane(kind.readers, timeout), lane(1, timeout)
+        self.reader, searcher = lane(in_flight, timeout), lane(searches_of(in_flight), timeout)
         inspector = lane(1, max(timeout, kind.inspection))
-        self.booker = lane(kind.bookers, patience, booking=True)
+        bookers = 1 if kind.books_singly else bookings_of(in_flight)
+        self.booker = lane(bookers, patience, booking=True)
         pinger = lane(1, min(timeout, PING_PATIENCE))
         self._lanes = (self.reader, searcher, inspector, pinger, self.booker)
         self.read = self.reader.run
@@ -110,7 +115,7 @@ def wrong_with(url: str) -> Sequence[str]:
     return wrong
 
 
-def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
+def open_engine(url: str, *, timeout: float, booking_timeout: float, in_flight: int = 4) -> Engine:
     """Returns the engine for an address. Raises ValueError, with a sentence, where none fits."""
     wrong = wrong_with(url)
     if wrong:
@@ -119,7 +124,7 @@ def open_engine(url: str, *, timeout: float, booking_timeout: float) -> Engine:
     kind = KINDS[address.drivername]
     # imported only now, as it needs its driver
     lane = getattr(import_module(f"{__name__}.{kind.module}"), kind.lane)
-    return Engine(lane, address, timeout, booking_timeout)
+    return Engine(lane, address, timeout, booking_timeout, in_flight)
 
 
 def _unknown(address: URL) -> str:

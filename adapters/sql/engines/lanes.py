@@ -27,8 +27,6 @@ from adapters.sql.engines.base import HALF, UNTIL, ErrorKind, Speech, T, Work
 from adapters.wrappers.call_limiter import BUSY, CallLimiter
 from adapters.wrappers.connection_errors import reason
 
-READERS = 4
-BOOKERS = 4
 MOST_WAITING = 256
 # What a driver raises, besides what the work itself raises.
 DRIVER_ERRORS = (SQLAlchemyError, OSError, UnicodeError, OverflowError)
@@ -147,7 +145,8 @@ class Lane(ABC):
     Kinds of databases differ in these. `never_committed`: the kinds of errors of a COMMIT that
     prove that there is no booking. `unreadable`: what the driver raises beside DRIVER_ERRORS for a
     broken answer. `question`: what a ping asks. `inspection`: the seconds for all statements of a
-    mapping, each of which takes its time over a slow line.
+    mapping, each of which takes its time over a slow line. `books_singly`: whether a booking holds
+    the whole database, so that more of them at once would only wait in it.
     """
 
     speech: ClassVar[Speech]
@@ -158,8 +157,7 @@ class Lane(ABC):
     never_committed: ClassVar = frozenset({ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED})
     unreadable: ClassVar[tuple[type[Exception], ...]] = ()
     question: ClassVar[str] = "SELECT 1"
-    readers: ClassVar[int] = READERS
-    bookers: ClassVar[int] = BOOKERS
+    books_singly: ClassVar[bool] = False
     inspection: ClassVar[float] = 30.0
 
     def __init__(self, address: URL, size: int, patience: float, *, booking: bool = False) -> None:

@@ -23,8 +23,6 @@ from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import fold, number_or_none
 
 OPCODES_BETWEEN_LOOKS = 5_000
-# It works in this process, where more threads would do no more, but hold up the event loop.
-READERS = 2
 DATED = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 DOWN = {
     "SQLITE_BUSY": "is locked by another program",
@@ -132,7 +130,7 @@ class SqliteLane(ThreadLane):
     never_committed = ThreadLane.never_committed | {ErrorKind.BUSY}
     # it needs the file but no table
     question = "SELECT count(*) FROM sqlite_master"
-    readers, bookers = READERS, 1
+    books_singly = True
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

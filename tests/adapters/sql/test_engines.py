@@ -27,7 +27,7 @@ from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import ErrorKind, Speech, explain, given
-from adapters.sql.engines.lanes import MOST_WAITING, READERS
+from adapters.sql.engines.lanes import MOST_WAITING
 from adapters.values.convert import fold
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 from tests.waiting import until
@@ -306,6 +306,35 @@ async def test_partners_have_their_turns_however_many_calls_one_of_them_has(serv
     assert order.index("b") <= 2 * readers
 
 
+@SERVERS
+async def test_a_server_runs_as_many_statements_as_calls_may_be_under_way(server: Server) -> None:
+    engine = open_engine(server.url, timeout=9.0, booking_timeout=9.0, in_flight=5)
+    slow = query(server.slow.replace("20", "0.5"))
+    for run, most in ((engine.read, 5), (engine.search, 1), (engine.book, 2)):
+        running = asyncio.gather(*(run(slow) for _ in range(most + 2)))
+        await asyncio.sleep(0.3)
+        assert await server.run(server.running) == [(most,)]
+        await running
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("server", ["sqlite"], indirect=True)
+async def test_a_file_is_read_by_as_many_threads_as_calls_may_be_under_way(server: Server) -> None:
+    engine = open_engine(server.url, timeout=9.0, booking_timeout=9.0, in_flight=5)
+    inside: list[int] = []
+
+    def work(connection: Connection) -> int:
+        inside.append(1)
+        peak = len(inside)
+        time.sleep(0.05)
+        inside.pop()
+        return peak
+
+    for run, most in ((engine.read, 5), (engine.search, 1), (engine.book, 1)):
+        assert max(await asyncio.gather(*(run(work) for _ in range(12)))) == most
+    await engine.aclose()
+
+
 async def _kill(server: Server) -> None:
     """The server gives up every other connection."""
     if server.kind == "postgresql":
@@ -323,11 +352,13 @@ async def test_a_dead_connection_fails_neither_the_next_read_nor_the_next_bookin
     engine: Engine, server: Server
 ) -> None:
     for _ in range(2):
-        await asyncio.gather(*(engine.read(query("SELECT 1")) for _ in range(READERS * 2)))
+        await asyncio.gather(
+            *(engine.read(query("SELECT 1")) for _ in range(engine.reader.size * 2))
+        )
         await engine.book(change("UPDATE counter SET value = value WHERE name = 'a'"))
         await _kill(server)
         await asyncio.sleep(0.1)
-        for _ in range(READERS * 2):
+        for _ in range(engine.reader.size * 2):
             assert await engine.read(query("SELECT 1")) == [(1,)]
         assert await engine.book(change("UPDATE counter SET value = 9 WHERE name = 'a'")) == 1
 

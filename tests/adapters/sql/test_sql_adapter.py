@@ -24,7 +24,6 @@ from adapters.documents.problems import DocumentErrors
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.engines.lanes import MOST_WAITING
-from adapters.sql.engines.sqlite import READERS
 from gateway.backend import shapes
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, everything, run
 
@@ -324,11 +323,13 @@ async def test_a_database_that_is_put_in_the_place_of_another_is_the_one_that_is
     adapter: SqlAdapter, database: Path
 ) -> None:
     draft = await a_draft(adapter)
-    await asyncio.gather(*(adapter.read_many(ask("clients")) for _ in range(READERS * 4)))
+    await asyncio.gather(
+        *(adapter.read_many(ask("clients")) for _ in range(adapter.engine.reader.size * 4))
+    )
     other = Path(shutil.copy(database, database.with_name("restored.db")))
     run(other, "UPDATE PERSONNES SET PRENOM = 'Restored'")
     shutil.move(other, database)
-    for _ in range(READERS * 2):
+    for _ in range(adapter.engine.reader.size * 2):
         clients = (await adapter.read_many(ask("clients", limit=3))).records
         assert {each["firstName"] for each in clients} == {"Restored"}
     made = await adapter.create_appointment(draft)
@@ -384,7 +385,9 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
     def endless(connection: Connection) -> None:
         connection.exec_driver_sql(ENDLESS)
 
-    slow = [asyncio.create_task(adapter.engine.read(endless)) for _ in range(READERS)]
+    slow = [
+        asyncio.create_task(adapter.engine.read(endless)) for _ in range(adapter.engine.reader.size)
+    ]
     await asyncio.sleep(0)
     adapter.engine.reader._room._patience = 0.0
     late = [
@@ -397,8 +400,8 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
     await adapter.ping()  # on a lane of its own
     ends = await asyncio.gather(*slow, *late, return_exceptions=True)
     await adapter.aclose()
-    assert {type(each) for each in ends[:READERS]} == {BackendTimeout}
-    assert {str(each) for each in ends[READERS:]} == {
+    assert {type(each) for each in ends[: adapter.engine.reader.size]} == {BackendTimeout}
+    assert {str(each) for each in ends[adapter.engine.reader.size :]} == {
         "the practice system was busy with other calls"
     }
     assert asked == []

@@ -12,6 +12,7 @@ from adapters.base import (
     BackendNonsense,
     BackendTimeout,
     BackendUnavailable,
+    Filter,
     LeftAlone,
     NotFound,
     OutcomeUnknown,
@@ -214,6 +215,21 @@ async def test_half_of_what_is_under_way_may_be_bookings() -> None:
     assert world.practice.asked == {"create_appointment": 2, "read_one": 2}
     door.open()
     await asyncio.gather(*bookings, *finds, *reads, return_exceptions=True)
+
+
+async def test_a_quarter_of_what_is_under_way_may_be_searches() -> None:
+    door = Door()
+    world = World(door, in_flight=8)
+    search = clients(filters=(Filter("search", ("lastName",), "a"),))
+    searches = [asyncio.create_task(world.guarded.read_many(search)) for _ in range(8)]
+    await door.knocked(2)
+    reads = [asyncio.create_task(world.guarded.read_many(clients())) for _ in range(8)]
+    await door.knocked(8)
+    assert world.practice.asked == {"read_many": 8}
+    assert (world.guarded.room.in_use, world.guarded._searches.waiting) == (8, 6)
+    door.open()
+    await asyncio.gather(*searches, *reads)
+    assert world.practice.times == 16
 
 
 async def test_who_waits_too_long_or_finds_a_queue_is_not_asked_of_anybody() -> None:
