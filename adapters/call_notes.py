@@ -1,10 +1,22 @@
 """Keeps, in CALL_NOTES, how long a partner's call asked the practice system, and its trace."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
+
+
+class Cached(Protocol):
+    """A cached answer. What is made of it can be kept with it, and is gone when it is."""
+
+    views: dict[Hashable, Any]
+
+    def use(self) -> bool:
+        """Returns whether it is still cached, and counts that it was used."""
+
+    def add_view(self, name: Hashable, view: object, size: int) -> bool:
+        """Keeps a view of so many bytes; returns False, and keeps nothing, without room for it."""
 
 
 class CallNotes:
@@ -12,15 +24,17 @@ class CallNotes:
 
     `traceparent` is sent to a practice system over HTTP, in W3C's form; "" sends nothing. `partner`
     is a key's id: the calls of one partner wait for one another before others wait for them.
+    `cached` is the cached answer that the last read gave, if it gave one.
     """
 
-    __slots__ = ("partner", "seconds", "traceparent", "waited")
+    __slots__ = ("cached", "partner", "seconds", "traceparent", "waited")
     # whether `begin`, `end` and `ended` are to be told
     traced = False
 
     def __init__(self, traceparent: str = "") -> None:
         self.traceparent = traceparent
         self.partner = ""
+        self.cached: Cached | None = None
         self.seconds = 0.0
         self.waited = 0.0
 

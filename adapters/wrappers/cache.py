@@ -9,15 +9,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 import orjson
 
 from adapters.base import Adapter, Draft, Filter, Page, Query, Record
-from adapters.call_notes import timed
+from adapters.call_notes import CALL_NOTES, timed
 from adapters.wrappers import Around
-from adapters.wrappers.memory import Memory
+from adapters.wrappers.memory import CachedAnswer, Memory
 
 Ask = Callable[[Query], Awaitable[Page]]
 
@@ -63,9 +62,13 @@ class Cached(Around):
             kind: found for kind, found in all_rules.items() if any(rule.seconds for rule in found)
         }
         self._drops = 0
-        # of cacheable reads: answered from the cache, by another call's answer, and asked
-        self.outcomes = {"hit": 0, "joined": 0, "miss": 0}
-        self._reads: dict[tuple[str, bytes | None, int], asyncio.Task[Any]] = {}
+        self._joined = self._missed = 0
+        self._reads: dict[tuple[str, bytes | None, int], asyncio.Task[CachedAnswer | Page]] = {}
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Cacheable reads: answered from the cache, by another call's answer, and asked."""
+        return {"hit": self._memory.hits, "joined": self._joined, "miss": self._missed}
 
     async def read_one(self, query: Query) -> Record:
         """Returns the record, perhaps as it was some seconds ago."""
@@ -128,19 +131,18 @@ class Cached(Around):
         key = _key(query, many)
         if key is None:
             return await ask(query)
-        version, data = await self._memory.look(key, _mark(query))
-        answer: bytes | Page
+        version, found = await self._memory.look(key, _mark(query))
+        answer: CachedAnswer | Page
         # a call after a booking does not wait for what was read before it
         turn = (key, version, self._drops)
-        if data is not None:
-            self.outcomes["hit"] += 1
-            answer = data
+        if found is not None:
+            answer = found
         elif (read := self._reads.get(turn)) is not None:
-            self.outcomes["joined"] += 1
+            self._joined += 1
             with timed("seconds"):  # counted as if it asked itself
                 answer = await asyncio.shield(read)
         else:
-            self.outcomes["miss"] += 1
+            self._missed += 1
             read = asyncio.create_task(self._read(query, ask, key, version, seconds))
             self._reads[turn] = read
             read.add_done_callback(lambda done: self._reads.pop(turn))
@@ -148,21 +150,23 @@ class Cached(Around):
         # each gets records of its own
         if isinstance(answer, Page):
             return deepcopy(answer)
-        records, after, skipped = orjson.loads(answer)
+        if query.resource != "slots":  # which depend on the present
+            CALL_NOTES.get().cached = answer
+        records, after, skipped = orjson.loads(answer.data)
         return Page(records=records, after=after, skipped=skipped)
 
     async def _read(
         self, query: Query, ask: Ask, key: str, version: bytes | None, seconds: float
-    ) -> bytes | Page:
+    ) -> CachedAnswer | Page:
         """Caches the answer and returns it as bytes, or as it is where JSON cannot hold it."""
         page = await ask(query)
         try:
             data = orjson.dumps([page.records, page.after, page.skipped])
         except TypeError:
             return page
-        if version is not None:
-            await self._memory.keep(key, version, data, seconds)
-        return data
+        if version is None:
+            return CachedAnswer(data)
+        return await self._memory.keep(key, _mark(query), version, data, seconds)
 
 
 def _mark(query: Query) -> str:

@@ -23,6 +23,7 @@ from redis.exceptions import RedisError
 
 from adapters.base import BackendUnavailable
 from adapters.wrappers.breaker import Breaker
+from adapters.wrappers.memory import CachedAnswer
 
 T = TypeVar("T")
 
@@ -50,11 +51,12 @@ class RedisMemory:
         self._cache = _cache(url)
         self._breaker = Breaker(FAILURES, PAUSE)
         self._most = most + LONGER
+        self.hits = 0
         self._owed: set[str] = set()
         self._paying: asyncio.Task[None] | None = None
         self._asked: set[asyncio.Task[Any]] = set()
 
-    async def look(self, key: str, mark: str) -> tuple[bytes | None, bytes | None]:
+    async def look(self, key: str, mark: str) -> tuple[bytes | None, CachedAnswer | None]:
         """Asks in one message; returns nothing while a drop of the mark is owed."""
         if mark in self._owed:
             return None, None
@@ -65,13 +67,18 @@ class RedisMemory:
         version, sealed = (mark and answer[0]) or _NEVER_DROPPED, answer[1] or b""
         nonce, rest = sealed[:_NONCE], sealed[_NONCE:]
         with contextlib.suppress(InvalidTag, ValueError):
-            return version, self._cipher.decrypt(nonce, rest, name.encode() + version)
+            data = self._cipher.decrypt(nonce, rest, name.encode() + version)
+            self.hits += 1
+            return version, CachedAnswer(data)
         return version, None
 
-    async def keep(self, key: str, version: bytes, data: bytes, seconds: float) -> None:
+    async def keep(
+        self, key: str, mark: str, version: bytes, data: bytes, seconds: float
+    ) -> CachedAnswer:
         name, nonce = self._name(key), os.urandom(_NONCE)
         sealed = self._cipher.encrypt(nonce, data, name.encode() + version)
         await self._asking(self._cache.set(name, nonce + sealed, ttl=float(seconds)))
+        return CachedAnswer(data)
 
     async def drop(self, marks: Sequence[str]) -> None:
         """Drops for all gateways; where that fails, for this process now and for all later."""

@@ -66,6 +66,10 @@ class Limiter:
         """Counts one call, in one step, unless it is not admitted. Raises LimiterDown."""
         raise NotImplementedError
 
+    def hit_at_once(self, key_id: str, limit: int) -> Quota | None:
+        """Does the same without waiting; None, with nothing counted, where `hit` has to wait."""
+        return None
+
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         """Returns what these keys have used of the hours that run. Raises LimiterDown."""
         raise NotImplementedError
@@ -83,7 +87,9 @@ class MemoryLimiter(Limiter):
         self._windows: dict[str, list[float]] = {}
 
     async def hit(self, key_id: str, limit: int) -> Quota:
-        """Counts one call; there is no await in here, so nothing can come between."""
+        return self.hit_at_once(key_id, limit)
+
+    def hit_at_once(self, key_id: str, limit: int) -> Quota:
         now = self._clock()
         window = self._windows.get(key_id)
         if window is None or window[0] <= now:
@@ -129,6 +135,9 @@ class Degrading(Limiter):
         except LimiterDown as error:
             self._failures = FAILURES
             self._failed(str(error))
+
+    def hit_at_once(self, key_id: str, limit: int) -> Quota | None:
+        return None if self._failures else self._inner.hit_at_once(key_id, limit)
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         if not self.degraded:

@@ -13,6 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from hashlib import blake2b
 
@@ -66,6 +67,11 @@ class Counters(base.Limiter):
                     raise base.LimiterDown("another process holds the counters and does not let go")
                 await asyncio.sleep(PAUSE)
         return quota
+
+    def hit_at_once(self, key_id: str, limit: int) -> base.Quota | None:
+        with suppress(base.LimiterFull):
+            return self.try_hit(key_id, limit, self._clock())
+        return None
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, base.Used]:
         """Returns what the keys have used of the hours that run; only reads, so takes no lock."""

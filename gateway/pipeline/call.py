@@ -6,6 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from adapters.base import Only
 from adapters.call_notes import CallNotes
 from gateway.audit.entries import Entry
 from gateway.contract.access import AccessLevel
@@ -13,6 +14,10 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import Operation
 from gateway.keys.key import Key
 from gateway.limits.base import Quota
+from gateway.policy.redactor import Redactor
+
+# Gives the conditions for records of another resource; None where all records exist for the key.
+Others = Callable[[str], Only] | None
 
 
 class Upload(Protocol):
@@ -83,11 +88,28 @@ class Call(Struct, kw_only=True, eq=False):
         )
 
 
-class Reply(Struct, frozen=True):
-    """An answer: JSON bytes and header values; `location` and `next` are paths of the interface."""
+class Admitted(Struct, frozen=True, eq=False):
+    """A call that may be answered, and how: by the policy that it takes here and keeps to its end.
+
+    `others` gives the conditions for records of other resources.
+    """
+
+    call: Call
+    key: Key
+    target: Target
+    redactor: Redactor
+    others: Others
+
+
+class Reply(Struct):
+    """An answer: JSON bytes and header values; `location` and `next` are paths of the interface.
+
+    `lines` are the lines of its head that depend on nothing else, once they have been made.
+    """
 
     status: int
     body: bytes
     skipped: int = 0
     location: str = ""
     next: str = ""
+    lines: str = ""

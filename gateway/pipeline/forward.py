@@ -9,6 +9,7 @@ from adapters.base import Adapter, AdapterError, Draft, Filter, Only, Page, Quer
 from gateway.booking.base import BookingRefused
 from gateway.contract import errors
 from gateway.contract.operations import Operation, Param
+from gateway.pipeline.call import Others
 from gateway.pipeline.cursor import CursorCipher
 from gateway.pipeline.validate import CallReader, CallValues
 
@@ -24,8 +25,6 @@ TRANSLATED: Mapping[type[AdapterError], type[errors.GatewayError]] = {
 }
 # A list that partners get as a whole and that goes on after so many pages has no end.
 MOST_PAGES = 100
-# Gives the conditions for records of another resource; None where all records exist for the key.
-Others = Callable[[str], Only] | None
 
 
 def translated(error: AdapterError) -> errors.GatewayError:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
+from itertools import count
 from time import monotonic
 from urllib.parse import urlencode
 
 import orjson
 
 from adapters.base import Adapter, AdapterError, OutcomeUnknown, Page, Record
+from adapters.call_notes import Cached
 from gateway.audit.buffer import EVERY, Buffer, Unwritten
 from gateway.audit.entries import BEGUN
 from gateway.booking.base import Allowance, Booked, BookingRefused, BookingRequest
@@ -23,14 +25,14 @@ from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
 from gateway.keys.ring import KeyRing, KeysBehind
 from gateway.limits.base import Limiter
-from gateway.pipeline.call import Call, Reply
+from gateway.pipeline.call import Admitted, Call, Others, Reply, Target
 from gateway.pipeline.cursor import CursorCipher, bound_to
-from gateway.pipeline.forward import Others, RequestPlan, draft_of, refusal, translated
+from gateway.pipeline.forward import RequestPlan, draft_of, refusal, translated
 from gateway.pipeline.shedder import LoadShedder
 from gateway.pipeline.steps import authenticate, authorize, others_for, redact, throttle
 from gateway.pipeline.validate import CallValues, Creation
+from gateway.pipeline.views import Views
 from gateway.policy.policy import Policy
-from gateway.policy.redactor import Redactor
 
 # The most bytes of a page of several records: a slow reader makes us hold no more than that.
 PAGE_BYTES = 1024 * 1024
@@ -53,6 +55,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         self._lengths = Lengths(self.adapter)
+        self._views = Views()
         self._plans = {
             known.id: RequestPlan(known, self.adapter, self.cursors) for known in OPERATIONS
         }
@@ -63,57 +66,111 @@ class Pipeline:
 
     async def run(self, call: Call) -> Reply:
         """Returns the reply to a call; notes in the call what is learned on the way."""
-        now = call.at
+        admitted = self.admit(call) or await self._admit_later(call)
+        return self.remembered(admitted) or await self.answer(admitted)
+
+    def admit(self, call: Call) -> Admitted | None:
+        """Takes a call past key, permission, room and limit; None where it has to wait for one.
+
+        Raises what refuses the call. Only one that is admitted has a place, which `remembered` or
+        `answer` gives back. The time until a refusal does not tell which secrets exist.
+        """
         try:
-            key = call.key = authenticate(call.secrets, call.address, self.keys, now)
+            key, target = self._accept(call)
+        except KeysBehind:
+            return None
+        shedder = self.shedder
+        if target.operation.creates or len(shedder.inside) >= shedder.free:
+            return None
+        quota = self.limiter.hit_at_once(key.id, key.limit)
+        if quota is None:
+            return None
+        call.quota = quota
+        throttle(quota)
+        shedder.inside.add(call)
+        return self._admitted(call, key, target)
+
+    async def _admit_later(self, call: Call) -> Admitted:
+        """Does the same, and waits for what has to be waited for."""
+        try:
+            key, target = self._accept(call)
         except KeysBehind:
             await self.keys.catch_up()
-            key = call.key = authenticate(call.secrets, call.address, self.keys, now, settled=True)
-        call.asking.partner = key.id
-        target = call.target
-        if isinstance(target, GatewayError):
-            raise target
-        operation = target.operation
-        authorize(key, operation)
-        self.audit.check(creates=operation.creates)
-        shedder = self.shedder
+            key, target = self._accept(call, settled=True)
+        shedder, creates = self.shedder, target.operation.creates
         try:
-            if operation.creates or len(shedder.inside) >= shedder.free:
-                await shedder.enter(call, key.id, call.upload.size() if operation.creates else 0)
+            if creates or len(shedder.inside) >= shedder.free:
+                await shedder.enter(call, key.id, call.upload.size() if creates else 0)
             else:
                 shedder.inside.add(call)
             quota = call.quota = await self.limiter.hit(key.id, key.limit)
             throttle(quota)
-            policy, resource = self.policy(), operation.returns.name
-            call.policy, call.level = policy.short_hash, key.level_for(resource)
-            redactor = policy.redactor(resource, call.level)
-            plan = self._plans[operation.id]
-            others = others_for(key, policy)
+        except BaseException:
+            shedder.leave(call)
+            raise
+        return self._admitted(call, key, target)
+
+    def _accept(self, call: Call, *, settled: bool = False) -> tuple[Key, Target]:
+        """Raises what refuses a call however much room there is; `settled` as in `KeyRing.find`."""
+        key = authenticate(call.secrets, call.address, self.keys, call.at, settled=settled)
+        call.key, call.asking.partner, target = key, key.id, call.target
+        if isinstance(target, GatewayError):
+            raise target
+        authorize(key, target.operation)
+        self.audit.check(creates=target.operation.creates)
+        return key, target
+
+    def _admitted(self, call: Call, key: Key, target: Target) -> Admitted:
+        policy, resource = self.policy(), target.operation.returns.name
+        call.policy, call.level = policy.short_hash, key.level_for(resource)
+        redactor = policy.redactor(resource, call.level)
+        return Admitted(call, key, target, redactor, others_for(key, policy))
+
+    def remembered(self, admitted: Admitted) -> Reply | None:
+        """Returns the reply to an equal call, while what it was made of is cached; else None."""
+        view = self._views.find(admitted)
+        if view is None:
+            return None
+        admitted.call.records = view.records
+        self.shedder.leave(admitted.call)
+        return view.reply
+
+    async def answer(self, admitted: Admitted) -> Reply:
+        """Returns the reply to an admitted call, by asking the practice system."""
+        call, operation, redactor = admitted.call, admitted.target.operation, admitted.redactor
+        plan = self._plans[operation.id]
+        try:
             if operation.creates:
-                return await self._create(call, plan, redactor, others)
-            values = plan.reader.read(target.id, call.query, key.id, redactor.visible)
+                return await self._create(admitted, plan)
+            values = plan.reader.read(
+                admitted.target.id, call.query, admitted.key.id, redactor.visible
+            )
             if operation.many:
-                return await self._read_many(call, plan, values, redactor, others)
-            record = await plan.one(values, now, redactor.only)
+                return await self._read_many(admitted, plan, values)
+            record = await plan.one(values, call.at, redactor.only)
             if redactor.only and not redactor.admits(record):
                 raise NotFound
         except AdapterError as error:
             raise translated(error) from error
         finally:
-            shedder.leave(call)
+            self.shedder.leave(call)
         call.records = id_of(record)
-        return Reply(operation.status, redact(redactor, record))
+        reply = Reply(operation.status, redact(redactor, record))
+        self._views.keep(admitted, call.asking.cached, reply)
+        return reply
 
-    async def _read_many(
-        self, call: Call, plan: RequestPlan, values: CallValues, redactor: Redactor, others: Others
-    ) -> Reply:
+    async def _read_many(self, admitted: Admitted, plan: RequestPlan, values: CallValues) -> Reply:
+        call, redactor, others = admitted.call, admitted.redactor, admitted.others
         now, limit = call.at, values.limit
         if others is not None and await plan.refers_to_nothing(values, now, others):
-            return self._list(call, plan.operation, values, Page(records=[]), b"[]")
-        while True:
+            return self._list(admitted, values, Page(records=[]), b"[]")
+        cached: Cached | None = None
+        for reads in count(1):
             page = await plan.many(values, now, redactor.only, others)
-            if not plan.operation.paged:
-                page = await plan.rest(page, values, now, redactor.only)
+            # a reply that was made of several answers is made anew each time
+            cached = call.asking.cached if reads == 1 and others is None else None
+            if not plan.operation.paged and page.after is not None:
+                page, cached = await plan.rest(page, values, now, redactor.only), None
             if redactor.only:
                 page = replace(page, records=list(filter(redactor.admits, page.records)))
             body, left_out = redactor.many(page.records)
@@ -124,16 +181,17 @@ class Pipeline:
             values.limit = max(1, min(many // 2, many * PAGE_BYTES // len(body)))
         values.limit = limit
         page = replace(page, skipped=page.skipped + left_out)
-        return self._list(call, plan.operation, values, page, body)
+        reply = self._list(admitted, values, page, body)
+        self._views.keep(admitted, cached, reply)
+        return reply
 
-    async def _create(
-        self, call: Call, plan: RequestPlan, redactor: Redactor, others: Others
-    ) -> Reply:
-        if call.key is not None and not call.upload.idempotency_keys():
+    async def _create(self, admitted: Admitted, plan: RequestPlan) -> Reply:
+        call, redactor, key = admitted.call, admitted.redactor, admitted.key
+        if not call.upload.idempotency_keys():
             # with one it may be a replay, which is answered whatever the key may still book
             now = self.now()
-            if allowance := self._allowance(call.key, now):
-                await self.ledger.check_allowance(call.key.id, allowance, now)
+            if allowance := self._allowance(key, now):
+                await self.ledger.check_allowance(key.id, allowance, now)
         call.waits_since = monotonic()
         body = await call.upload.read()
         call.waits_since = None
@@ -154,7 +212,7 @@ class Pipeline:
         except Unwritten as error:
             raise errors.Unavailable(EVERY) from error
         try:
-            booked = await self._book(creation, key, others, check_key)
+            booked = await self._book(creation, key, admitted.others, check_key)
         except BookingRefused as error:
             call.replayed = error.replayed
             raise refusal(error) from error
@@ -208,13 +266,11 @@ class Pipeline:
         since, until = self.window.day(now)
         return Allowance(most=key.bookings_per_day, since=since, until=until)
 
-    def _list(
-        self, call: Call, operation: Operation, values: CallValues, page: Page, body: bytes
-    ) -> Reply:
-        call.records = [own for record in page.records for own in id_of(record)]
-        after = ""
-        if page.after is not None and call.key is not None:
-            bound = bound_to(call.key.id, operation.id, values.texts)
+    def _list(self, admitted: Admitted, values: CallValues, page: Page, body: bytes) -> Reply:
+        operation, after = admitted.target.operation, ""
+        admitted.call.records = [own for record in page.records for own in id_of(record)]
+        if page.after is not None:
+            bound = bound_to(admitted.key.id, operation.id, values.texts)
             after = next_page(operation, values, self.cursors.write(page.after, bound))
         return Reply(operation.status, body, skipped=page.skipped, next=after)
 

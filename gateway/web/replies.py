@@ -10,7 +10,7 @@ from types import MappingProxyType
 import orjson
 from aiohttp import web
 
-from gateway.contract.access import LEVELS
+from gateway.contract.access import LEVELS, AccessLevel
 from gateway.contract.errors import GatewayError
 from gateway.contract.operations import BASE_PATH
 from gateway.limits.base import Quota
@@ -83,17 +83,26 @@ class Replies:
         self._more = _lines(more)
 
     def reply(self, call: Call, reply: Reply, *, close: bool = False) -> RawResponse:
-        extra = _LEVEL[call.level] if call.level is not None else ""
-        if reply.skipped:
-            extra += f"X-Skipped-Records: {reply.skipped}\r\n"
-        if reply.next:
-            extra += f'Link: <{self._base}{reply.next}>; rel="next"\r\n'
-        if reply.location:
-            extra += f"Location: {self._base}{reply.location}\r\n"
+        lines = reply.lines
+        if not lines:
+            lines = reply.lines = self._lines_of(reply, call.level)
         if call.replayed:
-            extra += _REPLAYED
-        head = self._head(_JSON_STATUS[reply.status], call.request_id, call.quota, reply.body)
-        return RawResponse(reply.status, head + extra, reply.body, close=close)
+            lines += _REPLAYED
+        head = self._head(lines, call.request_id, call.quota)
+        return RawResponse(reply.status, head, reply.body, close=close)
+
+    def _lines_of(self, reply: Reply, level: AccessLevel | None) -> str:
+        """Returns the lines of a head that depend on the reply alone."""
+        lines = f"{_JSON_STATUS[reply.status]}{len(reply.body)}\r\n"
+        if level is not None:
+            lines += _LEVEL[level]
+        if reply.skipped:
+            lines += f"X-Skipped-Records: {reply.skipped}\r\n"
+        if reply.next:
+            lines += f'Link: <{self._base}{reply.next}>; rel="next"\r\n'
+        if reply.location:
+            lines += f"Location: {self._base}{reply.location}\r\n"
+        return lines
 
     def error(
         self, request_id: str, error: GatewayError, call: Call | None = None, *, close: bool = False
@@ -104,7 +113,7 @@ class Replies:
         if call is not None and call.replayed:
             extra += _REPLAYED
         quota = None if call is None else call.quota
-        head = self._head(_JSON_STATUS[error.status], request_id, quota, body)
+        head = self._head(f"{_JSON_STATUS[error.status]}{len(body)}\r\n", request_id, quota)
         return RawResponse(error.status, head + extra, body, close=close)
 
     def content(
@@ -118,14 +127,16 @@ class Replies:
                 body = content.packed
                 headers["Content-Encoding"] = "gzip"
         headers["Cache-Control"] = content.cache
-        start = f"HTTP/1.1 200 OK\r\n{_ALWAYS}Content-Type: {content.kind}\r\nContent-Length: "
-        head = self._head(start, request_id, None, body) + _lines(headers)
+        start = (
+            f"HTTP/1.1 200 OK\r\n{_ALWAYS}Content-Type: {content.kind}\r\n"
+            f"Content-Length: {len(body)}\r\n"
+        )
+        head = self._head(start, request_id, None) + _lines(headers)
         return RawResponse(200, head, body, close=close)
 
-    def _head(self, start: str, request_id: str, quota: Quota | None, body: bytes) -> str:
+    def _head(self, start: str, request_id: str, quota: Quota | None) -> str:
         head = (
-            f"{start}{len(body)}\r\nDate: {_date(int(time.time()))}\r\n{self._more}"
-            f"X-Request-Id: {request_id}\r\n"
+            f"{start}Date: {_date(int(time.time()))}\r\n{self._more}X-Request-Id: {request_id}\r\n"
         )
         if quota is None:
             return head

@@ -97,6 +97,7 @@ async def test_who_is_being_answered_is_not_put_out(
         return await hit(key_id, limit)
 
     monkeypatch.setattr(pipeline.limiter, "hit", slow)
+    monkeypatch.setattr(pipeline, "admit", lambda call: None)
     sent = head(partner, "GET", TYPES, "Connection: close")
     async with held(partner.gateway.port, "127.0.0.1", "127.0.0.1", sent=sent) as lines:
         for _ in lines:
@@ -149,6 +150,7 @@ async def test_whose_call_waits_makes_room_before_who_has_just_come(
     sent = head(partner, "GET", TYPES)
     if waits_for == "room":
         monkeypatch.setattr(pipeline.limiter, "hit", slow)
+        monkeypatch.setattr(pipeline, "admit", lambda call: None)
     else:
         kind = "Content-Type: application/json"
         sent = head(partner, "POST", "/api/v1/appointments", kind, "Content-Length: 9")
@@ -205,6 +207,7 @@ async def test_who_keeps_it_busy_without_a_key_makes_room(
     async with held(port, "127.0.0.1", sent=head(partner, "GET", TYPES)) as (honest,):
         assert (await honest[0].readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
         monkeypatch.setattr(pipeline.limiter, "hit", slow)
+        monkeypatch.setattr(pipeline, "admit", lambda call: None)
         honest[1].write(head(partner, "GET", TYPES, "Connection: close"))
         async with held(port, "127.0.0.1") as (busy,):
             sending = asyncio.create_task(_send(busy, junk * 50))

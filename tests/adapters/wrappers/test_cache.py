@@ -314,7 +314,7 @@ async def test_no_more_is_kept_than_there_is_room_for() -> None:
     for number in range(500):
         await world.cached.read_one(client(f"client-{number}"))
     kept = world.memory.kept
-    held = sum(len(key) + len(value[1]) for key, value in kept.items())
+    held = sum(len(key) + answer.size for key, answer in kept.items())
     assert 10 < len(kept) < 100
     assert held + 200 * len(kept) <= 20_000
 

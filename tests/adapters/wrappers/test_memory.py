@@ -66,8 +66,8 @@ async def nodes(url: str, practice: Practice, count: int = 2) -> AsyncIterator[l
 
 async def version_of(memory: Memory, key: str = "a", mark: str = "") -> bytes:
     for _ in range(100):
-        version, data = await memory.look(key, mark)
-        assert data is None
+        version, found = await memory.look(key, mark)
+        assert found is None
         if version is not None:
             return version
         await asyncio.sleep(0.02)  # what connects takes its time
@@ -75,12 +75,12 @@ async def version_of(memory: Memory, key: str = "a", mark: str = "") -> bytes:
 
 
 async def data_of(memory: Memory, key: str, mark: str) -> bytes | None:
-    _, data = await memory.look(key, mark)
-    return data
+    _, found = await memory.look(key, mark)
+    return found.data if found else None
 
 
 async def test_what_is_kept_is_found_until_its_time_is_over(memory: Memory) -> None:
-    await memory.keep("a", await version_of(memory), b"\x00\xff", 0.2)
+    await memory.keep("a", "", await version_of(memory), b"\x00\xff", 0.2)
     assert await data_of(memory, "a", "") == b"\x00\xff"
     assert await data_of(memory, "b", "") is None
     await asyncio.sleep(0.25)
@@ -89,7 +89,7 @@ async def test_what_is_kept_is_found_until_its_time_is_over(memory: Memory) -> N
 
 async def test_what_is_dropped_is_not_found_and_nothing_else_is_dropped(memory: Memory) -> None:
     for key, mark in (("a", "one"), ("b", "two"), ("c", "")):
-        await memory.keep(key, await version_of(memory, key, mark), b"x", 60)
+        await memory.keep(key, mark, await version_of(memory, key, mark), b"x", 60)
     await memory.drop(["one", "three"])
     assert await data_of(memory, "a", "one") is None
     assert await data_of(memory, "b", "two") == b"x"
@@ -100,9 +100,9 @@ async def test_what_was_read_before_a_drop_is_not_found_after_it(memory: Memory)
     for _ in range(2):
         before = await version_of(memory, "a", "mark")
         await memory.drop(["mark"])
-        await memory.keep("a", before, b"old", 60)
+        await memory.keep("a", "mark", before, b"old", 60)
         assert await data_of(memory, "a", "mark") is None
-    await memory.keep("a", await version_of(memory, "a", "mark"), b"new", 60)
+    await memory.keep("a", "mark", await version_of(memory, "a", "mark"), b"new", 60)
     assert await data_of(memory, "a", "mark") == b"new"
 
 
@@ -152,7 +152,7 @@ async def test_those_with_another_secret_or_practice_share_nothing(server: Redis
         in_redis(server.url, b"a", bytes(32)),
     ]
     for number, each in enumerate(memories):
-        await each.keep("k", await version_of(each, "k"), b"%d" % number, 60)
+        await each.keep("k", "", await version_of(each, "k"), b"%d" % number, 60)
     found = [await data_of(each, "k", "") for each in memories]
     for each in memories:
         await each.aclose()

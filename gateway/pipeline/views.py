@@ -1,0 +1,57 @@
+"""Remembers the replies that were made of cached answers, for as long as these are cached."""
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from adapters.call_notes import Cached
+from gateway.pipeline.call import Admitted, Reply
+from gateway.policy.redactor import Redactor
+
+# An operation, the id and the query as they came, how records are shown, and the key to which
+# cursors are bound.
+Name = tuple[str, str, str, Redactor, str]
+# Bytes of a view beside those of its reply, and of each record's id.
+OVERHEAD, ID = 500, 90
+
+
+class View(NamedTuple):
+    """A reply, and the ids of the records that it shows."""
+
+    reply: Reply
+    records: Sequence[str]
+
+
+class Views:
+    """The replies of one process that can be given again.
+
+    A reply is kept with the cached answer that it was made of, and counts against the cache's
+    bytes. A new policy has other redactors, and so finds no reply of the former.
+    """
+
+    def __init__(self) -> None:
+        self._answers: WeakValueDictionary[Hashable, Cached] = WeakValueDictionary()
+
+    def find(self, admitted: Admitted) -> View | None:
+        """Returns the reply to an equal call, where what it was made of is still cached."""
+        name = _name(admitted)
+        answer = self._answers.get(name)
+        if answer is None or name not in answer.views or not answer.use():
+            return None
+        view: View = answer.views[name]
+        return view
+
+    def keep(self, admitted: Admitted, answer: Cached | None, reply: Reply) -> None:
+        """Keeps a reply that was made of that cached answer alone, if there is room."""
+        if answer is None:
+            return
+        name, records = _name(admitted), admitted.call.records
+        size = OVERHEAD + len(reply.body) + len(reply.next) + ID * len(records)
+        if answer.add_view(name, View(reply, records), size):
+            self._answers[name] = answer
+
+
+def _name(admitted: Admitted) -> Name:
+    target, operation = admitted.target, admitted.target.operation
+    bound = admitted.key.id if operation.paged else ""
+    return operation.id, target.id, admitted.call.query, admitted.redactor, bound
