@@ -230,6 +230,12 @@ class IdTable(Protocol):
     async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
         """Returns public id -> key, of those that are known."""
 
+    async def announce(self, resource: str) -> None:
+        """Tells all processes that ids of the resource are about to be kept, until all know."""
+
+    async def may_hold(self, resource: str) -> bool:
+        """Returns whether any may be kept; False is certain for a resource that is announced."""
+
 
 class BookedTimes(Protocol):
     """A table of when appointments begin and end that the practice system's clock cannot tell.

@@ -5,14 +5,17 @@ The store has its fingerprint, so that a start with another one is refused befor
 unknown ids.
 """
 
+import asyncio
+import math
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from hmac import compare_digest
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
@@ -20,10 +23,16 @@ from gateway import identity
 from gateway.settings import Settings, StartRefused, read_secret_file
 from gateway.settings.kinds import read_sealing_secret, secret_text
 from gateway.store import Store, StoreError
-from gateway.store.tables import adding, public_ids
+from gateway.store.base import BoundedStore
+from gateway.store.tables import adding, meta, public_ids
 
 FILE = "sealing.secret"
 META = "sealing secret fingerprint"
+# Of which resource ids are kept, as `announce` tells: yes or no.
+ANNOUNCED = "public ids are kept: "
+# Seconds for which no ids are believed to be kept once the store said so, the same where the store
+# cannot be asked anew, and after an announcement until nobody believes it any longer.
+BELIEVED, UNASKED, TOLD = 1.0, 60.0, 1.2
 
 
 async def sealing_secret(settings: Settings, store: Store) -> bytes:
@@ -99,8 +108,63 @@ def make_file(settings: Settings, state: str | None) -> None:
 class StoredIds:
     """An IdTable in the gateway's own store; raises BackendUnavailable where the store fails."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._bounded, self._clock = store, BoundedStore(store), clock
+        self._asking = asyncio.Lock()
+        # when they were announced as far as this process knows, and when none were yet
+        self._announced: dict[str, float] = {}
+        self._none_at: dict[str, float] = {}
+
+    async def announce(self, resource: str) -> None:
+        """Says so each time, as a store may be put back; waits after the first time alone."""
+        with _unavailable("kept"):
+            await self._store.set_meta(ANNOUNCED + resource, "yes", over=true())
+        since = self._announced.setdefault(resource, self._clock())
+        await asyncio.sleep(max(0.0, since + TOLD - self._clock()))
+
+    async def may_hold(self, resource: str) -> bool:
+        """Asks the store once for all who wait, and while it says no, once in BELIEVED seconds.
+
+        While the store fails, what it said last is believed for UNASKED seconds.
+        """
+        if resource in self._announced:
+            return True
+        if self._age(resource) <= BELIEVED:
+            return False
+        async with self._asking:
+            if resource not in self._announced and self._age(resource) > BELIEVED:
+                await self._ask(resource)
+            return resource in self._announced
+
+    def _age(self, resource: str) -> float:
+        """Returns for how many seconds it is known that none were announced."""
+        return self._clock() - self._none_at.get(resource, -math.inf)
+
+    async def _ask(self, resource: str) -> None:
+        began = self._clock()
+        try:
+            with _unavailable("looked up"):
+                is_announced = await self._is_announced(resource)
+        except BackendUnavailable:
+            if self._age(resource) > UNASKED:
+                raise
+            return
+        if is_announced:
+            self._announced.setdefault(resource, self._clock())
+        else:
+            self._none_at[resource] = began
+
+    async def _is_announced(self, resource: str) -> bool:
+        """Returns whether it was; where nobody has said yet, whether any are kept."""
+        name = ANNOUNCED + resource
+        said = await self._bounded.rows(select(meta.c.value).where(meta.c.name == name))
+        if said:
+            return bool(said[0].value == "yes")
+        kept = select(public_ids.c.public_id).where(public_ids.c.resource == resource).limit(1)
+        is_kept = bool(await self._bounded.rows(kept))
+        with suppress(StoreError):  # one that can only be read is asked again
+            is_kept = await self._store.set_meta_once(name, "yes" if is_kept else "no") == "yes"
+        return is_kept
 
     async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
         """Keeps those that are not known yet."""

@@ -5,9 +5,10 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.base import BackendUnavailable
-from gateway.sealing import FILE, META, StoredIds, sealing_secret
+from gateway.sealing import BELIEVED, FILE, META, UNASKED, StoredIds, sealing_secret
 from gateway.settings import BackendSettings, Settings, StartRefused, load_settings
-from gateway.store import Store, open_store
+from gateway.store import Store, StoreError, open_store
+from gateway.store.base import BoundedStore
 
 
 class Shelf:
@@ -161,3 +162,56 @@ async def test_where_the_store_cannot_be_used_nothing_is_shown(tmp_path: Path) -
     with pytest.raises(BackendUnavailable, match="public ids cannot be looked up"):
         await ids.find("stock", ["a"])
     await broken.aclose()
+
+
+async def test_once_ids_are_announced_no_process_believes_that_there_are_none(
+    store_place: str,
+) -> None:
+    stores = [open_store(store_place) for _ in range(2)]
+    one, other = map(StoredIds, stores)
+    assert not await one.may_hold("clients")
+    assert not await other.may_hold("clients")
+    before = asyncio.get_running_loop().time()
+    await one.announce("clients")
+    # not before the other asks anew: until then it believes what it was told
+    assert asyncio.get_running_loop().time() - before > BELIEVED
+    assert await other.may_hold("clients")
+    assert not await other.may_hold("vets")
+    before = asyncio.get_running_loop().time()
+    await one.announce("clients")
+    assert asyncio.get_running_loop().time() - before < BELIEVED
+    for each in stores:
+        await each.aclose()
+
+
+async def test_ids_that_an_older_version_kept_count_as_announced(store: Store) -> None:
+    await StoredIds(store).remember("clients", {"a": '["x"]'})
+    assert await StoredIds(store).may_hold("clients")
+    assert await StoredIds(store).may_hold("clients")
+    assert not await StoredIds(store).may_hold("patients")
+
+
+async def test_the_store_is_asked_seldom_whether_ids_are_kept_and_may_fail_for_a_while(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, asked, fails = [0.0], [0], [False]
+
+    async def rows(self: BoundedStore, statement: object) -> object:
+        asked[0] += 1
+        if fails[0]:
+            raise StoreError("the store does not answer")
+        return await store.rows(statement)
+
+    monkeypatch.setattr(BoundedStore, "rows", rows)
+    ids = StoredIds(store, lambda: now[0])
+    assert not await ids.may_hold("clients")
+    asked[0] = 0
+    for _ in range(50):
+        assert not await ids.may_hold("clients")
+        now[0] += BELIEVED / 10
+    assert asked[0] <= 5
+    fails[0], now[0] = True, now[0] + UNASKED / 2
+    assert not await ids.may_hold("clients")
+    now[0] += UNASKED
+    with pytest.raises(BackendUnavailable, match="public ids cannot be looked up"):
+        await ids.may_hold("clients")

@@ -1,18 +1,32 @@
 """Ids that need a table to lead back to their key: keyed hashes, and UUIDs in an odd spelling.
 
-Before each call the ids that it names are looked up. After it those of its answer are kept.
+Before a call the ids that it names are looked up, where the table may hold them. A UUID whose
+record is asked for is looked up only once none is found under its usual spellings. After a call
+those of its answer are kept.
 """
 
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, TypeVar
 
 from cachebox import LRUCache
 
-from adapters.base import AdapterError, Draft, IdTable, Only, OutcomeUnknown, Query, Shapes
+from adapters.base import (
+    AdapterError,
+    BackendNonsense,
+    Draft,
+    IdTable,
+    NotFound,
+    Only,
+    OutcomeUnknown,
+    Query,
+    Rejected,
+    Shapes,
+)  # fmt: skip
+from adapters.ids.lookups import Lookups
 from adapters.ids.seal import PublicIds, uuid_of_digest
 from adapters.values.convert import Unreadable, by_value
 
@@ -47,6 +61,7 @@ class TabledIds(PublicIds):
         # the key, and whether it is certain
         self._new: dict[str, tuple[str, bool]] = {}
         self._writing = asyncio.Lock()
+        self._lookups = None if table is None else Lookups(resource, table)
         self._keeps = True
 
     def find(self, public_id: str) -> str | None:
@@ -73,8 +88,10 @@ class TabledIds(PublicIds):
 
     async def learn(self, public_id: str) -> None:
         """Looks an id up in the table, so that `find` knows it."""
-        if self._table is not None and self.find(public_id) is None:
-            self._known.update(await self._table.find(self._resource, [public_id]))
+        if self._lookups is not None and self.find(public_id) is None:
+            key = await self._lookups.find(public_id)
+            if key is not None:
+                self._known[public_id] = key
 
     async def keep(self, least: int = 1) -> None:
         """Writes new ids to the table, if `least` of them wait. No answer may leave before."""
@@ -162,6 +179,9 @@ class NativeIds(TabledIds):
     and count only while nothing else is known. Lower and upper case are both tried. A spelling in
     mixed case or in braces needs the table to be found again after a restart. Where a backend is
     asked for `one_spelling` alone, so does upper case.
+
+    Nearly every practice spells all its UUIDs in a way that is tried. There the table is never
+    asked: the first id that is spelt oddly is announced to all processes before it is shown.
     """
 
     def __init__(
@@ -169,9 +189,9 @@ class NativeIds(TabledIds):
     ) -> None:
         super().__init__(resource, table)
         self._one_spelling = one_spelling
-        # spellings by the resource's own key, and by keys that refer to it
+        # how the resource's own keys are spelt; lower case only where that saves a look-up
         self._met: LRUCache[str, str] = LRUCache(REMEMBERED)
-        self._referred: LRUCache[str, str] = LRUCache(REMEMBERED)
+        self._notes_all = one_spelling
 
     def shown(self, raw: Any) -> str | None:
         public_id = _plain_uuid(raw)
@@ -180,7 +200,10 @@ class NativeIds(TabledIds):
         spelt = str(raw).strip()
         if not self._is_tried(public_id, spelt) or self.find(public_id) is not None:
             self.add(public_id, json.dumps(spelt), certain=True)
-        self._met[public_id] = spelt
+        if spelt != public_id or self._notes_all:
+            self._met[public_id] = spelt
+        elif self._met:
+            self._met.pop(public_id, None)
         return public_id
 
     def referred(self, raw: Any) -> str | None:
@@ -190,19 +213,32 @@ class NativeIds(TabledIds):
         spelt = str(raw).strip()
         if not self._is_tried(public_id, spelt):
             self.add(public_id, json.dumps(spelt))
-        self._referred[public_id] = spelt
         return public_id
+
+    def add(self, public_id: str, key: str, *, certain: bool = False) -> None:
+        self._notes_all = True
+        if self._table is None:  # of a resource whose own ids are of another kind
+            self._known[public_id] = key
+        super().add(public_id, key, certain=certain)
 
     def keys(self, public_id: str) -> tuple[Any, ...]:
         entry = self.find(public_id)
-        known = self._met.get(public_id), entry and json.loads(entry), self._referred.get(public_id)
-        spelt = *known, public_id, public_id.upper()
+        spelt = self._met.get(public_id), entry and json.loads(entry), public_id, public_id.upper()
         return tuple(dict.fromkeys(spelling for spelling in spelt if spelling))
 
     async def learn(self, public_id: str) -> None:
-        """Looks up in the table how an id is spelt, unless its own key was met already."""
-        if public_id not in self._met:
+        """Looks up in the table how an id is spelt, unless that is known or the table has none."""
+        table = self._table
+        if table is None or public_id in self._met or self.find(public_id) is not None:
+            return
+        if await table.may_hold(self._resource):
+            self._notes_all = True
             await super().learn(public_id)
+
+    async def keep(self, least: int = 1) -> None:
+        if self._table is not None and len(self._new) >= least:
+            await self._table.announce(self._resource)
+        await super().keep(least)
 
     def _is_tried(self, public_id: str, spelt: str) -> bool:
         """Returns whether `keys` tries that spelling anyway."""
@@ -215,6 +251,25 @@ class IdKeeper:
     def __init__(self, tabled: Mapping[str, HashedIds | NativeIds], shapes: Shapes) -> None:
         self._tabled = tabled
         self._shapes = shapes
+
+    async def read(self, query: Query, ask: Callable[[], Awaitable[T]]) -> T:
+        """Returns the record that `ask` reads, once its ids are kept.
+
+        A UUID that names none is looked up, and asked for once more if it is spelt otherwise.
+        """
+        ids = self._tabled.get(query.resource)
+        if not isinstance(ids, NativeIds):
+            await self.learn_query(query)
+            return await self.kept(ask())
+        await self._learn(self._meant(query.resource, query.only))
+        tried = ids.keys(query.id)
+        try:
+            return await self.kept(ask())
+        except (NotFound, BackendNonsense, Rejected):  # as backends refuse what they cannot read
+            await ids.learn(query.id)
+            if ids.keys(query.id) == tried:
+                raise
+        return await self.kept(ask())
 
     async def learn_query(self, query: Query) -> None:
         """Makes room for the ids of the answer, then looks up those that a query names."""

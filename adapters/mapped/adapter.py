@@ -107,9 +107,9 @@ class MappedAdapter(ABC):
 
     async def read_one(self, query: Query) -> Record:
         """Returns one record; an appointment has the time at which it was booked."""
-        await self._keeper.learn_query(query)
-        read = self.one(query.resource, query.id, query.only)
-        record = await self._keeper.kept(read)
+        record = await self._keeper.read(
+            query, lambda: self.one(query.resource, query.id, query.only)
+        )
         return await self._hours.as_booked(record) if query.resource == "appointments" else record
 
     async def read_many(self, query: Query) -> Page:

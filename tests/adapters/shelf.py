@@ -10,6 +10,14 @@ class Shelf:
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str], str] = {}
         self.writes = 0
+        self.questions = 0
+        self.announced: set[str] = set()
+
+    async def announce(self, resource: str) -> None:
+        self.announced.add(resource)
+
+    async def may_hold(self, resource: str) -> bool:
+        return resource in self.announced
 
     async def remember(self, resource: str, keys: Mapping[str, str]) -> None:
         self.writes += 1
@@ -21,6 +29,7 @@ class Shelf:
         self.kept.update({(resource, public_id): key for public_id, key in keys.items()})
 
     async def find(self, resource: str, public_ids: Sequence[str]) -> Mapping[str, str]:
+        self.questions += 1
         found = {each: self.kept.get((resource, each)) for each in public_ids}
         return {each: key for each, key in found.items() if key is not None}
 
