@@ -4,7 +4,7 @@ An adapter speaks the gateway's words (resources, fields, UUIDs, UTC) on one sid
 system's on the other. It knows nothing of keys, levels or policies.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as member
 from datetime import datetime, timedelta
@@ -18,6 +18,32 @@ from adapters.documents.problems import Problem
 # One record in its JSON form: ids as lower-case UUIDs, times as `2026-03-01T09:00:00Z`, days as
 # `2026-03-01`, money as `"45.00"`, lists of objects as lists of dicts. What has no value is None.
 Record = dict[str, Any]
+
+
+class Formed(list[Any]):
+    """Records that are known to be in the form of the contract, value by value.
+
+    `form` has the paths of what each of them holds, in the order of the contract. Nobody changes
+    them: what is changed is put into a plain list.
+    """
+
+    __slots__ = ("form",)
+
+    def __init__(self, records: Iterable[Any], form: tuple[str, ...]) -> None:
+        super().__init__(records)
+        self.form = form
+
+
+class FormedRecord(Record):
+    """One such record."""
+
+    __slots__ = ("form",)
+
+    def __init__(self, record: Record, form: tuple[str, ...]) -> None:
+        super().__init__(record)
+        self.form = form
+
+
 # The longest `after` of a page, in characters: it passes through the partner, in an address.
 LONGEST_AFTER = 2_000
 # Appointments in one look at most, and how many of them may take the time of one read.
@@ -64,7 +90,8 @@ class Query(Struct, frozen=True, kw_only=True):
     `within` is a (resource, id) that must exist first, among the records that meet `within_only`.
     `values` are the parameters that are no filters (free slots: vetId, date as datetime.date,
     appointmentTypeId). `after` is the `after` of the page before. `now` is the moment that counts
-    as the present.
+    as the present. `fields` names what the asker looks at, such as `phone` or `lines[].total`, or
+    is None for everything; what it does not name may be left out, but for the `id`.
     """
 
     resource: str
@@ -77,6 +104,7 @@ class Query(Struct, frozen=True, kw_only=True):
     values: Mapping[str, Any] = field(default_factory=dict)
     limit: int = 50
     after: str | None = None
+    fields: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

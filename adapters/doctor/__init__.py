@@ -6,11 +6,15 @@
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from adapters.base import Adapter
+from adapters.base import Adapter, Shapes
 from adapters.documents.document import Place
 from adapters.examination import Survey
 from adapters.mapped.adapter import MappedAdapter
+from adapters.mapped.records import RowReader
+from adapters.mapping.converters import Converters
+from adapters.mapping.models import MappingFile
 
 DOCTORS = {
     "adapters.sql.adapter": "adapters.doctor.sql",
@@ -38,3 +42,26 @@ def surveyed(adapter: MappedAdapter, omitted: Iterable[tuple[Place, str, Sequenc
     )
     filled = {name: reader.rows.filled() for name, reader in adapter.readers.items()}
     return Survey(left_out=left, filled=filled)
+
+
+# What makes records of the rows of an adapter's mapping.
+ROWS = {
+    "sql": ("adapters.sql.columns", "KeyedRows"),
+    "rest": ("adapters.rest.records", "JsonRows"),
+}
+
+
+def record_code(
+    adapter: str, resource: str, mapping: MappingFile, shapes: Shapes
+) -> dict[str, str]:
+    """Returns the Python text that makes whole records of rows, by resource and list inside it.
+
+    There is no secret in it, and the practice system is not asked.
+    """
+    module, name = ROWS[adapter]
+    reader: type[RowReader] = getattr(import_module(module), name)
+    made = Converters(ZoneInfo(mapping.zone), secret=bytes(32), kinds=mapping.ids)
+    rows = reader(resource, mapping.resources[resource], shapes[resource], made, print)
+    maker = rows.maker(None)
+    inside = {f"{resource}.{name}": inner.source for name, inner in maker.inside.items()}
+    return {resource: maker.source, **inside}

@@ -12,7 +12,7 @@ from typing import Any
 from adapters.base import Record
 from adapters.doctor.case import PARENT, DoctorCase, Look, RowTaken
 from adapters.examination import MOST_IDS, Verdict, agreeing, counted, weighed
-from adapters.mapped.records import RowValue
+from adapters.mapped.generated import RowValue
 from adapters.values.convert import UnknownCode, Unreadable, plain
 from adapters.values.times import ZERO_DATES, UtcTime
 

@@ -166,6 +166,8 @@ def _plain_uuid(raw: Any) -> str | None:
     """Returns a UUID in lower case without braces; None for no value. Raises Unreadable."""
     if raw is None or raw == "":
         return None
+    if type(raw) is str and _UUID(raw):
+        return raw
     public_id = str(raw).strip().strip("{}").lower()
     if not _UUID(public_id):
         raise Unreadable

@@ -12,7 +12,7 @@ from adapters.base import AdapterError, BackendNonsense, Draft, Record, SlotTake
 from adapters.mapped.appointment import TakenMeanwhile, check_patient
 from adapters.mapped.clock_change import KnownTimes, RepeatedHours
 from adapters.mapped.diary import Diary, VisitKind
-from adapters.mapped.records import RowValue
+from adapters.mapped.generated import RowValue
 from adapters.mapped.session import Calendar, Offer, Session
 from adapters.mapped.slots import Block, Interval
 from adapters.mapped.spans import narrowed

@@ -10,12 +10,15 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from dataclasses import field as member
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from adapters import base
-from adapters.base import Filter, Only, Page, Record, Trouble
+from adapters.base import Filter, Formed, FormedRecord, Only, Page, Record, Trouble
 from adapters.ids.seal import Id
+from adapters.mapped.generated import ListInside, Make, Member, RowValue, Script
 from adapters.mapping.converters import Converters
+from adapters.mapping.explanation import converter_of, source_of
 from adapters.mapping.models import ListMap, ResourceMap, ValueSource
 from adapters.mapping.row_conditions import SORTED, all_hold, is_ordered
 from adapters.values.convert import Converter, Unreadable
@@ -23,28 +26,29 @@ from adapters.values.convert import Converter, Unreadable
 # Stands for a row without a usable id. A page counts it as skipped.
 UNUSABLE: Record = {}
 OF_IDS = base.FieldShape(format="uuid")
+# The most sets of fields for which a resource keeps what makes its records.
+MOST_MAKERS = 32
 # A value's source, its shape in the contract, and its converter.
 Planned = tuple[ValueSource, base.FieldShape, Converter]
 Mapped = ResourceMap | ListMap
+# Names of fields as the contract has them; None for all.
+Fields = frozenset[str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class RowValue:
-    """A value of rows: `plain` finds it, `decode` makes JSON of it. Both raise Unreadable."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordMaker:
+    """What makes records with some of the fields: all at once, or value by value.
 
-    plain: Callable[[Any], Any]
-    decode: Callable[[Any], Any]
-    converter: Converter
+    `form` has the paths of what they hold, in the order of the contract; `source` is the text of
+    `make`. Value by value it takes a copy of `blank`, the `steps`, and the lists `inside`.
+    """
 
-    def read(self, row: Any) -> Any:
-        return self.decode(self.plain(row))
-
-    def shown(self, row: Any) -> Any:
-        """Returns the value in its JSON form; None where it cannot be read."""
-        try:
-            return self.decode(self.plain(row))
-        except Unreadable:
-            return None
+    make: Make
+    source: str
+    form: tuple[str, ...]
+    blank: Record
+    steps: Sequence[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]]
+    inside: Mapping[str, "RecordMaker"]
 
 
 class RowReader(ABC):
@@ -70,8 +74,7 @@ class RowReader(ABC):
         self.mapped = mapped
         self.shapes = base.inside(shapes, prefix)
         self.names, self.has_id = tuple(self.shapes), "id" in self.shapes
-        lists = () if prefix else base.lists_in(shapes)
-        self.blank: Record = dict.fromkeys((*self.names, *lists))
+        self._paths = tuple(path for path in shapes if path.startswith(prefix))
         self.ids = converters.ids(f"{resource}/{prefix}".removesuffix("[].").rstrip("/"))
         planned: dict[str, Planned] = {}
         if mapped.key is not None:
@@ -82,12 +85,17 @@ class RowReader(ABC):
         self._judged_by = self.compiled(mapped, planned)
         self.by_name = {name: self._judged_by[name] for name in mapped.fields}
         self.own_id = self._judged_by.get("id")
-        self._steps = [(name, value.plain, value.decode) for name, value in self.by_name.items()]
+        self._members = {
+            name: Member(name, value, planned[name][1], _about(planned[name][0], planned[name][1]))
+            for name, value in self._judged_by.items()
+        }
         inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
         self.lists = {
             name: self.__class__(resource, nested, shapes, converters, report, f"{name}[].")
             for name, nested in inner.items()
         }
+        self.maker = lru_cache(MOST_MAKERS)(self._maker)
+        self.maker(None)
 
     @abstractmethod
     def compiled(self, mapped: Mapped, planned: Mapping[str, Planned]) -> dict[str, RowValue]:
@@ -102,24 +110,68 @@ class RowReader(ABC):
         """Returns the public id of a row; None where it has no usable one."""
         return None if self.own_id is None else self.own_id.shown(row)
 
-    def record(self, row: Any, owner: str = "") -> Record | None:
-        """Returns the record; reports one without a usable id, and returns None.
+    def inside(self, name: str, make: Make) -> ListInside | None:
+        """Returns how a list inside is found in a row; None where it is fetched by itself."""
+        return None
+
+    def _maker(self, fields: Fields) -> RecordMaker:
+        """Returns what makes records with these fields. The id, where there is one, is in all."""
+        own_id = f"{self.prefix}id"
+        form = [it for it in self._paths if fields is None or it in fields or it == own_id]
+        names = dict.fromkeys(it.removeprefix(self.prefix).split("[].")[0] for it in form)
+        inside = {name: rows.maker(fields) for name, rows in self.lists.items() if name in names}
+        members, paths = list[Member](), list[str]()
+        for name in names:
+            value = self.inside(name, inside[name].make) if name in inside else None
+            members.append(self._members.get(name) or Member(name, value))
+            prefix = f"{name}[]."
+            unmapped = [path for path in form if path.startswith(prefix)]
+            of_list = inside[name].form if name in inside else unmapped
+            paths += [f"{self.prefix}{name}"] if name in self.shapes else of_list
+        script = Script(members)
+        values = [(name, self.by_name[name]) for name in names if name in self.by_name]
+        return RecordMaker(
+            make=script.make(),
+            source=script.text,
+            form=tuple(paths),
+            blank=dict.fromkeys(names),
+            steps=[(name, value.plain, value.decode) for name, value in values],
+            inside=inside,
+        )
+
+    def records(self, rows: Sequence[Any], fields: Fields = None) -> list[Record | None]:
+        """Returns what `record` makes of each row; Formed where each is in the contract's form."""
+        maker = self.maker(fields)
+        made, refused = maker.make(rows)
+        if not refused:
+            return Formed(made, maker.form)
+        for number in refused:
+            made[number] = self.record(rows[number], maker)
+        return made
+
+    def record(self, row: Any, maker: RecordMaker, owner: str = "") -> Record | None:
+        """Returns the record, read value by value; reports one without a usable id, returns None.
 
         An unreadable value is None, and reported. `owner` is the id of the record around the row.
         """
-        record = self.blank.copy()
+        record = maker.blank.copy()
         if self.has_id:
             record["id"] = self.id_of(row)
             if record["id"] is None:
                 self.report(Trouble("no id", self.resource, f"{self.prefix}id", owner))
                 return None
-        for name, plain, decode in self._steps:
+        for name, plain, decode in maker.steps:
             try:
                 record[name] = decode(plain(row))
             except Unreadable as error:
                 at = owner or record.get("id") or ""
                 self.report(Trouble(error.kind, self.resource, self.prefix + name, at))
         return record
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether rows that were asked for may be no records, as the mapping has a condition."""
+        return False
 
     def exists(self, row: Any, only: Only = ()) -> bool:
         """Returns whether the conditions let the row be a record; reports nothing of it."""
@@ -191,37 +243,68 @@ class ResourceReader(ABC):
 
     @abstractmethod
     async def page(
-        self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
+        self,
+        filters: Sequence[Filter],
+        limit: int,
+        after: str | None,
+        only: Only = (),
+        fields: Fields = None,
     ) -> Page:
         """Returns up to `limit` records that pass the filters, from behind the place `after`.
 
         Records that the conditions hide are not among them, nor among those skipped.
         """
 
-    async def made(self, rows: Sequence[Any], only: Only) -> Sequence[Record | None]:
-        """Returns what `record` makes of each row."""
-        return [self.record(row, only) for row in rows]
+    async def made(
+        self, rows: Sequence[Any], only: Only, fields: Fields
+    ) -> Sequence[Record | None]:
+        """Returns the record of each row; None for what does not exist, UNUSABLE without an id.
 
-    def add_lists(self, records: Collection[Record]) -> None:  # noqa: B027 - rows may have them
-        """Adds the lists inside records that are fetched for several records together."""
+        It is Formed where all records are in the contract's form.
+        """
+        if not only and not self.rows.is_selective:
+            return self.records(rows, fields)
+        exist = [self.judged(row, only) for row in rows]
+        made = self.records([row for row, does in zip(rows, exist, strict=True) if does], fields)
+        each = iter(made)
+        outcomes = [next(each) if does else UNUSABLE if does is None else None for does in exist]
+        return Formed(outcomes, made.form) if isinstance(made, Formed) else outcomes
 
-    def record(self, row: Any, only: Only) -> Record | None:
+    def judged(self, row: Any, only: Only) -> bool | None:
+        """Returns whether the row is a record; None, once reported, where that is not clear."""
+        return self.rows.exists(row, only)
+
+    def add_lists(self, records: Collection[Record], fields: Fields) -> bool:
+        """Adds the lists inside records that are fetched for several records together.
+
+        Returns whether all that is in them is in the contract's form.
+        """
+        return True
+
+    def records(self, rows: Sequence[Any], fields: Fields) -> list[Record | None]:
+        """Returns the record of each row that exists; UNUSABLE for one without a usable id."""
+        made = self.rows.records(rows, fields)
+        if not isinstance(made, Formed):
+            return [UNUSABLE if record is None else record for record in made]
+        return made
+
+    def record(self, row: Any, only: Only, fields: Fields = None) -> Record | None:
         """Returns the record; None for what does not exist, UNUSABLE for what has no id."""
         if not self.rows.exists(row, only):
             return None
-        return self.rows.record(row) or UNUSABLE
+        made = self.records((row,), fields)
+        return FormedRecord(made[0], made.form) if isinstance(made, Formed) and made[0] else made[0]
 
-    async def one(self, public_id: str, only: Only = ()) -> Record:
+    async def one(self, public_id: str, only: Only = (), fields: Fields = None) -> Record:
         """Returns the record. Raises NotFound also where the conditions let none be."""
-        record = self.record(await self.row(public_id, only), only)
+        record = self.record(await self.row(public_id, only), only, fields)
         if record is None:
             raise self.rows.missing()
         if record is UNUSABLE:
             raise base.BackendNonsense(f"a record of {self.name} has no usable id")
         if self.exact and record["id"] != public_id:
             raise base.BackendNonsense(f"asked for one of {self.name}, the backend gives another")
-        self.add_lists((record,))
-        return record
+        return record if self.add_lists((record,), fields) else dict(record)
 
     async def exists(self, public_id: str, only: Only = ()) -> None:
         """Raises NotFound where there is no such record."""
@@ -245,43 +328,45 @@ class ResourceReader(ABC):
         batches: Batches,
         limit: int,
         only: Only,
-        fits: Callable[[Record], bool] = lambda record: True,
-        at_once: int = 1,
+        fields: Fields,
+        fits: Callable[[Record], bool] | None = None,
+        at_once: int = 0,
     ) -> Page:
-        """Returns a page of the records that fit, made of so many rows `at_once`.
+        """Returns a page of the records that fit, made `at_once` of so many rows where it is given.
 
         With conditions a full page looks for what follows it: it must not tell of hidden records.
         """
         page = _Filling(limit, self.most, time.monotonic() + self.patience, only, fits, at_once)
         is_last = False
         with suppress(Barren):  # the records found are kept, and the next call goes on behind them
-            is_last = await self._fill(page, batches)
-        self.add_lists(page.records)
+            is_last = await self._fill(page, batches, fields)
+        records = page.records
+        if self.add_lists(records, fields) and page.is_formed:
+            records = Formed(records, self.rows.maker(fields).form)
         after = None
         if page.behind is not None and not is_last:
             batch, number = page.behind
             after = batch.end if number is None else batch.place(number)
-        return Page(records=page.records, after=after, skipped=page.skipped + page.keyless)
+        return Page(records=records, after=after, skipped=page.skipped + page.keyless)
 
-    async def _fill(self, page: "_Filling", batches: Batches) -> bool:
+    async def _fill(self, page: "_Filling", batches: Batches, fields: Fields) -> bool:
         """Returns whether the list ended before the page was full or enough was looked at."""
-        only, step = page.only, page.at_once
+        only = page.only
         async with aclosing(batches):
             async for batch in batches:
                 page.keyless += batch.keyless
-                for begin in range(0, len(batch.rows), step):
+                begin, rows = 0, batch.rows
+                while begin < len(rows):
                     if page.is_enough or (page.is_full and not only):
                         return False
-                    made = await self.made(batch.rows[begin : begin + step], only)
-                    for number, record in enumerate(made, begin):
-                        counts = record is not None and (record is UNUSABLE or page.fits(record))
-                        if page.is_full and (counts or not only):
-                            return False
-                        page.take(record if counts else None, (batch, number))
+                    made = await self.made(rows[begin : begin + page.step], only, fields)
+                    if not page.takes(made, batch, begin):
+                        return False
+                    begin += len(made)
                 if batch.last:
                     return True
                 page.behind = page.behind if batch.end is None else (batch, None)
-                if page.is_enough or (page.is_full and not batch.rows and not only):
+                if page.is_enough or (page.is_full and not rows and not only):
                     return False
         return True
 
@@ -294,13 +379,14 @@ class _Filling:
     most: int
     until: float
     only: Only
-    fits: Callable[[Record], bool]
+    fits: Callable[[Record], bool] | None
     at_once: int
     records: list[Record] = member(default_factory=list)
     skipped: int = 0
     keyless: int = 0
     looked: int = 0
     behind: tuple[Batch, int | None] | None = None
+    is_formed: bool = True
 
     @property
     def is_full(self) -> bool:
@@ -312,10 +398,33 @@ class _Filling:
         late = self.behind is not None and time.monotonic() >= self.until
         return late or self.looked >= self.most
 
-    def take(self, record: Record | None, behind: tuple[Batch, int]) -> None:
-        self.looked += 1
-        self.behind = behind
-        if record is UNUSABLE:
-            self.skipped += 1
-        elif record is not None:
-            self.records.append(record)
+    @property
+    def step(self) -> int:
+        """How many rows are made records at once: no more than there is room for, but one."""
+        return self.at_once or max(1, self.limit - len(self.records) - self.skipped)
+
+    def takes(self, made: Sequence[Record | None], batch: Batch, begin: int) -> bool:
+        """Takes what was made of rows of the batch; returns whether the page may take more."""
+        self.is_formed = self.is_formed and isinstance(made, Formed)
+        if self.fits is None and not self.at_once and not self.is_full and all(made):
+            self.records.extend(made)  # type: ignore[arg-type]  # each is a record
+            self.looked += len(made)
+            self.behind = (batch, begin + len(made) - 1)
+            return True
+        for number, record in enumerate(made, begin):
+            counts = record is not None and (
+                record is UNUSABLE or self.fits is None or self.fits(record)
+            )
+            if self.is_full and (counts or not self.only):
+                return False
+            self.looked += 1
+            self.behind = (batch, number)
+            if record is UNUSABLE:
+                self.skipped += 1
+            elif record is not None and counts:
+                self.records.append(record)
+        return True
+
+
+def _about(source: ValueSource, shape: base.FieldShape) -> str:
+    return f"{source_of(source)}, as {converter_of(source, shape)}"

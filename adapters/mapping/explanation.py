@@ -31,12 +31,12 @@ def explained(
         path, source = f"{prefix}{name}", mapped.fields.get(name)
         if name == "id" and mapped.key is not None:
             how = f"{mapped.key.ids} of {resource}"
-            yield PlanLine(path, _source(mapped.key), how, "never: no record then")
+            yield PlanLine(path, source_of(mapped.key), how, "never: no record then")
         elif source is not None:
             null = [code for code, value in (source.codes or {}).items() if value is None]
             null += getattr(_CONVERTERS.make(source, shape), "zero", ())
             nulls = ", ".join(["null", *(text or "''" for text in null)])
-            yield PlanLine(path, _source(source), _converter(source, shape), nulls)
+            yield PlanLine(path, source_of(source), converter_of(source, shape), nulls)
         else:
             yield PlanLine(path)
     if isinstance(mapped, ResourceMap):
@@ -47,12 +47,13 @@ def explained(
                 yield PlanLine(f"{name}[]")
 
 
-def _source(source: ValueSource) -> str:
+def source_of(source: ValueSource) -> str:
+    """Returns the paths or expressions of a value on one line, with what must match."""
     text = " | ".join(" ".join(expression.split()) for expression in source.source)
     return f"{text} ({source.match})" if source.match else text
 
 
-def _converter(source: ValueSource, shape: FieldShape) -> str:
+def converter_of(source: ValueSource, shape: FieldShape) -> str:
     """Returns the converter's name, and the parameters that the mapping gives it."""
     given = {name: getattr(source, name) for name in Conversion.model_fields}
     given["of"] = source.of or shape.refers

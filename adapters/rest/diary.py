@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import orjson
 
 from adapters.base import BackendNonsense, FieldShape
-from adapters.mapped.records import RowValue
+from adapters.mapped.generated import RowValue
 from adapters.mapped.session import Calendar, DiarySpan, HoursRow, TimeRow
 from adapters.mapped.slots import ONE_DAY
 from adapters.mapped.spans import lasting

@@ -6,10 +6,11 @@ from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Trouble
 from adapters.ids.seal import Id, PublicIds
-from adapters.mapped.records import OF_IDS, Mapped, Planned, RowReader, RowValue
+from adapters.mapped.generated import ListInside, Make, RowValue
+from adapters.mapped.records import OF_IDS, Mapped, Planned, RecordMaker, RowReader
 from adapters.mapping.converters import conversion_name
 from adapters.mapping.models import KeptValue, ResourceMap, ValueSource
-from adapters.mapping.paths import Path, holds, path
+from adapters.mapping.paths import Path, holds, path, plain_steps
 from adapters.values.convert import Converter, Text, Unreadable
 
 _TEXT = Text()
@@ -62,7 +63,8 @@ def json_value(source: ValueSource, shape: FieldShape, converter: Converter) -> 
             raise Unreadable
         return [text for text in map(_TEXT.decode, raw) if text is not None]
 
-    return RowValue(plain, decode, converter)
+    is_plain = source.match is None and source.plus is None
+    return RowValue(plain, decode, converter, plain_steps(source.text) if is_plain else None)
 
 
 def own_id(source: ValueSource, ids: PublicIds) -> RowValue:
@@ -76,9 +78,16 @@ class JsonRows(RowReader):
 
     def compiled(self, mapped: Mapped, planned: Mapping[str, Planned]) -> dict[str, RowValue]:
         self._where = path(mapped.where) if mapped.where else None
-        inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
-        self.items = {name: path(nested.items or "@") for name, nested in inner.items()}
+        self._inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
+        self.items = {name: path(nested.items or "@") for name, nested in self._inner.items()}
         return {name: json_value(*parts) for name, parts in planned.items()}
+
+    def inside(self, name: str, make: Make) -> ListInside:
+        return ListInside(self.items[name], plain_steps(self._inner[name].items or "@"), make)
+
+    @property
+    def is_selective(self) -> bool:
+        return self._where is not None
 
     def exists(self, row: Any, only: Only = ()) -> bool:
         """Judges by the mapping's condition too. Raises BackendNonsense where it is unclear."""
@@ -92,19 +101,19 @@ class JsonRows(RowReader):
             text = f"where of {self.resource} cannot be asked of its records"
             raise BackendNonsense(text) from error
 
-    def record(self, row: Any, owner: str = "") -> Record | None:
-        record = super().record(row, owner)
+    def record(self, row: Any, maker: RecordMaker, owner: str = "") -> Record | None:
+        record = super().record(row, maker, owner)
         if record is None:
             return None
-        for name, items in self.items.items():
+        for name, inner in maker.inside.items():
             try:
-                rows = items(row)
+                rows = self.items[name](row)
             except Unreadable:
                 rows = False
             if rows is None or isinstance(rows, list):
                 reader = self.lists[name]
-                made = (reader.record(inner, record["id"]) for inner in rows or ())
-                record[name] = [inner for inner in made if inner is not None]
+                made = (reader.record(item, inner, record["id"]) for item in rows or ())
+                record[name] = [item for item in made if item is not None]
             else:
                 self.report(Trouble("unreadable", self.resource, name, record["id"]))
         return record

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from adapters import base
 from adapters.base import BackendNonsense, Filter, NotFound, Only, Page, Record
-from adapters.mapped.records import UNUSABLE, Barren, ResourceReader
+from adapters.mapped.records import UNUSABLE, Barren, Fields, ResourceReader
 from adapters.mapping.checker import SEARCH
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import ListCall, MappingFile, ResourceMap
@@ -221,7 +221,12 @@ class ResourceCalls(ResourceReader):
         return rows
 
     async def page(
-        self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
+        self,
+        filters: Sequence[Filter],
+        limit: int,
+        after: str | None,
+        only: Only = (),
+        fields: Fields = None,
     ) -> Page:
         listing, places = self._listing, self._parts.places
         named = {name for chosen in filters for name in chosen.fields}
@@ -232,12 +237,15 @@ class ResourceCalls(ResourceReader):
             ask = listing.asking(wanted)
         except (NothingFits, NotFound):
             return Page(records=[])
+        if wanted and fields is not None:
+            fields = fields.union(*(chosen.fields for chosen in wanted))
         page = await self.filled(
             listing.pager.batches(ask, place, MOST_ROWS if wanted or only else limit),
             limit,
             only,
-            lambda record: all(fits(record, chosen) for chosen in wanted),
-            AT_ONCE if self._has_details else 1,
+            fields,
+            (lambda record: all(fits(record, chosen) for chosen in wanted)) if wanted else None,
+            AT_ONCE if self._has_details else 0,
         )
         return replace(page, after=await places.short(page.after))
 
@@ -272,25 +280,28 @@ class ResourceCalls(ResourceReader):
             raise answers[0]
         return records
 
-    async def made(self, rows: Sequence[Any], only: Only) -> Sequence[Record | None]:
+    async def made(
+        self, rows: Sequence[Any], only: Only, fields: Fields
+    ) -> Sequence[Record | None]:
         """Asks for each record by a call of its own, where the list has no whole ones."""
-        if self._has_details:
-            return await for_each(lambda row: self._detailed(row, only), rows)
-        records: list[Record | None] = []
-        for row in rows:
-            try:
-                records.append(self.record(row, only))
-            except BackendNonsense:  # one bad row fails no list
-                where = ("unreadable", "where") if isinstance(row, dict) else ("no id", "id")
-                records.append(self._unusable(*where))
-        return records
+        if not self._has_details:
+            return await super().made(rows, only, fields)
+        return await for_each(lambda row: self._detailed(row, only, fields), rows)
 
-    async def _detailed(self, row: Any, only: Only) -> Record | None:
+    def judged(self, row: Any, only: Only) -> bool | None:
+        try:
+            return self.rows.exists(row, only)
+        except BackendNonsense:  # one bad row fails no list
+            where = ("unreadable", "where") if isinstance(row, dict) else ("no id", "id")
+            self._unusable(*where)
+            return None
+
+    async def _detailed(self, row: Any, only: Only, fields: Fields) -> Record | None:
         public_id = self._listing.id.shown(row)
         if public_id is None:  # with conditions it has no value to be judged by
             return None if only else self._unusable("no id", "id")
         try:
-            return await self.one(public_id, only)
+            return await self.one(public_id, only, fields)
         except NotFound:  # gone since the list was made
             return None
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import Select, and_, false, literal_column, or_, select, text
 
-from adapters.mapped.records import Mapped, Planned, RowReader, RowValue
+from adapters.mapped.generated import RowValue
+from adapters.mapped.records import Mapped, Planned, RowReader
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
 from adapters.values.convert import by_value
@@ -101,7 +102,8 @@ class KeyedRows(RowReader):
         self.width, values = 0, dict[str, RowValue]()
         for name, column in self.columns.items():
             how = column.converter
-            values[name] = RowValue(column.getter(self.width), how.decode, how)
+            number = self.width if column.width == 1 else None
+            values[name] = RowValue(column.getter(self.width), how.decode, how, column=number)
             self.width += column.width
         self.key = self.columns.pop("id", Columns(()))
         self.key_in = self.key.getter(0)

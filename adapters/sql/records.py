@@ -17,7 +17,7 @@ from adapters import base
 from adapters.base import BackendNonsense, Condition, Filter, Only, Page, Record, Trouble
 from adapters.ids.seal import Id
 from adapters.ids.table import NativeIds
-from adapters.mapped.records import Batch, ResourceReader
+from adapters.mapped.records import Batch, Fields, RecordMaker, ResourceReader
 from adapters.mapping.row_conditions import is_ordered
 from adapters.sql.columns import Columns, KeyedRows, comparable, rows_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
@@ -137,7 +137,7 @@ class SqlRecords(ResourceReader):
     def __init__(self, reader: SqlReader, connection: Connection, keys: Sequence[Any] = ()) -> None:
         super().__init__(reader.name, reader.table)
         self._reader, self._connection, self._asked = reader, connection, keys
-        self._keys: dict[str, Any] = {}
+        self._rows: dict[str, Any] = {}
 
     async def row(self, public_id: str, only: Only) -> Any:
         return self._row(self._reader.by_key, public_id, only)
@@ -173,25 +173,27 @@ class SqlRecords(ResourceReader):
             raise self.rows.missing()
         return row
 
-    def record(self, row: Any, only: Only) -> Record | None:
+    def records(self, rows: Sequence[Any], fields: Fields) -> list[Record | None]:
         """Returns None also for a row whose id an earlier one had, as a join doubles it."""
-        record = super().record(row, only)
-        if record:
-            if record["id"] in self._keys:
+        made, known = super().records(rows, fields), self._rows
+        for number, record in enumerate(made):
+            if record and known.setdefault(record["id"], rows[number]) is not rows[number]:
                 self.rows.report(Trouble("doubled row", self.name, "id", ""))
-                return None
-            self._keys[record["id"]] = self._reader.table.key_in(row)
-        return record
+                made[number] = None
+        return made
 
-    def add_lists(self, records: Collection[Record]) -> None:
+    def add_lists(self, records: Collection[Record], fields: Fields) -> bool:
         """Fills the lists inside the records, by one statement for each list."""
-        by_key = {self._keys[record["id"]]: record for record in records}
-        for name, rows in self._reader.table.lists.items() if by_key else ():
-            self._add_list(name, rows, by_key)
+        makers, key_in = self.rows.maker(fields).inside, self._reader.table.key_in
+        if not makers or not records:
+            return True
+        by_key = {key_in(self._rows[record["id"]]): record for record in records}
+        formed = [self._add_list(name, maker, by_key) for name, maker in makers.items()]
+        return all(formed)
 
-    def _add_list(self, name: str, table: KeyedRows, records: dict[Any, Record]) -> None:
-        """Gives each record, by its key, the list of its rows."""
-        spelt = Columns.spelling
+    def _add_list(self, name: str, maker: RecordMaker, records: dict[Any, Record]) -> bool:
+        """Gives each record, by its key, the list of its rows; returns whether all are formed."""
+        table, spelt = self._reader.table.lists[name], Columns.spelling
         # folded, as a backend that ignores case compares them, then as they are
         parents = {spelt(key, folded=True): records[key] for key in reversed(records)}
         parents |= {spelt(key): record for key, record in records.items()}
@@ -203,14 +205,17 @@ class SqlRecords(ResourceReader):
         else:  # a number against a text column would be compared as numbers, past its index
             bound = keys if self._reader.speech.loose_types else list(map(str, keys))
             rows = self._connection.execute(table.of_given_parents, {"parents": bound})
-        for row in rows:
+        found = rows.all()
+        made, refused = maker.make(found)
+        for row, child in zip(found, made, strict=True):
             key = table.parent_in(row)
             spellings = (spelt(key), spelt(key, folded=True), spelt(whole(key)))
             parent = next((parents[text] for text in spellings if text in parents), None)
             if parent is None:
                 table.report(Trouble("unreadable", table.resource, name, ""))
-            elif (child := table.record(row, parent["id"])) is not None:
+            elif child or (child := table.record(row, maker, parent["id"])) is not None:
                 parent[name].append(child)
+        return not refused
 
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
         reader, ids = self._reader, frozenset(public_ids)
@@ -224,18 +229,23 @@ class SqlRecords(ResourceReader):
         reader = self._reader
         statement = reader.every_row.where(mark == given(None, value))
         rows = self._connection.execute(statement.order_by(*reader.table.key.parts).limit(limit))
-        records = [record for row in rows.all() if (record := self.record(row, ()))]
-        self.add_lists(records)
+        records = [record for record in self.records(rows.all(), None) if record]
+        self.add_lists(records, None)
         return records
 
     async def page(
-        self, filters: Sequence[Filter], limit: int, after: str | None, only: Only = ()
+        self,
+        filters: Sequence[Filter],
+        limit: int,
+        after: str | None,
+        only: Only = (),
+        fields: Fields = None,
     ) -> Page:
         """Returns a page of records in the order of their keys."""
         conditions = [self._reader.filtered(filter_) for filter_ in filters]
         conditions += self._reader.conditions(only)
         batches = self._batches(conditions, limit, after, only)
-        return await self.filled(batches, limit, only, at_once=limit)
+        return await self.filled(batches, limit, only, fields)
 
     async def _batches(
         self, conditions: list[Criterion], limit: int, after: str | None, only: Only

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 from adapters.values.convert import Unreadable, decimal, number_or_none, plain
@@ -23,6 +24,13 @@ _LENGTH = re.compile(r"([0-9]{1,3}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?").fu
 # The order of a pattern's letters in which its texts sort as their times do.
 _SORTED = "YmdHMS"
 _ZONED = re.compile(r"(.+?) ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2})?)?)").fullmatch
+# The forms in which most times are kept: an hour with what follows it, and a time as it is shown.
+_USUAL = re.compile("([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2})(:[0-5][0-9]:[0-5][0-9])").fullmatch
+_SHOWN = re.compile(
+    "([0-9]{4}-[0-9]{2}-[0-9]{2})T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+).fullmatch
+# Hours of a wall clock that are remembered.
+MOST_HOURS = 16_384
 # Bounds are compared as the backend writes them, so a change of the clocks, or a T between day and
 # time, needs some room. What really lies within is decided by the times that were read.
 ROOM = timedelta(days=1, hours=2)
@@ -144,6 +152,23 @@ class TimeConverter(Protocol):
         return self.encode(moment)[0]
 
 
+@lru_cache(MOST_HOURS)
+def hour_in_utc(zone: tzinfo, shown: str) -> str | None:
+    """Returns `2026-03-01T09` for an hour of a wall clock that UTC has in one piece, else None."""
+    try:
+        begin = datetime.fromisoformat(f"{shown}:00:00").replace(tzinfo=zone)
+        first, last = (
+            moment.astimezone(UTC) for moment in (begin, begin.replace(minute=59, second=59))
+        )
+    except (ValueError, OverflowError):
+        return None
+    is_whole = (first.minute, first.second) == (0, 0)
+    return first.isoformat()[:13] if is_whole and last - first == _HOUR else None
+
+
+_HOUR = timedelta(minutes=59, seconds=59)
+
+
 @dataclass(frozen=True, slots=True)
 class LocalTime(TimeConverter):
     """A time on the clinic's wall clock, without a zone.
@@ -161,6 +186,14 @@ class LocalTime(TimeConverter):
     @property
     def compares(self) -> bool:
         return sorts(self.pattern)
+
+    def decode(self, raw: Any) -> str | None:
+        parts = _USUAL(raw) if type(raw) is str else None
+        if parts is not None and raw[:10] not in self.zero and raw not in self.zero:
+            hour = hour_in_utc(self.zone, parts[1])
+            if hour is not None:
+                return f"{hour}{parts[2]}Z"
+        return TimeConverter.decode(self, raw)
 
     def instant(self, raw: Any) -> datetime | None:
         shown = wall(raw, self.zero, self.pattern)
@@ -226,6 +259,12 @@ class ZonedTime(TimeConverter):
 
     zero: tuple[str, ...] = ZERO_DATES
     compares: bool = True
+
+    def decode(self, raw: Any) -> str | None:
+        parts = _SHOWN(raw) if type(raw) is str else None
+        if parts is not None and parts[1] not in self.zero and is_day(parts[1]):
+            return str(raw)
+        return TimeConverter.decode(self, raw)
 
     def instant(self, raw: Any) -> datetime | None:
         if isinstance(raw, datetime) and raw.tzinfo is not None:
@@ -322,6 +361,14 @@ class Day:
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (written(date.fromisoformat(value), self.pattern),)
+
+
+def is_day(text: str) -> bool:
+    """Returns whether a text YYYY-MM-DD is a day of the calendar."""
+    try:
+        return bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def whole_second(moment: datetime) -> datetime:

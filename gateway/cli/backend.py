@@ -181,11 +181,13 @@ def schema(run: Run, adapter: str | None) -> None:
 
 @backend.command()
 @click.argument("resource")
-def explain(run: Run, resource: str) -> None:
+@option("--code", FLAG, "Print the Python code that makes its records of rows.")
+def explain(run: Run, resource: str, code: bool) -> None:
     """Print how a resource is made: each field, its source, its converter, what makes it null.
 
     The practice system is not asked.
     """
+    from adapters.doctor import record_code
     from adapters.mapping.explanation import explained
     from adapters.mapping.loader import load_mapping
 
@@ -198,8 +200,13 @@ def explain(run: Run, resource: str) -> None:
     mapping, _ = load_mapping(settings.mapping, all_shapes, settings.adapter, credentials(settings))
     if resource not in mapping.resources:
         fail(f"{resource} is no resource: use one of {', '.join(mapping.resources)}")
-    lines = explained(resource, mapping.resources[resource], all_shapes[resource])
-    data = [asdict(line) for line in lines]
+    if code:
+        texts = record_code(settings.adapter, resource, mapping, all_shapes)
+        lines = (line for name, text in texts.items() for line in (f"# {name}", *text.split("\n")))
+        run.say(texts, lines, indent=2)
+        return
+    plan = explained(resource, mapping.resources[resource], all_shapes[resource])
+    data = [asdict(line) for line in plan]
     rows = [("field", "source", "converter", "null"), *(tuple(row.values()) for row in data)]
     widths = [*(min(60, max(len(row[number]) for row in rows)) for number in range(3)), 0]
     run.say(data, ("  ".join(map(str.ljust, row, widths)) for row in rows), indent=2)

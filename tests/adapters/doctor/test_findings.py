@@ -11,7 +11,7 @@ from adapters.doctor.diary import DAYS, hours_told, week_in_words
 from adapters.doctor.values import FieldTally, Leads, fields_judged, leads_judged
 from adapters.documents.document import Document, parse_document
 from adapters.examination import Verdict, agreeing
-from adapters.mapped.records import RowValue
+from adapters.mapped.generated import RowValue
 from adapters.mapping.hours import Shift
 from adapters.sample import MAPPING as MAPPING_OF_THE_SAMPLE
 from adapters.values.convert import Converter, Text, Unreadable

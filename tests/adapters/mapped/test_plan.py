@@ -1,5 +1,6 @@
 """What a mapping makes of a resource can be printed, and an older mapping is rewritten."""
 
+import ast
 import json
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def test_explain_says_source_converter_and_what_null_means(tmp_path: Path) -> No
         if line["field"] == "birthDate"
     ]
     assert born["null"].startswith("null, 0000-00-00")
+    code = CliRunner().invoke(main, [*run, "--code"]).output
+    assert "# 'sex': 'a.SEXE, as code (codes: M=MALE F=FEMALE I=UNKNOWN)'" in code
+    ast.parse(code)
+    assert json.loads(CliRunner().invoke(main, [*run, "--code", "--json"]).output).keys() == {
+        "patients"
+    }
     unknown = CliRunner().invoke(main, ["backend", "explain", "pets", "--config", str(config)])
     assert unknown.exit_code != 0
     assert "pets is no resource: use one of clients" in unknown.output

@@ -188,6 +188,35 @@ def test_since_bounds_just_the_rows_that_read_as_that_moment_or_later(
     assert (row >= local.since(moment)) == (read >= moment)
 
 
+NIGHTS = [
+    datetime(2026, month, day, hour)  # noqa: DTZ001 - what a clock on the wall shows
+    for month, day in ((3, 8), (3, 29), (4, 5), (10, 4), (10, 25), (11, 1), (12, 31))
+    for hour in range(4)
+]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Paris", "Australia/Lord_Howe", "Asia/Kolkata", "UTC"])
+@given(
+    st.sampled_from(NIGHTS) | st.datetimes(max_value=NIGHTS[-1].replace(year=9999)),
+    st.integers(0, 3_599),
+    st.sampled_from([" ", "T"]),
+)
+def test_the_short_way_reads_a_time_as_the_long_one_does(
+    zone: str, hour: datetime, seconds: int, sign: str
+) -> None:
+    shown = hour.replace(minute=0, second=0, microsecond=0) + timedelta(seconds=seconds)
+    local = LocalTime(ZoneInfo(zone))
+    for converter, end in ((local, ""), (times.UtcTime(), ""), (times.ZonedTime(), "Z")):
+        text = f"{shown.isoformat(sign)}{end}"
+        try:
+            long = times.TimeConverter.decode(converter, text)
+        except Unreadable:
+            with pytest.raises(Unreadable):
+                converter.decode(text)
+        else:
+            assert converter.decode(text) == long
+
+
 @given(MOMENTS)
 def test_what_is_compared_is_written_as_it_is_kept(moment: datetime) -> None:
     day, clock = TWO.encode(moment)[0]
