@@ -11,10 +11,11 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, ClassVar
 
 from sqlalchemy import Connection
@@ -295,14 +296,16 @@ class PoolLane(Lane):
 
 
 class ThreadLane(Lane):
-    """A lane with a few threads, each of which has a connection."""
+    """A lane with threads, each of which has a connection."""
 
     # short, as a thread cannot be left alone: `aclose` waits for it
     inspection = 10.0
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._pool = ThreadPoolExecutor(self.size, thread_name_prefix="practice")
+        self._pieces: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._closed = False
         self._own = threading.local()
         self._opened: set[Connection] = set()
 
@@ -321,41 +324,75 @@ class ThreadLane(Lane):
         event loop has a turn between two pieces, without a fight for the interpreter's lock.
         """
         attempt = Attempt(self, time.monotonic() + self.patience)
-        given_up = False
-
-        def begin() -> T:
-            if given_up or not attempt.left:
-                raise base.BackendUnavailable(BUSY)
-            while True:
-                try:
-                    return self._transaction(attempt, work)
-                except self._raised as error:
-                    time.sleep(attempt.pause_after(error))
-
         if not self._room.take():
             await self._room.enter()
         try:
-            running = self._pool.submit(begin)
-        except RuntimeError as error:  # the pool keeps it all the same, for another thread
-            given_up = True
+            self._have_a_thread_free()
+        except RuntimeError as error:
             self._room.leave()
             raise base.BackendUnavailable(
                 "no thread can be had to ask the practice system"
             ) from error
-        try:
-            return await asyncio.wrap_future(running)
-        finally:
-            if running.done():
-                self._room.leave()
-            else:  # nobody waits for it any more, but its thread is not free yet
-                running.add_done_callback(partial(self._leave, asyncio.get_running_loop()))
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        # a queue and one callback: an executor and its futures cost twice as much
+        self._pieces.put(partial(self._piece, attempt, work, loop, answer))
+        return await answer
 
-    def _leave(self, loop: asyncio.AbstractEventLoop, _: object) -> None:
+    def _have_a_thread_free(self) -> None:
+        """Starts a thread unless there is one for each piece of work that has a place.
+
+        Raises RuntimeError where none can be had, as once the lane is closed.
+        """
+        if self._closed:
+            raise RuntimeError("the lane is closed")
+        if len(self._threads) < self._room.in_use:
+            thread = threading.Thread(target=self._serve, name="practice", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _serve(self) -> None:
+        """Runs what is handed over to a thread, until that is None."""
+        while (piece := self._pieces.get()) is not None:
+            piece()
+            del piece  # what it holds must not wait for the next one
+
+    def _piece(
+        self,
+        attempt: Attempt,
+        work: Work[T],
+        loop: asyncio.AbstractEventLoop,
+        answer: "asyncio.Future[T]",
+    ) -> None:
+        settle: Callable[[], None]
+        try:
+            settle = partial(answer.set_result, self._tried(attempt, work))
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the caller's
+            settle = partial(answer.set_exception, error)
         with suppress(RuntimeError):  # the loop has ended already
-            loop.call_soon_threadsafe(self._room.leave)
+            loop.call_soon_threadsafe(self._end, answer, settle)
+
+    def _end(self, answer: "asyncio.Future[T]", settle: Callable[[], None]) -> None:
+        """Frees the place, and tells the caller unless it has left."""
+        self._room.leave()
+        if not answer.done():
+            settle()
+
+    def _tried(self, attempt: Attempt, work: Work[T]) -> T:
+        if not attempt.left:
+            raise base.BackendUnavailable(BUSY)
+        while True:
+            try:
+                return self._transaction(attempt, work)
+            except self._raised as error:
+                time.sleep(attempt.pause_after(error))
 
     async def aclose(self) -> None:
-        await asyncio.to_thread(self._pool.shutdown)
+        self._closed = True
+        for _ in self._threads:
+            self._pieces.put(None)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
         for connection in self._opened:
             connection.close()
         self._opened.clear()

@@ -104,6 +104,16 @@ async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
     assert threads._room.in_use == 0
 
 
+async def test_what_comes_after_the_end_is_not_asked(address: URL) -> None:
+    lane, ran = SqliteLane(address, 2, 5.0), []
+    await lane.run(ran.append)
+    await lane.aclose()
+    with pytest.raises(BackendUnavailable, match="no thread can be had"):
+        await lane.run(ran.append)
+    assert len(ran) == 1
+    assert lane._room.in_use == 0
+
+
 def failing(name: str, runs: list[Connection], times: int) -> Callable[[Connection], str]:
     """Work that fails so often with SQLite's error of that name; whose connections it had."""
 
