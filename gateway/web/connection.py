@@ -187,7 +187,8 @@ class Connection(RequestHandler):
         self._refuse = refuse
         self._on_end = on_end
         self._line: asyncio.Transport | None = None
-        self._beneath: asyncio.WriteTransport | None = None
+        # what TLS writes to, which has a buffer of its own
+        self.beneath: asyncio.WriteTransport | None = None
         self._arrived = loop.time()
         self._write_limit = write_limit
         # the loop's time since which an answer waits for its reader
@@ -226,15 +227,7 @@ class Connection(RequestHandler):
         self._line = line
         # a writer waits until all is taken, not most of it; with high=0 TLS would wait forever
         line.set_write_buffer_limits(high=1, low=0)
-        # TLS writes to a transport with a buffer of its own
-        tls = getattr(transport, "_ssl_protocol", None)
-        self._beneath = getattr(tls, "_transport", None)
-        # asyncio would read 256 KiB at once
-        if tls is None:
-            line.max_size = TAKEN_AT_ONCE
-        else:
-            # asyncio makes a new buffer where this one is too small
-            tls.max_size, tls._ssl_buffer = TAKEN_AT_ONCE, b""  # noqa: SLF001 - asyncio's own
+        if self.beneath is not None:
             line.set_read_buffer_limits(TAKEN_AT_ONCE)
         super().connection_made(transport)
 
@@ -334,7 +327,7 @@ class Connection(RequestHandler):
         if self._line is None:
             return 0
         size = self._line.get_write_buffer_size()
-        return size if self._beneath is None else size + self._beneath.get_write_buffer_size()
+        return size if self.beneath is None else size + self.beneath.get_write_buffer_size()
 
     async def sent(self) -> None:
         """Waits until the reader has taken what was written; cuts off one who takes too long."""
@@ -390,3 +383,27 @@ class Connection(RequestHandler):
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Logs nothing: the message quotes what was sent, secrets included."""
+
+
+class BoundedReader(asyncio.BufferedProtocol):
+    """Reads for a connection at most TAKEN_AT_ONCE bytes at once, on any event loop.
+
+    The event loops would read up to 256 KiB for a protocol without a buffer. The connections of one
+    event loop share `buffer`: it is in use only while one of them is given what came.
+    """
+
+    def __init__(self, connection: Connection, buffer: memoryview) -> None:
+        self._buffer = buffer
+        self._data_received = connection.data_received
+        # the connection is told all else directly
+        self.connection_made = connection.connection_made  # type: ignore[method-assign]
+        self.connection_lost = connection.connection_lost  # type: ignore[method-assign]
+        self.pause_writing = connection.pause_writing  # type: ignore[method-assign]
+        self.resume_writing = connection.resume_writing  # type: ignore[method-assign]
+        self.eof_received = connection.eof_received  # type: ignore[method-assign]
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._data_received(bytes(self._buffer[:nbytes]))

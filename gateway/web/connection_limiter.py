@@ -144,7 +144,9 @@ class ConnectionLimiter:
                 else:  # its request is on its way
                     continue
             self._idle.append((rank, at, line))
-        self._idle.sort(key=lambda entry: entry[:2], reverse=True)
+        # of those that are idle since the same moment, who came first is closed first
+        self._idle.sort(key=lambda entry: entry[:2])
+        self._idle.reverse()
         return bool(self._idle)
 
 

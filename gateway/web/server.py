@@ -5,7 +5,7 @@ import errno
 import os
 import socket
 import sys
-from asyncio import selector_events, sslproto
+from asyncio import sslproto
 from collections.abc import Awaitable, Callable
 from ssl import SSLContext
 from typing import Any, cast
@@ -17,11 +17,18 @@ from yarl import URL
 
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
-from gateway.web.connection import KEEP_ALIVE, Connection, MoreBlanks, Refuse
+from gateway.web.connection import (
+    TAKEN_AT_ONCE,
+    BoundedReader,
+    Connection,
+    MoreBlanks,
+    Refuse,
+)
 from gateway.web.connection_limiter import ConnectionLimiter, Overflow
 from gateway.web.front import Front
 from gateway.web.observers import Observers
 from gateway.web.replies import RawResponse, Replies
+from gateway.web.tls import TlsProtocol
 
 BACKLOG = 1024
 # The most requests of one connection.
@@ -32,8 +39,6 @@ _TOO_MANY = ("Too many headers received",)
 AT_ONCE = 16
 # Seconds without accepting, where the machine has no more files or memory to give.
 PAUSE = 1.0
-# Seconds that the handshake of TLS may take, and its end.
-HANDSHAKE, FAREWELL = KEEP_ALIVE, 5.0
 # Seconds that the last handshakes have once the listener stops.
 LAST_WELCOMES = 1.0
 # Seconds for which the other end may leave sent data unacknowledged, or its window shut.
@@ -130,9 +135,7 @@ def check_runtime() -> None:
         raise StartRefused(
             "aiohttp is installed without its C parser; install a binary wheel of aiohttp"
         )
-    plain: Any = selector_events
-    kinds = plain._SelectorTransport, sslproto.SSLProtocol  # noqa: SLF001 - asyncio's own
-    if not all(hasattr(kind, "max_size") for kind in kinds):
+    if not hasattr(sslproto.SSLProtocol, "max_size"):
         raise StartRefused(
             "this Python's asyncio cannot be told how much to read at once; use the Python of the"
             " image, or an earlier one"
@@ -180,6 +183,7 @@ class Acceptor(web.BaseSite):
         self._limiter = self._listener.limiter
         self._certificate = certificate
         self._overflow = Overflow()
+        self._buffer = memoryview(bytearray(TAKEN_AT_ONCE))
         self._welcomes: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
 
@@ -247,19 +251,27 @@ class Acceptor(web.BaseSite):
         task.add_done_callback(self._welcomes.discard)
 
     async def _welcome(self, connection: Connection, line: socket.socket) -> None:
-        context = None if self._certificate is None else self._certificate()
-        if context is not None:
-            connection.welcome = asyncio.current_task()
         try:
-            await self._loop.connect_accepted_socket(
-                lambda: connection,
-                line,
-                ssl=context,
-                ssl_handshake_timeout=HANDSHAKE if context else None,
-                ssl_shutdown_timeout=FAREWELL if context else None,
-            )
+            if self._certificate is None:
+                reader = BoundedReader(connection, self._buffer)
+                await self._loop.connect_accepted_socket(lambda: reader, line)
+            else:
+                connection.welcome = asyncio.current_task()
+                await self._shake_hands(connection, line, self._certificate())
         except OSError:  # a handshake that failed, or took too long
             self._limiter.on_refusal("tls")
         finally:
             if connection.transport is None:
                 self._limiter.leave(connection)
+
+    async def _shake_hands(
+        self, connection: Connection, line: socket.socket, context: SSLContext
+    ) -> None:
+        done = self._loop.create_future()
+        tls = TlsProtocol(connection, context, done)
+        transport, _ = await self._loop.connect_accepted_socket(lambda: tls, line)
+        try:
+            await done
+        except BaseException:
+            transport.abort()
+            raise

@@ -1,16 +1,21 @@
-"""Reads the certificate and key of the gateway's own TLS, at the start and when they change."""
+"""The gateway's own TLS: its certificate and key, which may change, and what decrypts."""
 
 import asyncio
 import os
 import ssl
+from asyncio.sslproto import SSLProtocol
 from pathlib import Path
+from typing import cast
 
 from gateway.background import Periodic
 from gateway.events import Events
 from gateway.identity import reason_of, stamp
 from gateway.settings import StartRefused
+from gateway.web.connection import KEEP_ALIVE, TAKEN_AT_ONCE, Connection
 
 LOOK_EVERY = 30.0
+# Seconds that a handshake may take, and the end of a connection.
+HANDSHAKE, FAREWELL = KEEP_ALIVE, 5.0
 # Tells browsers to use nothing but TLS for a year.
 STRICT = {"Strict-Transport-Security": "max-age=31536000"}
 
@@ -94,3 +99,31 @@ def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
             "tls_certificate",
         ) from error
     return context
+
+
+class TlsProtocol(SSLProtocol):
+    """TLS of one connection, which reads at most TAKEN_AT_ONCE bytes at once.
+
+    It is asyncio's own on every event loop: uvloop's hides what a reader has not taken.
+    """
+
+    max_size = TAKEN_AT_ONCE
+
+    def __init__(
+        self, connection: Connection, context: ssl.SSLContext, done: asyncio.Future[None]
+    ) -> None:
+        """Makes it; `done` ends with the handshake, or with why it failed."""
+        self._connection = connection
+        super().__init__(
+            done.get_loop(),
+            connection,
+            context,
+            done,
+            server_side=True,
+            ssl_handshake_timeout=HANDSHAKE,  # type: ignore[arg-type] # a float will do
+            ssl_shutdown_timeout=FAREWELL,
+        )
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._connection.beneath = cast(asyncio.WriteTransport, transport)
+        super().connection_made(transport)

@@ -507,10 +507,9 @@ async def test_without_a_file_left_nobody_is_accepted_for_a_while_and_nothing_sp
         fillers = []
         while not fillers or fillers[-1].fileno() < highest:
             fillers.append(socket.socket())
-        line.setblocking(False)
         resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
         try:
-            await asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", running_gateway.port))
+            line.connect(("127.0.0.1", running_gateway.port))
             await until(lambda: told(running_gateway) != {})
             await asyncio.sleep(0.5)
         finally:
