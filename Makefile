@@ -2,6 +2,7 @@
 # what it installs goes into .venv, from the locks, by hash.
 #
 #   PYTHON=python3.13   the interpreter to take        VENV=.venv   where to install
+#   EVENT_LOOP=asyncio  the event loop of the tests that need not run in each, rather than uvloop's
 #   JOBS=6              in how many processes the tests run (4: on two cores, as they often wait)
 #   ARGS="..."          more arguments for the command of the target: make demo ARGS="--port 9000"
 
@@ -81,10 +82,15 @@ rules: $(VENV)-semgrep/.installed ## Look for what checks/rules.yaml forbids
 tables: $(checks) ## Write the README's tables and the examples' proxy files anew from the code
 	$(bin)/python -m tests.tables
 
+# What `make test` runs in uvloop's event loop, and what an event loop may change.
+on_asyncio := tests/attack tests/failures tests/limits tests/observe tests/pipeline tests/processes
+
 long: export PYTHONDONTWRITEBYTECODE :=
 long: $(checks) ## Run the tests that take long and that `make test` leaves out
 	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder \
 		-m long $(ARGS)
+	$(if $(ARGS),,EVENT_LOOP=asyncio $(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope \
+		--no-loadscope-reorder $(on_asyncio))
 
 fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
 	FUZZ_CASES=$(FUZZ_CASES) $(bin)/python -m pytest -m fuzz $(ARGS)
@@ -112,7 +118,8 @@ image-rehearsal: ## Follow the Dockerfile's steps in an empty folder, without a 
 	scripts/rehearse-image
 
 lock: $(checks) ## Make the locks anew from pyproject.toml (newest versions: ARGS=--upgrade)
-	$(compile) pyproject.toml --extra postgres --extra mysql --extra redis --extra otel \
+	$(compile) pyproject.toml --extra postgres --extra mysql --extra redis --extra fast \
+		--extra otel \
 		--output-file requirements.lock
 	$(compile) pyproject.toml --extra dev --constraints requirements.lock \
 		--output-file requirements-dev.lock

@@ -22,6 +22,7 @@ from gateway.keys.ring import KeyRing
 from gateway.keys.store import KeyStore
 from gateway.policy.running.follower import Follower, Taker
 from gateway.policy.running.keeper import Keeper
+from gateway.processes.event_loop import running_loop
 from gateway.processes.reports import Reporter
 from gateway.settings import Settings, StartRefused
 from gateway.store import Store
@@ -201,7 +202,7 @@ class Gateway(Operations):
         ports = {"port": self.port, "operations_port": self.system.port}
         if self.panel is not None:
             ports["admin_port"] = self.panel.port
-        self.events.report("serving", **ports)
+        self.events.report("serving", **ports, event_loop=running_loop())
 
     async def drain(self) -> None:
         """Marks it as not ready, closes the address after the delay, and lets calls end."""

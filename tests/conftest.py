@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import importlib
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +58,26 @@ def pytest_collection() -> Iterator[None]:
     gc.freeze()
     gc.set_threshold(10_000)
     gc.enable()
+
+
+# The event loops that a gateway may run in, the one of its image last.
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+with suppress(ImportError):
+    LOOPS["uvloop"] = importlib.import_module("uvloop").new_event_loop
+if "EVENT_LOOP" in os.environ:  # for those in processes of their own
+    os.environ["GATEWAY_EVENT_LOOP"] = os.environ["EVENT_LOOP"]
+# Where what an event loop does is seen: on the wire.
+_ON_BOTH = ("web", "wire")
+
+
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Runs a test in the event loop EVENT_LOOP, or else the last; those of the wire in all."""
+    if item.path.relative_to(Path(__file__).parent).parts[0] in _ON_BOTH:
+        return LOOPS
+    name = os.environ.get("EVENT_LOOP", [*LOOPS][-1])
+    return {name: LOOPS[name]}
 
 
 # What takes longest, and mostly waits, begins first: others go on beside it, and none is the last.

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from shlex import quote
@@ -28,6 +29,7 @@ from gateway.inquiries.keys import settings_told
 from gateway.keys.key import Key
 from gateway.lifecycle import Gateway
 from gateway.policy.cases import cases_beside
+from gateway.processes.event_loop import run_in_loop
 from gateway.settings import StartRefused, load_settings, shipped_policy
 
 NAMES = {"Demo BASIC": AccessLevel.BASIC, "Demo FULL": AccessLevel.FULL}
@@ -43,6 +45,8 @@ OPTIONS = {
     "state": "--state DIR",
 }
 NOBODY = "00000000-0000-0000-0000-000000000000"
+# A demo ends with its terminal.
+ENDS = (SIGTERM, SIGINT, SIGHUP)
 CONFIGURATION = Path(__file__).with_name("demo.yaml")
 SCHEMA = "policies.schema.json"
 PORT = click.IntRange(0, 65535)
@@ -60,9 +64,7 @@ PORT = click.IntRange(0, 65535)
     "Where the clinic, its configuration and the keys are kept.",
     default=Path(".demo"),
 )
-async def demo(
-    run: Run, port: int, operations_port: int, admin_port: int | None, state: Path
-) -> None:
+def demo(run: Run, port: int, operations_port: int, admin_port: int | None, state: Path) -> None:
     """Serve the sample clinic, and show how to call it.
 
     With --json the first line is an object with the addresses, the secrets and some ids.
@@ -88,8 +90,8 @@ async def demo(
         run.say(data, () if run.as_json else await _lines(gateway, data, configuration.absolute()))
 
     try:
-        # a demo ends with its terminal
-        await serve_until_stopped(settings, introduce, ends=(SIGTERM, SIGINT, SIGHUP))
+        serving = partial(serve_until_stopped, settings, introduce, ends=ENDS)
+        run_in_loop(settings, serving)
     except StartRefused as error:
         if error.setting not in OPTIONS:
             raise

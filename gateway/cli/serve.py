@@ -27,6 +27,7 @@ from gateway.limits.shared import Counters
 from gateway.observe.event_log import EventLog
 from gateway.policy.reading.document import load_policy
 from gateway.processes.child import Inherited
+from gateway.processes.event_loop import chosen_loop, run_in_loop
 from gateway.processes.reports import socket_in
 from gateway.processes.supervisor import Plan, Supervisor
 from gateway.settings import ConfigurationErrors, Settings, StartRefused, load_settings
@@ -48,6 +49,9 @@ def serve(run: Run) -> None:
 
     SIGTERM and SIGINT end it once running calls have ended; SIGHUP has the policy looked at. With
     several workers SIGUSR2 replaces them one by one, by ones with the configuration as it is now.
+
+    It runs in uvloop's event loop where that is installed, else in asyncio's own; the setting
+    event_loop chooses.
     """
     try:
         settings = run.settings
@@ -55,7 +59,7 @@ def serve(run: Run) -> None:
         raise asyncio.run(_all_problems(error)) from error
     if settings.workers > 1:
         raise click.exceptions.Exit(serve_in_processes(settings, run.config))
-    asyncio.run(serve_until_stopped(settings))
+    run_in_loop(settings, partial(serve_until_stopped, settings))
 
 
 async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
@@ -143,7 +147,8 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
 
         def begun() -> None:
             processes.have_begun = True
-            events.report("serving", **sockets.ports, workers=settings.workers)
+            kind = chosen_loop(settings)
+            events.report("serving", **sockets.ports, workers=settings.workers, event_loop=kind)
             _warn(settings, sockets.public, events)
 
         supervisor = Supervisor(processes.plan(settings), events, processes.replan, begun)
@@ -154,6 +159,7 @@ def serve_in_processes(settings: Settings, config: Path | None) -> int:
 
 def _check_settings(settings: Settings) -> None:
     check_configured(settings)
+    chosen_loop(settings)
     check_tls(settings)
     reserve_files(settings.connections)
 
@@ -172,7 +178,7 @@ class Processes:
 
         def worker(number: int, *, is_first: bool = False) -> partial[int]:
             build = partial(build_worker, settings, self.shared, number, is_first=is_first)
-            return partial(self._live, build)
+            return partial(self._live, settings, build)
 
         def unlisten() -> None:
             # for every process that has it; where the system cannot, closing the socket is enough
@@ -180,7 +186,9 @@ class Processes:
                 self.shared.sockets.public.shutdown(SHUT_RDWR)
 
         return Plan(
-            operations=partial(self._live, partial(build_operations, settings, self.shared)),
+            operations=partial(
+                self._live, settings, partial(build_operations, settings, self.shared)
+            ),
             worker=worker,
             first=partial(worker, is_first=True),
             workers=settings.workers,
@@ -208,11 +216,16 @@ class Processes:
             events.report("restart_needed", settings=changed)
         return self.plan(settings.model_copy(update=kept))
 
-    def _live(self, build: Callable[[], Coroutine[Any, Any, Child]], inherited: Inherited) -> int:
+    def _live(
+        self,
+        settings: Settings,
+        build: Callable[[], Coroutine[Any, Any, Child]],
+        inherited: Inherited,
+    ) -> int:
         """Runs a child, and returns its exit code, which is 0 where it was told to end."""
         try:
             with nullcontext() if self.have_begun else said_plainly():
-                asyncio.run(_until_told(build(), inherited))
+                run_in_loop(settings, lambda: _until_told(build(), inherited))
         except click.exceptions.Exit as refused:
             return refused.exit_code
         except (AdapterError, DocumentErrors, StartRefused, StoreError) as error:

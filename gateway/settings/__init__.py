@@ -234,6 +234,9 @@ class Settings(Group):
     workers: int = Field(1, ge=1, le=64)
     """Processes that answer partners; with more than one, another one beside them is the
     operator's."""
+    event_loop: Literal["auto", "uvloop", "asyncio"] = "auto"
+    """What drives each process: uvloop, which takes less CPU and needs the extra `fast`; asyncio,
+    which is Python's own; auto is uvloop where it is installed, else asyncio."""
     connections: int = Field(2000, ge=1, le=100_000)
     """Connections that one process holds; for one more, the one that has been idle for the longest
     is closed."""

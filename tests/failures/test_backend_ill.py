@@ -243,16 +243,17 @@ async def test_a_name_that_is_no_longer_known_is_a_backend_that_is_down(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    known, lookup = True, socket.getaddrinfo
+    loop = asyncio.get_running_loop()
+    known, lookup = True, loop.getaddrinfo
 
-    def resolve(host: Any, *rest: Any, **more: Any) -> Any:
+    async def resolve(host: Any, *rest: Any, **more: Any) -> Any:
         if host == "practice.invalid":
             if not known:
                 raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
             host = "127.0.0.1"
-        return lookup(host, *rest, **more)
+        return await lookup(host, *rest, **more)
 
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(loop, "getaddrinfo", resolve)
     # an address that was found counts for ten seconds
     monkeypatch.setattr(aiohttp.connector._DNSCacheTable, "expired", lambda *_: True)
     seen = await seen_of(start_gateway, session, f"practice.invalid:{backend.port}")

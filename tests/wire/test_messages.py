@@ -47,6 +47,8 @@ class Road:
         try:
             with suppress(ConnectionError):  # the other side may have closed meanwhile
                 for start in range(0, len(data), self.piece):
+                    if writer.is_closing():  # uvloop's would raise
+                        break
                     writer.write(data[start : start + self.piece])
                     # the gateway, in the same loop, reads what is there before more is
                     await asyncio.sleep(0)
