@@ -12,6 +12,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 
 
 def answer_asks(do: Callable[[str], None]) -> None:
@@ -41,7 +43,10 @@ def bare(port: int) -> None:
 
     app = web.Application()
     app.router.add_get("/api/v1/clients/{id}", handler)
-    web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
+    # the event loop of a gateway by the same settings
+    is_fast = os.environ.get("GATEWAY_EVENT_LOOP") != "asyncio" and find_spec("uvloop") is not None
+    loop = import_module("uvloop" if is_fast else "asyncio").new_event_loop()
+    web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None, loop=loop)
 
 
 def lacking(features: Sequence[str]) -> Callable[[str], None]:

@@ -15,7 +15,7 @@ import pytest
 from gateway.pipeline import shedder
 from gateway.web import connection as connections
 from gateway.web import connection_limiter, server
-from gateway.web.connection import LARGEST_HEAD, WriteBufferLimit
+from gateway.web.connection import LARGEST_HEAD, TAKEN_AT_ONCE, WriteBufferLimit
 from gateway.web.connection_limiter import ConnectionLimiter
 from tests.conftest import Begin, RunningGateway, Start
 from tests.partner import Partner
@@ -400,6 +400,16 @@ async def test_answers_that_nobody_takes_have_so_many_bytes_in_all(start_gateway
             await until(lambda: told(gateway) == {"reader": 1.0})
             assert 0 < unsent.bytes <= unsent.most
             assert len(entrance(gateway)) == 1
+
+
+async def test_no_more_is_read_than_has_room_until_the_answers_are_taken(
+    start_gateway: Start,
+) -> None:
+    gateway = await start_gateway()
+    async with slow_reader(gateway, DOCUMENT * 4000):
+        await until(lambda: entrance(gateway).write_limit.bytes > 0)
+        [connection] = entrance(gateway)._inside
+        assert 0 < len(connection._unread) <= 2 * TAKEN_AT_ONCE
 
 
 class Taking:

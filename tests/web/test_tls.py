@@ -152,6 +152,9 @@ async def test_a_slow_reader_of_tls_is_cut_off_too_and_little_is_read_ahead(
         await until(lambda: unsent.bytes > 0)
         [connection] = cast(Any, entrance(gateway))._inside
         line = connection._line
+        # what TLS has made of it waits beneath, and counts
+        beneath = line._ssl_protocol._transport.get_write_buffer_size()
+        assert connection.unsent_bytes() >= beneath > 0
         assert len(line._ssl_protocol.get_buffer(-1)) == TAKEN_AT_ONCE
         assert len(connection._unread) + line.get_read_buffer_size() <= 3 * TAKEN_AT_ONCE
         began = time.monotonic()
