@@ -399,7 +399,7 @@ async def test_answers_that_nobody_takes_have_so_many_bytes_in_all(start_gateway
         async with slow_reader(gateway, DOCUMENT):
             await until(lambda: told(gateway) == {"reader": 1.0})
             assert 0 < unsent.bytes <= unsent.most
-            assert len(entrance(gateway)) == 1
+            await count(gateway, 1)
 
 
 async def test_no_more_is_read_than_has_room_until_the_answers_are_taken(
