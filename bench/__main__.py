@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 from bench.load import Load
 from bench.panel import panel
+from bench.processes import memory
 from bench.ready import CLIENT
 from bench.reloads import reloads
 from bench.servers import Server, measure
@@ -50,6 +51,11 @@ def road(world: World) -> None:
                 world.client_path("sample"),
                 REQUESTS // 3,
             ),
+            "(c) a list of 50 from it": (
+                "sample",
+                "/api/v1/clients?limit=50",
+                REQUESTS // 10,
+            ),
             "(d) a list of 50 records as in (b)": (
                 "ready",
                 "/api/v1/clients?limit=50",
@@ -73,7 +79,9 @@ def road(world: World) -> None:
                     found[name].append(figure)
         for load in loads.values():
             load.close()
+        held = {name: next(memory(each.process.pid)).whole for name, each in servers.items()}
     show(found)
+    print("memory after that:", ", ".join(f"{name} {size} MB" for name, size in held.items()))
 
 
 def show(found: dict[str, list[float]]) -> None:

@@ -8,12 +8,11 @@ gateway of one process; beside two stand a parent and the operations process.
 
 import statistics
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import NamedTuple
 
 from bench.load import CONNECTIONS, Load
+from bench.processes import cpu_of_all, memory
 from bench.servers import Server
 from bench.shares import CLIENTS
 from bench.world import World
@@ -65,7 +64,7 @@ def workers(world: World, rounds: int, requests: int) -> None:
     )
     for number, processes in shown.items():
         for each in processes:
-            print(f"  {KINDS[number]}: {each}")
+            print(f"  {KINDS[number]}: a process of {each.whole} MB, {each.alone} MB of it its own")
 
 
 def one_round(server: Server, load: Load, requests: int) -> Done:
@@ -75,29 +74,3 @@ def one_round(server: Server, load: Load, requests: int) -> Done:
     wall, own = time.perf_counter() - began, time.process_time() - own
     cpu = cpu_of_all(server.process.pid) - before
     return Done(cpu / requests * 1e6, wall, wall - own)
-
-
-def family(pid: int) -> Iterator[int]:
-    """A process and all that came from it."""
-    yield pid
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split():
-        yield from family(int(child))
-
-
-def cpu_of_all(pid: int) -> float:
-    """Seconds of CPU of a process and all that came from it, to the microsecond."""
-    return sum(_cpu(each) for each in family(pid))
-
-
-def _cpu(pid: int) -> float:
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((each / "schedstat").read_text("ascii").split()[0]) for each in threads) / 1e9
-
-
-def memory(pid: int) -> Iterator[str]:
-    """How much each process holds, and how much of that alone."""
-    for each in family(pid):
-        lines = Path(f"/proc/{each}/smaps_rollup").read_text("ascii").splitlines()[1:]
-        sizes = {line.split(":")[0]: int(line.split()[1]) for line in lines}
-        alone = sizes["Private_Clean"] + sizes["Private_Dirty"]
-        yield f"a process of {sizes['Rss'] // 1024} MB, {alone // 1024} MB of it its own"
