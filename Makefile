@@ -30,7 +30,7 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-busy check lint types safety rules tables long fuzz reloads bench attack chaos bench-backends image-rehearsal lock screenshots clean stale
+.PHONY: help demo test test-busy check lint types safety rules tables long fuzz reloads bench attack chaos bench-backends bench-peers image-rehearsal lock screenshots clean stale
 export PYTHON
 
 help: ## List these targets
@@ -110,6 +110,9 @@ chaos: $(checks) ## Kill workers while partners book, stall what nodes share, lo
 
 bench-backends: $(checks) ## Compare big practices with small ones on PostgreSQL and MariaDB
 	$(bin)/python -m bench.backends $(ARGS)
+
+bench-peers: $(checks) ## Compare the gateway with nginx and Fastify at equal work
+	$(bin)/python -m bench.peers $(ARGS)
 
 screenshots: $(checks) ## Make pictures of the pages in the browser (build/screenshots)
 	$(bin)/python -m tests.browser.screenshots
