@@ -14,6 +14,6 @@ that does not do its work is left out. The bare handler does none of it: it is t
   asked directly in the same round. The bare handler's is what it costs to wake another core.
 - A row in which anything but a 2xx came back is no result, and says so.
 
-In the peers' favour: they know three keys, in the clear, that never end and have one level; and
-they do without what the table says they lack.
+In the peers' favour: each looks for one of three keys in the clear, and does without what the
+README's table says it lacks.
 """

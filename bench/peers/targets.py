@@ -43,8 +43,9 @@ NGINX, NGINX_WHOLE = "nginx + Lua", "nginx + Lua, whole records cached"
 FASTIFY, GATEWAY = "Fastify + undici", "the gateway"
 LACKS = {
     BARE: "all of the work",
-    NGINX: "keys as digests, that end, a level per resource; bookings and the other resources;"
-    " mappings; a policy that changes as it runs; audit, metrics, access log; deadlines, breaker",
+    NGINX: "keys kept as digests, with an expiry and a level per resource; bookings and the other"
+    " resources; mappings; a policy that changes while it runs; audit, metrics and access log; a"
+    " deadline and a breaker",
     NGINX_WHOLE: "the same",
     FASTIFY: "the same; a bound on its cache",
     GATEWAY: "",
