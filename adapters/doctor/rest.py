@@ -421,7 +421,7 @@ async def _pages(reader: ResourceCalls, call: ListCall, case: RestCase, look: Lo
         pager, ask = listing
         request, marks = await _first_two(pager, ask, call.page)
         _compared(look, call.page, request[0], *marks)
-        if pager.marks(pager.rows(await ask(*request))) != marks[0]:
+        if list(map(pager.mark, pager.rows(await ask(*request)))) != marks[0]:
             text = "the first page, asked for again, has other rows or another order"
             look.warning(text, remedy="is there a parameter that sorts? write it under `query`")
     if look.findings:
@@ -447,7 +447,7 @@ async def _first_two(
     async def noted(params: Params, link: str | None) -> Answer:
         answer = await ask(params, link)
         requests.append((params, link))
-        marks.append(pager.marks(pager.rows(answer)))
+        marks.append(list(map(pager.mark, pager.rows(answer))))
         return answer
 
     async with aclosing(pager.batches(noted, None, page.most)) as batches:

@@ -196,6 +196,8 @@ class NativeIds(TabledIds):
         self._notes_all = one_spelling
 
     def shown(self, raw: Any) -> str | None:
+        if type(raw) is str and self._met.get(raw) == raw:
+            return raw
         public_id = _plain_uuid(raw)
         if public_id is None:
             return None

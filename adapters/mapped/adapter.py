@@ -11,9 +11,9 @@ from adapters.documents.document import Document
 from adapters.documents.problems import Problem
 from adapters.ids.table import IdKeeper
 from adapters.mapped.booking import BookingFlow
-from adapters.mapped.clock_change import RepeatedHours
+from adapters.mapped.clock_change import TIMES, RepeatedHours
 from adapters.mapped.diary import Diary
-from adapters.mapped.records import RowReader
+from adapters.mapped.records import Fields, RowReader
 from adapters.mapped.session import Session
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import MappingFile
@@ -71,9 +71,11 @@ class MappedAdapter(ABC):
             name: reader.filterable for name, reader in readers.items()
         }
 
-    async def one(self, resource: str, public_id: str, only: Only) -> Record:
+    async def one(self, resource: str, public_id: str, only: Only, fields: Fields) -> Record:
         """Returns one record. Raises NotFound, without asking, for an id never made here."""
-        return await self.read(lambda session: session.reader(resource).one(public_id, only))
+        return await self.read(
+            lambda session: session.reader(resource).one(public_id, only, fields)
+        )
 
     @abstractmethod
     async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:
@@ -107,10 +109,13 @@ class MappedAdapter(ABC):
 
     async def read_one(self, query: Query) -> Record:
         """Returns one record; an appointment has the time at which it was booked."""
+        fields, is_appointment = query.fields, query.resource == "appointments"
+        if is_appointment and fields is not None and not fields.isdisjoint(TIMES):
+            fields |= TIMES  # neither is told without the other
         record = await self._keeper.read(
-            query, lambda: self.one(query.resource, query.id, query.only)
+            query, lambda: self.one(query.resource, query.id, query.only, fields)
         )
-        return await self._hours.as_booked(record) if query.resource == "appointments" else record
+        return await self._hours.as_booked(record) if is_appointment else record
 
     async def read_many(self, query: Query) -> Page:
         """Returns a page in a stable order. Free slots are one page, ordered by time."""
@@ -128,7 +133,9 @@ class MappedAdapter(ABC):
                 resource, public_id = query.within
                 await session.reader(resource).exists(public_id, query.within_only)
             reader = session.reader(query.resource)
-            return await reader.page(query.filters, query.limit, query.after, query.only)
+            return await reader.page(
+                query.filters, query.limit, query.after, query.only, query.fields
+            )
 
         searches = any(chosen.match == "search" for chosen in query.filters)
         return await self._keeper.kept((self.search if searches else self.read)(page))

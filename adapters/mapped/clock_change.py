@@ -17,6 +17,7 @@ from adapters.values.times import Later, TimeConverter, instant_text
 
 T = TypeVar("T")
 BEGINS, ENDS = "scheduledAt", "endTime"
+TIMES = frozenset((BEGINS, ENDS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _RECURRING = (
 # Converters to which null is no value; for others it may be a code.
 _OF_TEXTS = (convert.JoinedText, convert.PartOfText, convert.SplitText)
 # Most addresses. Others are left to the converter.
-_ADDRESS = re.compile("[!-?A-~]{1,64}@[!-?A-~]{1,255}").fullmatch
+_ADDRESS = re.compile("[A-Za-z0-9._+-]{1,64}+@[A-Za-z0-9.-]{1,255}+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)

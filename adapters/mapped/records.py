@@ -56,8 +56,11 @@ class RowReader(ABC):
 
     It is made at the start, of a checked mapping; a list has a `prefix` such as `lines[].`. `names`
     are all fields that the contract has there. Those that the mapping does not fill are null.
-    `own_id` is None where there is no key.
+    `own_id` is None where there is no key. Where rows that were asked for may be no records, since
+    the mapping has a condition for them, it `is_selective`.
     """
+
+    is_selective = False
 
     lists: Mapping[str, "RowReader"]
 
@@ -167,11 +170,6 @@ class RowReader(ABC):
                 at = owner or record.get("id") or ""
                 self.report(Trouble(error.kind, self.resource, self.prefix + name, at))
         return record
-
-    @property
-    def is_selective(self) -> bool:
-        """Whether rows that were asked for may be no records, as the mapping has a condition."""
-        return False
 
     def exists(self, row: Any, only: Only = ()) -> bool:
         """Returns whether the conditions let the row be a record; reports nothing of it."""
@@ -290,10 +288,10 @@ class ResourceReader(ABC):
 
     def record(self, row: Any, only: Only, fields: Fields = None) -> Record | None:
         """Returns the record; None for what does not exist, UNUSABLE for what has no id."""
-        if not self.rows.exists(row, only):
+        if (only or self.rows.is_selective) and not self.rows.exists(row, only):
             return None
         made = self.records((row,), fields)
-        return FormedRecord(made[0], made.form) if isinstance(made, Formed) and made[0] else made[0]
+        return FormedRecord(made[0], made.form) if made[0] and isinstance(made, Formed) else made[0]
 
     async def one(self, public_id: str, only: Only = (), fields: Fields = None) -> Record:
         """Returns the record. Raises NotFound also where the conditions let none be."""
@@ -308,7 +306,7 @@ class ResourceReader(ABC):
 
     async def exists(self, public_id: str, only: Only = ()) -> None:
         """Raises NotFound where there is no such record."""
-        await self.one(public_id, only)
+        await self.one(public_id, only, frozenset())
 
     async def pick(
         self, public_ids: Collection[str], names: Sequence[str]

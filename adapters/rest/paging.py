@@ -7,7 +7,7 @@ nor read twice.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -59,25 +59,29 @@ def may_be_empty(error: AdapterError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Marked rows of an answer; `begin` counts the rows before, `last` tells if none follow."""
+    """Rows of an answer; `begin` counts the rows before, `last` tells if none follow."""
 
     begin: int
     rows: list[Any]
-    marks: list[str]
+    mark: Callable[[Any], str]
     last: bool
+
+    def behind(self, mark: str) -> int | None:
+        """Returns the number of the first row behind the marked one, or None if it is not there."""
+        return _behind(self.rows, self.mark, mark)
 
     def batch(self, fresh: int, *position: int) -> Batch:
         """Returns the rows from number `fresh` on, placed in the page at `position`, if any."""
         begin = 0 if position else self.begin
 
         def place(number: int) -> str:
-            return _place(*position, begin + fresh + number, self.marks[fresh + number])
+            return _place(*position, begin + fresh + number, self.mark(self.rows[fresh + number]))
 
         return Batch(rows=self.rows[fresh:], place=place, last=self.last)
 
 
 class Pager:
-    """Goes through one list; `items` finds the rows in an answer, `mark` tells them apart.
+    """Goes through one list; `items` finds the rows in an answer, `key` tells them apart.
 
     `batches` yields the rows behind a place; its number is how many of them are enough for now.
     Without paging everything is in one answer.
@@ -87,10 +91,10 @@ class Pager:
         self,
         paging: Paging | None,
         items: Callable[[Any], Any],
-        mark: Callable[[Any], Any],
+        key: Callable[[Any], Any],
         label: str,
     ) -> None:
-        self._items, self._mark, self._label = items, mark, label
+        self._items, self._key, self._label = items, key, label
         styles = {"offset": self._offsets, "page": self._numbers}
         self.batches: Callable[[Ask, str | None, int], Batches] = self._whole
         if paging is not None:
@@ -118,10 +122,10 @@ class Pager:
             raise NoArray(text if near else f"{text}; {EMPTY}", near)
         return rows
 
-    def marks(self, rows: Iterable[Any]) -> list[str]:
-        """Returns a short text for each row, made of its key."""
-        keys = (json.dumps(value_at(self._mark, row)).encode() for row in rows)
-        return [blake2b(key, digest_size=9).hexdigest() for key in keys]
+    def mark(self, row: Any) -> str:
+        """Returns a short text for a row, made of its key."""
+        key = json.dumps(value_at(self._key, row)).encode()
+        return blake2b(key, digest_size=9).hexdigest()
 
     def _endless(self, name: str | None) -> str:
         return f"{self._label}: the list does not end; does the backend know {name}?"
@@ -132,12 +136,12 @@ class Pager:
         rows = self.rows(answer)
         total = None if self._total is None else whole(value_at(self._total, answer.data))
         last = total is not None and begin + len(rows) >= total
-        return _Page(begin, rows, self.marks(rows), last)
+        return _Page(begin, rows, self.mark, last)
 
     async def _whole(self, ask: Ask, after: str | None, enough: int) -> Batches:
         page = replace(await self._page(ask, 0), last=True)
         at, mark = _parts(after, (-1, ""))
-        fresh = _behind(page.marks, mark)
+        fresh = page.behind(mark)
         yield page.batch(max(at, 0) if fresh is None else fresh)
 
     async def _offsets(self, ask: Ask, after: str | None, enough: int) -> Batches:
@@ -145,7 +149,9 @@ class Pager:
         at, mark = _parts(after, (-1, ""))
         barren, most = 0, self._paging.most
         while barren < MOST_BARREN:
-            page, fresh = await self._around(ask, at, mark, max(2, min(most, enough + 2)))
+            # one more tells whether more follow; further on there is the marked row as well
+            size = enough + (1 if at < 0 else 2)
+            page, fresh = await self._around(ask, at, mark, max(2, min(most, size)))
             until = page.begin + len(page.rows)
             if page.rows[fresh:]:
                 barren = 0
@@ -156,7 +162,7 @@ class Pager:
                 barren += 1
             if page.last or not page.rows:
                 return
-            at, mark = until - 1, page.marks[-1]
+            at, mark = until - 1, self.mark(page.rows[-1])
         raise Endless(self._endless(self._paging.offset))
 
     async def _around(self, ask: Ask, at: int, mark: str, size: int) -> tuple[_Page, int]:
@@ -165,7 +171,7 @@ class Pager:
 
         async def page_at(begin: int, size: int) -> tuple[_Page, int | None]:
             page = await self._page(ask, begin, (paging.offset, begin), (paging.limit, size))
-            return page, _behind(page.marks, mark)
+            return page, page.behind(mark)
 
         page, fresh = await page_at(begin, size)
         if at < 0:
@@ -192,19 +198,19 @@ class Pager:
             page = await numbered(number)
             if not page.rows:
                 return
-            fresh = _behind(page.marks, mark)
+            fresh = page.behind(mark)
             if fresh is None and index < 0:  # the page before ended with the marked row
                 fresh = 0
             elif fresh is None:
                 # it moved on to the next page: nothing here is new; else it was removed
-                moved = mark in (await numbered(number + 1)).marks
+                moved = (await numbered(number + 1)).behind(mark) is not None
                 fresh = len(page.rows) if moved else index
             batch = page.batch(fresh, number)
             yield batch
             if page.last:
                 return
             barren = 0 if batch.rows else barren + 1
-            number, index, mark = number + 1, -1, page.marks[-1]
+            number, index, mark = number + 1, -1, self.mark(page.rows[-1])
         raise Endless(self._endless(paging.page))
 
     async def _cursors(self, ask: Ask, after: str | None, enough: int) -> Batches:
@@ -224,23 +230,27 @@ class Pager:
             else:
                 answer = await ask((*sizes, (name, token)), None)
             rows, following = self.rows(answer), self._following(answer, is_link=name is None)
-            marks = self.marks(rows)
-            fresh = _behind(marks, mark) or 0
+            fresh = rows[_behind(rows, self.mark, mark) or 0 :]
             if following is None:
-                place = partial(_place_of, token, marks[fresh:], None)
-                yield Batch(rows=rows[fresh:], place=place, last=True)
+                place = partial(self._place_of, token, fresh, None)
+                yield Batch(rows=fresh, place=place, last=True)
                 return
             barren, before = (0, 0) if rows else (barren + 1, before)
             endless = self._endless(name or "the address of the next page")
             if before + barren >= MOST_EMPTY_IN_ALL:
                 raise Endless(endless)
             end = _place(following, "", *([] if rows else [before + barren]))
-            place = partial(_place_of, token, marks[fresh:], end)
-            yield Batch(rows=rows[fresh:], place=place, last=False, end=end)
+            place = partial(self._place_of, token, fresh, end)
+            yield Batch(rows=fresh, place=place, last=False, end=end)
             if barren == MOST_EMPTY:
                 raise Barren(endless)
             token, mark = following, ""
         raise Endless(f"{self._label}: the next page is one that was read already")
+
+    def _place_of(self, token: Any, rows: Sequence[Any], end: str | None, number: int) -> str:
+        """Returns the place behind a row of the page at the token; behind the last one, `end`."""
+        is_last = number == len(rows) - 1
+        return end if is_last and end is not None else _place(token, self.mark(rows[number]))
 
     def _following(self, answer: Answer, *, is_link: bool) -> Any:
         """Returns the cursor of the next page, or its path; None where there is none."""
@@ -271,20 +281,15 @@ def _place(*parts: Any) -> str:
     return json.dumps(parts, separators=(",", ":"))
 
 
-def _place_of(token: Any, marks: Sequence[str], end: str | None, number: int) -> str:
-    """Returns the place behind a row of the page at the token; behind the last one, `end`."""
-    is_last = number == len(marks) - 1
-    return end if is_last and end is not None else _place(token, marks[number])
-
-
 def _parts(place: str | None, beginning: Sequence[Any]) -> Sequence[Any]:
     parts: Sequence[Any] = beginning if place is None else orjson.loads(place)
     return parts
 
 
-def _behind(marks: Sequence[str], mark: str) -> int | None:
+def _behind(rows: Sequence[Any], mark_of: Callable[[Any], str], mark: str) -> int | None:
     """Returns the number of the first row behind the marked one; None where it is not there."""
-    return marks.index(mark) + 1 if mark in marks else None
+    numbers = (number for number, row in enumerate(rows, 1) if mark_of(row) == mark)
+    return next(numbers, None) if mark else None
 
 
 class PlaceShelf:

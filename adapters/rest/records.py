@@ -78,16 +78,13 @@ class JsonRows(RowReader):
 
     def compiled(self, mapped: Mapped, planned: Mapping[str, Planned]) -> dict[str, RowValue]:
         self._where = path(mapped.where) if mapped.where else None
+        self.is_selective = self._where is not None
         self._inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
         self.items = {name: path(nested.items or "@") for name, nested in self._inner.items()}
         return {name: json_value(*parts) for name, parts in planned.items()}
 
     def inside(self, name: str, make: Make) -> ListInside:
         return ListInside(self.items[name], plain_steps(self._inner[name].items or "@"), make)
-
-    @property
-    def is_selective(self) -> bool:
-        return self._where is not None
 
     def exists(self, row: Any, only: Only = ()) -> bool:
         """Judges by the mapping's condition too. Raises BackendNonsense where it is unclear."""

@@ -239,8 +239,9 @@ class ResourceCalls(ResourceReader):
             return Page(records=[])
         if wanted and fields is not None:
             fields = fields.union(*(chosen.fields for chosen in wanted))
+        enough = limit + self.rows.is_selective  # one of them may be no record
         page = await self.filled(
-            listing.pager.batches(ask, place, MOST_ROWS if wanted or only else limit),
+            listing.pager.batches(ask, place, MOST_ROWS if wanted or only else enough),
             limit,
             only,
             fields,

@@ -15,6 +15,7 @@ from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped import session
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.appointment import draft_values
+from adapters.mapped.records import Fields
 from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursRow, Offer, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
@@ -205,13 +206,15 @@ class SqlAdapter(MappedAdapter):
     def _work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
         return lambda connection: session.complete(flow(SqlSession(self, connection)))
 
-    async def one(self, resource: str, public_id: str, only: Only) -> Record:
+    async def one(self, resource: str, public_id: str, only: Only, fields: Fields) -> Record:
         """Reads one record by its statements alone, as most calls are such reads."""
         reader = self.readers[resource]
         keys = reader.keys_of(public_id)
 
         def work(connection: Connection) -> Record:
-            return session.complete(SqlRecords(reader, connection, keys).one(public_id, only))
+            return session.complete(
+                SqlRecords(reader, connection, keys).one(public_id, only, fields)
+            )
 
         return await self.engine.read(work)
 

@@ -128,6 +128,7 @@ class Cached(Around):
         await self._memory.drop([_vet(vet), APPOINTMENTS])
 
     async def _remembered(self, query: Query, seconds: float, ask: Ask, *, many: bool) -> Page:
+        query = msgspec.structs.replace(query, fields=None)  # whole records, for all who ask
         key = _key(query, many)
         if key is None:
             return await ask(query)

@@ -25,6 +25,7 @@ TRANSLATED: Mapping[type[AdapterError], type[errors.GatewayError]] = {
 }
 # A list that partners get as a whole and that goes on after so many pages has no end.
 MOST_PAGES = 100
+Fields = frozenset[str]
 
 
 def translated(error: AdapterError) -> errors.GatewayError:
@@ -52,7 +53,8 @@ def servable(operation: Operation, param: Param, adapter: Adapter) -> bool:
 class RequestPlan:
     """What one operation needs on its way, made once: its `reader`, and the adapter's queries.
 
-    `only` are the conditions under which records of the operation's resource exist for the key.
+    `only` are the conditions under which records of the operation's resource exist for the key,
+    `fields` what of them is looked at.
     """
 
     def __init__(self, operation: Operation, adapter: Adapter, cursors: CursorCipher) -> None:
@@ -73,9 +75,12 @@ class RequestPlan:
             if not param.within and (refers := operation.returns.at(param.fields[0]).refers)
         ]
 
-    def one(self, values: CallValues, now: datetime, only: Only) -> Awaitable[Record]:
+    def one(
+        self, values: CallValues, now: datetime, only: Only, fields: Fields
+    ) -> Awaitable[Record]:
+        public_id = values.params[self._id]
         return self._adapter.read_one(
-            Query(resource=self._resource, now=now, id=values.params[self._id], only=only)
+            Query(resource=self._resource, now=now, id=public_id, only=only, fields=fields)
         )
 
     async def refers_to_nothing(
@@ -85,7 +90,8 @@ class RequestPlan:
         for name, resource in self._referring:
             only = others(resource)
             if only and name in values.params:
-                query = Query(resource=resource, now=now, id=values.params[name], only=only)
+                public_id = values.params[name]
+                query = Query(resource=resource, now=now, id=public_id, only=only, fields=Fields())
                 try:
                     await self._adapter.read_one(query)
                 except base.NotFound:
@@ -93,7 +99,12 @@ class RequestPlan:
         return False
 
     def many(
-        self, values: CallValues, now: datetime, only: Only, others: Others = None
+        self,
+        values: CallValues,
+        now: datetime,
+        only: Only,
+        fields: Fields,
+        others: Others = None,
     ) -> Awaitable[Page]:
         params, within = values.params, self._within
         chosen = [
@@ -111,17 +122,20 @@ class RequestPlan:
             values={name: params[name] for name in self._others if name in params},
             limit=values.limit,
             after=values.after,
+            fields=fields,
         )
         return self._adapter.read_many(query)
 
-    async def rest(self, page: Page, values: CallValues, now: datetime, only: Only) -> Page:
+    async def rest(
+        self, page: Page, values: CallValues, now: datetime, only: Only, fields: Fields
+    ) -> Page:
         """Returns this page and all that follow as one, for a list without pages for partners."""
         records, skipped = list(page.records), page.skipped
         for _ in range(MOST_PAGES):
             if page.after is None:
                 return Page(records=records, skipped=skipped)
             values.after = page.after
-            page = await self.many(values, now, only)
+            page = await self.many(values, now, only, fields)
             records += page.records
             skipped += page.skipped
         raise base.BackendNonsense(f"a whole list of {self._resource} does not end")

@@ -147,7 +147,7 @@ class Pipeline:
             )
             if operation.many:
                 return await self._read_many(admitted, plan, values)
-            record = await plan.one(values, call.at, redactor.only)
+            record = await plan.one(values, call.at, redactor.only, redactor.needed)
             if redactor.only and not redactor.admits(record):
                 raise NotFound
         except AdapterError as error:
@@ -166,13 +166,14 @@ class Pipeline:
             return self._list(admitted, values, Page(records=[]), b"[]")
         cached: Cached | None = None
         for reads in count(1):
-            page = await plan.many(values, now, redactor.only, others)
+            page = await plan.many(values, now, redactor.only, redactor.needed, others)
             # a reply that was made of several answers is made anew each time
             cached = call.asking.cached if reads == 1 and others is None else None
             if not plan.operation.paged and page.after is not None:
-                page, cached = await plan.rest(page, values, now, redactor.only), None
+                page = await plan.rest(page, values, now, redactor.only, redactor.needed)
+                cached = None
             if redactor.only:
-                page = replace(page, records=list(filter(redactor.admits, page.records)))
+                page = replace(page, records=redactor.admitted(page.records))
             body, left_out = redactor.many(page.records)
             if len(body) <= PAGE_BYTES or len(page.records) < 2 or not plan.operation.paged:
                 break

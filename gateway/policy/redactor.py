@@ -1,23 +1,29 @@
 """Builds answers from the open fields of records: the last step before bytes go out.
 
-A redactor copies the open fields, each checked against its format, and ignores all others. It
-reads a whole record at once. Where that fails it reads value by value, and an unusable one becomes
-null and is reported.
+A redactor copies the open fields and ignores all others. It takes those of records that are known
+to be in the form of the contract as they are. Those of any other are checked against their formats,
+a whole record at once and, where that fails, value by value. An unusable one becomes null and is
+reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 from uuid import UUID
 
 import msgspec
+import orjson
 
-from adapters.base import Only, Record, Report, Trouble
+from adapters.base import Formed, FormedRecord, Only, Record, Report, Trouble
 from gateway.contract.fields import Field, Resource, opened
 from gateway.policy.masks import Mask
 from gateway.policy.rows import EVERY, RowFilter
-from gateway.policy.values import BROKEN, NO_MASKS, finisher, struct, typed_value
+from gateway.policy.values import BROKEN, NO_MASKS, finisher, projection, struct, typed_value
+
+# Forms of records, of which a level sees one, or one more for each way to filter.
+MOST_FORMS = 16
 
 
 class NoUsableId(Exception):
@@ -29,7 +35,8 @@ class Redactor:
 
     `visible` has the paths of the fields that are shown whole, `masks` has the masks by path.
     `fields` are all these as a tree, in the order of the answers. `only` is the row conditions as
-    adapters read them, and `admits` tells whether a record meets them.
+    adapters read them, and `admits` tells whether a record meets them. `needed` has the paths of
+    all that is looked at.
     """
 
     def __init__(
@@ -46,6 +53,10 @@ class Redactor:
         self.only: Only = rows.conditions(resource)
         self.admits = rows.admits(resource)
         self.fields = opened(resource.fields, self.visible | masks.keys())
+        self.needed = self.visible.union(masks, rows.tests)
+        # the members in the form of adapters -> what makes views of such records
+        self._projections = lru_cache(MOST_FORMS)(self._projection)
+        self._shown = tuple(path for path in resource.paths if path in self.visible | masks.keys())
         self._shape = struct(resource.title, self.fields)
         self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
         self._finish = finisher(self.fields, masks)
@@ -57,6 +68,10 @@ class Redactor:
 
     def one(self, record: Record) -> bytes:
         """Returns the open fields as a JSON object; raises NoUsableId for an unusable open id."""
+        if isinstance(record, FormedRecord):
+            body = self._of_formed([record], record.form)
+            if body is not None:
+                return body[1:-1]
         try:
             view = msgspec.convert(record, self._shape)
             if self._finish(view):
@@ -67,6 +82,10 @@ class Redactor:
 
     def many(self, records: list[Record]) -> tuple[bytes, int]:
         """Returns a JSON array, and how many records were left out for lack of a usable id."""
+        if isinstance(records, Formed):
+            body = self._of_formed(records, records.form)
+            if body is not None:
+                return body, 0
         try:
             views = msgspec.convert(records, self._shapes)
             if all(map(self._finish, views)):
@@ -78,6 +97,27 @@ class Redactor:
             with suppress(NoUsableId):
                 parts.append(self.one(record))
         return b"[" + b",".join(parts) + b"]", len(records) - len(parts)
+
+    def admitted(self, records: list[Record]) -> list[Record]:
+        """Returns the records that meet the row conditions."""
+        kept = filter(self.admits, records)
+        return Formed(kept, records.form) if isinstance(records, Formed) else list(kept)
+
+    def _of_formed(self, records: list[Record], form: tuple[str, ...]) -> bytes | None:
+        """Returns a JSON array of records in that form; None where they have to be read anew."""
+        project = self._projections(form)
+        try:
+            return None if project is None else orjson.dumps(project(records))
+        except TypeError:  # a text that no encoding can carry
+            return None
+
+    def _projection(self, form: tuple[str, ...]) -> Callable[[list[Record]], list[Record]] | None:
+        """Returns what makes views of records in that form; None where an open field is missing."""
+        if not self._shown or not frozenset(form).issuperset(self._shown):
+            return None
+        if form == self._shown and not self.masks:
+            return lambda records: records
+        return projection(self.fields, self.masks)
 
     def _mended(self, raw: Any) -> Record:
         """Reads a record value by value; an unusable one becomes null."""

@@ -77,6 +77,39 @@ def finisher(
     return finish if masked else is_sound
 
 
+def projection(
+    fields: tuple[Field, ...], masks: Mapping[str, Mask], prefix: str = ""
+) -> Callable[[list[Record]], list[Record]]:
+    """Returns what copies these members of records in the contract's form, and masks some."""
+    names = [field.name for field in fields]
+    changed: list[tuple[str, Callable[[Any], Any]]] = []
+    for field in fields:
+        path = f"{prefix}{field.name}"
+        if field.fields:
+            changed.append((field.name, projection(field.fields, masks, f"{path}[].")))
+        elif path in masks:
+            changed.append((field.name, _as_text(masks[path], field)))
+
+    def project(records: list[Record]) -> list[Record]:
+        views = [{name: record[name] for name in names} for record in records]
+        for name, change in changed:
+            for view in views:
+                if view[name] is not None:
+                    view[name] = change(view[name])
+        return views
+
+    return project
+
+
+def _as_text(mask: Mask, field: Field) -> Callable[[Any], Any]:
+    """Returns a mask of values in their JSON form."""
+    if field.format is formats.DAY:
+        return lambda text: mask(date.fromisoformat(text)).isoformat()
+    if field.format is formats.INSTANT:
+        return lambda text: formats.write_instant(mask(datetime.fromisoformat(text)))
+    return mask
+
+
 def _soundness(
     fields: tuple[Field, ...], masks: Mapping[str, Mask], prefix: str
 ) -> Callable[[Any], bool]:

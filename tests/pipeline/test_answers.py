@@ -171,6 +171,24 @@ async def _shown(
     return shown
 
 
+# Others are cached, and so asked for whole.
+GOVERNED_READS = [it for it in OPERATIONS if it.returns.governed and not it.creates]
+
+
+@pytest.mark.parametrize("operation", GOVERNED_READS, ids=lambda each: each.id)
+async def test_the_practice_system_is_asked_for_no_field_that_the_level_does_not_see(
+    partner_of: Begin, operation: Operation
+) -> None:
+    world = World()
+    partner = await partner_of(world)
+    for level in LEVELS:
+        del world.asked[:]
+        await ask(await partner.with_key(level=level), operation)
+        redactor = partner.gateway.gateway.keeper.policy().redactor(operation.returns.name, level)
+        asked = [query.fields for query in world.asked if query.resource == operation.returns.name]
+        assert set(asked) == {redactor.needed}
+
+
 def _other(value: Any) -> Any:
     if isinstance(value, list):
         return [_other(each) for each in value] * 3

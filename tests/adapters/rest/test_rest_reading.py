@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from adapters.base import BackendNonsense, BackendTimeout, Filter, NotFound, Query, Trouble
+from adapters.base import (
+    BackendNonsense,
+    BackendTimeout,
+    Filter,
+    Formed,
+    NotFound,
+    Query,
+    Trouble,
+)
 from adapters.doctor.rest import examine
 from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Verdict
@@ -43,6 +51,17 @@ async def test_an_unknown_code_is_no_value_and_is_reported(
     assert record["status"] is None
     assert troubles == [Trouble("unknown code", "patients", "status", record["id"])]
     await adapter.aclose()
+
+
+async def test_a_field_that_a_list_is_sifted_by_is_read_though_nobody_looks_at_it(
+    adapter: RestAdapter,
+) -> None:
+    [one, *_] = (await adapter.read_many(ask("clients"))).records
+    by = Filter("search", ("firstName", "lastName"), one["lastName"])
+    page = await adapter.read_many(ask("clients", filters=(by,), fields=frozenset({"email"})))
+    assert one["id"] in [each["id"] for each in page.records]
+    assert isinstance(page.records, Formed)
+    assert page.records.form == ("id", "firstName", "lastName", "email")
 
 
 async def test_a_row_without_an_id_is_left_out_and_counted(

@@ -16,6 +16,8 @@ from adapters.base import (
     BackendTimeout,
     BackendUnavailable,
     Filter,
+    Formed,
+    FormedRecord,
     NotFound,
     Record,
     Trouble,
@@ -59,6 +61,34 @@ async def test_blank_names_companies_and_preferred_numbers_come_out_clean(
         row[0].strip() for row in run(database, "SELECT VALEUR FROM COORDONNEES WHERE TYPE='X'")
     }
     assert not faxes & {client["phone"] for client in clients}
+
+
+async def test_what_nobody_looks_at_is_left_out_of_a_record(adapter: SqlAdapter) -> None:
+    whole = (await adapter.read_many(ask("invoices", limit=5))).records
+    names = frozenset({"total", "lines[].total", "dueAt"})
+    page = await adapter.read_many(ask("invoices", limit=5, fields=names))
+    lines = [
+        [{name: line[name] for name in ("id", "total")} for line in it["lines"]] for it in whole
+    ]
+    assert any(lines)
+    wanted = [
+        {"id": it["id"], "lines": own, "dueAt": it["dueAt"], "total": it["total"]}
+        for it, own in zip(whole, lines, strict=True)
+    ]
+    assert page.records == wanted
+    assert [list(it) for it in page.records] == [["id", "lines", "dueAt", "total"]] * 5
+    assert isinstance(page.records, Formed)
+    assert page.records.form == ("id", "lines[].id", "lines[].total", "dueAt", "total")
+    one = await adapter.read_one(ask("invoices", id=whole[0]["id"], fields=names))
+    assert (one, isinstance(one, FormedRecord)) == (wanted[0], True)
+    await adapter.aclose()
+
+
+async def test_an_end_that_is_looked_at_is_told_beside_its_start(adapter: SqlAdapter) -> None:
+    [whole] = (await adapter.read_many(ask("appointments", limit=1))).records
+    query = ask("appointments", id=whole["id"], fields=frozenset({"endTime"}))
+    times = {name: whole[name] for name in ("id", "scheduledAt", "endTime")}
+    assert await adapter.read_one(query) == times
 
 
 async def test_internal_notes_stand_in_no_record(adapter: SqlAdapter) -> None:

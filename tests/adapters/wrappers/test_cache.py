@@ -154,6 +154,16 @@ async def test_whatever_changes_the_answer_is_part_of_the_key() -> None:
         assert (await world.cached.read_one(client(name)))["id"] == name
 
 
+async def test_one_answer_serves_all_whatever_fields_they_look_at() -> None:
+    world = World()
+    for fields in (frozenset({"lastName"}), frozenset({"tags"}), None):
+        assert await world.cached.read_many(clients(fields=fields)) == await Practice().read_many(
+            clients()
+        )
+        assert "tags" in await world.cached.read_one(client(fields=fields))
+    assert world.practice.asked == {"read_many": 1, "read_one": 1}
+
+
 async def test_the_same_question_in_another_order_or_later_is_the_same() -> None:
     world = World()
     a, b = Filter("equals", ("lastName",), "x"), Filter("equals", ("firstName",), "y")
