@@ -32,6 +32,8 @@ _RECURRING = (
     *(convert.Codes, convert.Boolean, convert.Number, convert.Integer, convert.Money),
     *(convert.Colour, times.LocalTime, times.UtcTime, times.ZonedTime, times.Epoch, times.Day),
 )
+# Those to which 0.0 and -0.0 are one.
+_NUMERIC = (convert.Number, convert.Integer, convert.Money)
 # Converters to which null is no value; for others it may be a code.
 _OF_TEXTS = (convert.JoinedText, convert.PartOfText, convert.SplitText)
 # Most addresses. Others are left to the converter.
@@ -245,7 +247,11 @@ class Script:
             return [*find, *self._id(v, converter, slow)]
         if kind in _RECURRING:
             seen = self._name("seen", v, Remembered(checked(decode, shape)))
-            return [*find, f"{v} = {seen}[{v}] if type({v}) in EXACT else {read}(row)"]
+            slow = f"{read}(row)"
+            if kind in _NUMERIC:
+                floats = self._name("floats", v, Remembered(checked(decode, shape)))
+                slow = f"{floats}[{v}] if type({v}) is float else {slow}"
+            return [*find, f"{v} = {seen}[{v}] if type({v}) in EXACT else {slow}"]
         return [*find, f"if {v} is not None: {slow}"] if kind in _OF_TEXTS else [slow]
 
     def _id(self, v: str, converter: Id, slow: str) -> list[str]:

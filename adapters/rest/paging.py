@@ -39,6 +39,7 @@ LONGEST_KEPT = 8_000
 SHELF = "places of lists"
 MOST_NEAR = 3
 EMPTY = "where the backend leaves an empty list out, write items: NAME || `[]`"
+_COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 _NAME = re.compile(r"[^\W\d]\w{0,30}").fullmatch
 _NEXT = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+=(?:"[^"]*"|[^\s;,"]*))*)').finditer
 _REL_NEXT = re.compile(r';\s*rel="?(?:[^"]*\s)?next(?:\s[^"]*)?"?(?:\s*;|$)').search
@@ -278,7 +279,7 @@ def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
 
 
 def _place(*parts: Any) -> str:
-    return json.dumps(parts, separators=(",", ":"))
+    return _COMPACT(parts)
 
 
 def _parts(place: str | None, beginning: Sequence[Any]) -> Sequence[Any]:

@@ -248,7 +248,8 @@ class ResourceCalls(ResourceReader):
             (lambda record: all(fits(record, chosen) for chosen in wanted)) if wanted else None,
             AT_ONCE if self._has_details else 0,
         )
-        return replace(page, after=await places.short(page.after))
+        after = await places.short(page.after)
+        return page if after == page.after else replace(page, after=after)
 
     def listing(self, filters: Sequence[Filter] = ()) -> tuple[Pager, Ask] | None:
         """Returns the list's pager and what asks for it; None where that needs an id."""

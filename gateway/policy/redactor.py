@@ -57,6 +57,7 @@ class Redactor:
         # the members in the form of adapters -> what makes views of such records
         self._projections = lru_cache(MOST_FORMS)(self._projection)
         self._shown = tuple(path for path in resource.paths if path in self.visible | masks.keys())
+        self._as_is = None if masks else self._shown
         self._shape = struct(resource.title, self.fields)
         self._shapes: Any = list[self._shape]  # type: ignore[name-defined]  # made just now
         self._finish = finisher(self.fields, masks)
@@ -105,8 +106,10 @@ class Redactor:
 
     def _of_formed(self, records: list[Record], form: tuple[str, ...]) -> bytes | None:
         """Returns a JSON array of records in that form; None where they have to be read anew."""
-        project = self._projections(form)
         try:
+            if form == self._as_is:
+                return orjson.dumps(records)
+            project = self._projections(form)
             return None if project is None else orjson.dumps(project(records))
         except TypeError:  # a text that no encoding can carry
             return None
@@ -115,8 +118,6 @@ class Redactor:
         """Returns what makes views of records in that form; None where an open field is missing."""
         if not self._shown or not frozenset(form).issuperset(self._shown):
             return None
-        if form == self._shown and not self.masks:
-            return lambda records: records
         return projection(self.fields, self.masks)
 
     def _mended(self, raw: Any) -> Record:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -229,6 +230,11 @@ ROADS = {
 }
 
 
+@cache
+def strict(form: tuple[str, ...]) -> Redactor:
+    return Redactor(RESOURCE, form, lambda trouble: pytest.fail(str(trouble)))
+
+
 def judged(road: tuple[str, str], values: Mapping[str, Any], lines: Any, fields: Any) -> bool:
     """Whether the row is made a record at once, which must then be what the converters make."""
     reader, row_of = ROADS[road]
@@ -239,8 +245,7 @@ def judged(road: tuple[str, str], values: Mapping[str, Any], lines: Any, fields:
     if isinstance(made, Formed):
         assert troubles == []
         body = orjson.dumps(made[0])
-        shown = Redactor(RESOURCE, made.form, lambda trouble: pytest.fail(str(trouble)))
-        assert shown.many([dict(made[0])]) == (b"[%b]" % body, 0)
+        assert strict(made.form).many([dict(made[0])]) == (b"[%b]" % body, 0)
     return isinstance(made, Formed)
 
 
