@@ -67,14 +67,14 @@ with suppress(ImportError):
 if "EVENT_LOOP" in os.environ:  # for those in processes of their own
     os.environ["GATEWAY_EVENT_LOOP"] = os.environ["EVENT_LOOP"]
 # Where what an event loop does is seen: on the wire.
-_ON_BOTH = ("web", "wire")
+_ON_BOTH = ("web/", "wire/", "adapters/rest/test_client.py", "adapters/rest/test_reader.py")
 
 
 def pytest_asyncio_loop_factories(
     item: pytest.Item,
 ) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Runs a test in the event loop EVENT_LOOP, or else the last; those of the wire in all."""
-    if item.path.relative_to(Path(__file__).parent).parts[0] in _ON_BOTH:
+    if item.path.relative_to(Path(__file__).parent).as_posix().startswith(_ON_BOTH):
         return LOOPS
     name = os.environ.get("EVENT_LOOP", [*LOOPS][-1])
     return {name: LOOPS[name]}

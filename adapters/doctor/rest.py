@@ -30,8 +30,9 @@ from adapters.mapping.paths import plain_steps
 from adapters.rest.adapter import RestAdapter, RestSession
 from adapters.rest.backend import Answer, Ask, Params
 from adapters.rest.checks import written_paths
-from adapters.rest.client import Client, Received, Request
+from adapters.rest.client import Client, Request
 from adapters.rest.paging import NoArray, Pager, may_be_empty
+from adapters.rest.reader import Received
 from adapters.rest.resource import NothingFits, ResourceCalls, fits
 from adapters.values.convert import Unreadable
 
@@ -64,8 +65,8 @@ class WatchedClient(Client):
     time.
     """
 
-    def __init__(self, address: str, *, timeout: float) -> None:
-        super().__init__(address, timeout=timeout)
+    def __init__(self, address: str, *, timeout: float, in_flight: int) -> None:
+        super().__init__(address, timeout=timeout, in_flight=in_flight)
         self.seen: list[tuple[float, str, int]] = []
         self.apart: float | None = None
 
@@ -104,7 +105,7 @@ class RestCase(DoctorCase):
         self.patience = adapter.options.timeout
         longer = max(PATIENCE, self.patience)
         own = replace(adapter.options, report=self.troubles.append, timeout=longer)
-        self.client = WatchedClient(own.url, timeout=longer)
+        self.client = WatchedClient(own.url, timeout=longer, in_flight=own.in_flight)
         self.adapter = RestAdapter(own, self.client)
 
     async def run(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:

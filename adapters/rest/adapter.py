@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -30,6 +30,7 @@ from adapters.rest.requests import Endpoint, TemplateValues
 from adapters.rest.resource import Components, ResourceCalls
 from adapters.values.convert import Unreadable
 from adapters.values.times import instant_text
+from adapters.wrappers.deadline import CallSpan, Deadline
 
 T = TypeVar("T")
 # A step of a booking is sent only while at least so many seconds are left.
@@ -50,10 +51,10 @@ class StepCall(NamedTuple):
 class RestSession:
     """Answers by calls over HTTP; a booking has until `deadline`, by the event loop's clock."""
 
-    def __init__(self, adapter: "RestAdapter", stack: AsyncExitStack, deadline: float) -> None:
+    def __init__(self, adapter: "RestAdapter", deadline: float) -> None:
         self._adapter, self._readers, self._calls = adapter, adapter.readers, adapter.diary_calls
         self._backend = adapter.parts.backend
-        self._stack, self._deadline = stack, deadline
+        self._deadline, self._locks = deadline, list[asyncio.Lock]()
         self._values = TemplateValues()
         self._made: str | None = None
         self._attempt: Attempt | None = None
@@ -91,11 +92,17 @@ class RestSession:
         return draft
 
     async def lock(self, calendar: Calendar) -> None:
-        """Holds a lock of this process until the call ends."""
+        """Holds a lock of this process until `release`."""
         vet, schedule = calendar.vet, calendar.schedule
         name = f"vet:{vet}" if schedule is None else f"schedule:{schedule}"
         lock = self._adapter.locks.setdefault(name, asyncio.Lock())
-        await self._stack.enter_async_context(lock)
+        await lock.acquire()
+        self._locks.append(lock)
+
+    def release(self) -> None:
+        """Lets go of the locks that it holds."""
+        while self._locks:
+            self._locks.pop().release()
 
     @asynccontextmanager
     async def before_writing(self) -> AsyncIterator[None]:
@@ -260,7 +267,8 @@ class RestAdapter(MappedAdapter):
         text = address_problem(options.url)
         problems = [] if text is None else [Problem("backend.url", 0, 0, text, "bad-address")]
         mapping, document = open_mapping(options, "rest", problems)
-        client = client or Client(options.url, timeout=options.timeout)
+        if client is None:
+            client = Client(options.url, timeout=options.timeout, in_flight=options.in_flight)
         parts = Components(mapping, options, client)
         readers = {
             name: ResourceCalls(name, resource, parts)
@@ -281,15 +289,18 @@ class RestAdapter(MappedAdapter):
         self.reference = path(booking.reference) if booking.reference else None
         self.cancel = None if booking.cancel is None else call(booking.cancel, DRAFT_FIELDS)
         self._ping = None if ping is None else call(AnyCall(get=ping), {})
+        self._deadlines: dict[int, Deadline] = {}
         self._attempts: dict[Attempt, float] = {}
         self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def read(self, flow: Callable[[RestSession], Awaitable[T]], *, reads: int = 1) -> T:
         """Runs a flow. Raises BackendTimeout where it takes longer than so many reads may."""
-        patience = self.parts.timeout * reads
+        deadline = self._deadlines.get(reads)
+        if deadline is None:
+            deadline = self._deadlines[reads] = Deadline(self.parts.timeout * reads)
         try:
-            async with asyncio.timeout(patience):
-                return await self.run(flow, patience)
+            with CallSpan(deadline):
+                return await self.run(flow, deadline.seconds)
         except TimeoutError as error:
             raise base.BackendTimeout("the backend did not answer all in time") from error
 
@@ -308,8 +319,11 @@ class RestAdapter(MappedAdapter):
 
     async def run(self, flow: Callable[[RestSession], Awaitable[T]], patience: float) -> T:
         """Runs a flow in a session that may take so many seconds to book."""
-        async with AsyncExitStack() as stack:
-            return await flow(RestSession(self, stack, _now() + patience))
+        session = RestSession(self, _now() + patience)
+        try:
+            return await flow(session)
+        finally:
+            session.release()
 
     def remember(self, attempt: Attempt) -> None:
         """Remembers for `settle` seconds that an attempt may still have an effect."""

@@ -6,9 +6,7 @@ import re
 import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -16,7 +14,8 @@ from adapters import base
 from adapters.base import AdapterError, BackendNonsense, BackendUnavailable, OutcomeUnknown
 from adapters.mapping.models import BackendMap, ErrorRule, Login
 from adapters.mapping.paths import path
-from adapters.rest.client import Client, Received, Request
+from adapters.rest.client import Client, Request
+from adapters.rest.reader import Received
 from adapters.rest.requests import Endpoint, Templates, TemplateValues
 from adapters.values.convert import Unreadable, whole
 
@@ -52,9 +51,8 @@ _USUAL = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer's JSON, its `Link` header, and what makes a link the target of a request.
+class Answer(NamedTuple):
+    """An answer's JSON, its `Link` header, and what makes a link in it the target of a request.
 
     `means` is what is wrong with it, None for a good one. Where there is no JSON, `data` is the
     BackendNonsense that says why.
@@ -62,7 +60,8 @@ class Answer:
 
     data: Any
     link: str = ""
-    behind: Callable[[str], str] = str
+    behind: Callable[[str, Request], str] = lambda link, request: link
+    request: Request = Request("", "GET")
     status: int = 200
     means: str | None = None
     is_empty: bool = False
@@ -161,12 +160,12 @@ class Backend:
 
     def pages(self, endpoint: Endpoint, values: TemplateValues, params: Params = ()) -> Ask:
         """Returns what asks for pages of that call. Raises NotFound for ids that nobody has."""
-        endpoint.request(values, params)
+        first = endpoint.request(values, params)
 
         def ask(more: Params, link: str | None) -> Awaitable[Answer]:
-            if link is None:
-                return self.read(endpoint.request(values, [*params, *more]))
-            return self.read(Request(label=endpoint.label, method="GET", target=link))
+            if link is not None:
+                return self.read(Request(endpoint.label, "GET", link))
+            return self.read(endpoint.request(values, [*params, *more]) if more else first)
 
         return ask
 
@@ -205,16 +204,19 @@ class Backend:
             received = await self._client.read(request, headers)
         else:
             received = await self._client.write(request, headers, patience)
-        data = _json(received, request.label)
-        known = None if isinstance(data, BackendNonsense) else data
-        text = received.body[:LONGEST_TEXT].decode(errors="replace") if self._rules else ""
-        status = received.status
-        rules = (means for fits, means in self._rules if fits(status, known, text))
-        means: str | None = next(rules, None)
+        data, status = _json(received, request.label), received.status
+        means = self._ruled(received, data) if self._rules else None
         if means is None and not _is_good(status):
             means = _USUAL.get(status, "broken" if status >= 500 or status < 200 else "refused")
-        behind = partial(self._client.behind, request=request)
-        return Answer(data, received.link, behind, status, means, not received.body)
+        behind, is_empty = self._client.behind, not received.body
+        return Answer(data, received.link, behind, request, status, means, is_empty)
+
+    def _ruled(self, received: Received, data: Any) -> str | None:
+        """Returns what the mapping's rules say that an answer means; None where none fits."""
+        known = None if isinstance(data, BackendNonsense) else data
+        text = received.body[:LONGEST_TEXT].decode(errors="replace")
+        rules = (means for fits, means in self._rules if fits(received.status, known, text))
+        return next(rules, None)
 
 
 def _json(received: Received, label: str) -> Any:

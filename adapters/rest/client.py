@@ -1,18 +1,18 @@
 """Sends requests to the backend, and returns its answers as bytes.
 
-aiohttp's defaults suit a browser. Here no redirect is followed, no cookie is kept, nothing is read
-from the environment or decompressed, and an answer is cut off where it grows too large. Reads share
-pooled connections. Each write gets a connection that was never used before.
+What is asked by GET goes over a Reader's connections. All else goes over aiohttp's client, whose
+defaults suit a browser: here no redirect is followed, no cookie is kept, nothing is read from the
+environment or decompressed, an answer is cut off where it grows too large, and each request gets a
+connection that was never used before.
 """
 
 import asyncio
-import socket
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import NamedTuple
 
 import aiohttp
 from yarl import URL
@@ -20,90 +20,57 @@ from yarl import URL
 from adapters import base
 from adapters.base import AdapterError, BackendNonsense, BackendUnavailable, OutcomeUnknown
 from adapters.call_notes import CALL_NOTES
+from adapters.rest.reader import (
+    CLOSED,
+    COMPRESSED,
+    CONNECT_PATIENCE,
+    LARGEST,
+    NO_LENGTH,
+    TOO_LARGE,
+    Reader,
+    Received,
+    opened_socket,
+)
+from adapters.wrappers.call_limiter import CallLimiter
 from adapters.wrappers.connection_errors import reason
+from adapters.wrappers.deadline import CallSpan, Deadline
 
-LARGEST = 2 * 1024 * 1024
 CHUNK = 64 * 1024
-CONNECT_PATIENCE = 1.0
-CONNECTIONS = 20
-KEPT_ALIVE = 5.0
-LOST_AFTER = 5_000  # milliseconds without a sign of life from the other side
 OWN_HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
     "User-Agent": "clinic-gateway",
 }
-CLOSED = "the gateway has closed its connections"
+IN_VAIN = "no answer in time"
 _BROKEN = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*").fullmatch
 
 
-class _Connector(aiohttp.TCPConnector):
-    """A pool that drops connections with unexpected data: it would pass for the next answer."""
-
-    async def _get(self, key: Any, traces: Any) -> Any:
-        while (kept := await super()._get(key, traces)) is not None:
-            if kept.protocol is not None and not kept.protocol.should_close:
-                break
-            kept.close()
-        return kept
-
-
-def connections(*, force_close: bool) -> aiohttp.ClientSession:
-    """Returns a session with pooled connections, or one for each request (`force_close`)."""
+def _single_use() -> aiohttp.ClientSession:
+    """Returns a session that opens a connection for each request, and closes it."""
     trace = aiohttp.TraceConfig()
     trace.on_request_headers_sent.append(_note_sent)
-    session = aiohttp.ClientSession(
-        connector=_Connector(
-            limit=CONNECTIONS,
-            force_close=force_close,
-            socket_factory=_socket,
-            # where connections are closed at once, no time may be named
-            keepalive_timeout=None if force_close else KEPT_ALIVE,
-        ),
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, force_close=True, socket_factory=opened_socket),
         cookie_jar=aiohttp.DummyCookieJar(),
         trust_env=False,
         auto_decompress=False,
         trace_configs=[trace],
     )
-    # it would repeat a GET by itself, and we repeat it too
-    session._retry_connection = False  # noqa: SLF001 - there is no public way
-    return session
-
-
-def _socket(address: Any) -> socket.socket:
-    """Opens a socket that notices a peer who is gone without a word."""
-    family, kind, protocol = address[:3]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_AFTER)
-    return made
 
 
 async def _note_sent(_: object, context: SimpleNamespace, __: object) -> None:
     context.trace_request_ctx.yes = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """A request: `target` is its path and query, `label` names it in errors without values."""
 
     label: str
     method: str
     target: str = "/"
     body: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """An answer, received as a whole."""
-
-    status: int
-    kind: str
-    charset: str
-    link: str
-    date: str
-    body: bytes
 
 
 # How addresses for the sql adapter begin.
@@ -132,51 +99,93 @@ def address_problem(url: str) -> str | None:
 class Client:
     """Sends requests to one backend; a read may take `timeout` seconds.
 
+    At most `in_flight` requests are under way at once, and no more connections are open. What is
+    asked beyond that waits, partners taking turns: the gateway lets as many calls in, of which some
+    ask for several things at once. A place is held for one request alone, so that nobody who has
+    one waits for another.
+
     Once it is closed nothing more is sent. What is under way ends as BackendUnavailable, or as
     OutcomeUnknown where something was written.
     """
 
-    def __init__(self, address: str, *, timeout: float) -> None:
+    def __init__(self, address: str, *, timeout: float, in_flight: int = 20) -> None:
         self._base = URL(address)
-        self._timeout = timeout
-        self._reads: aiohttp.ClientSession | None = None
-        self._writes: aiohttp.ClientSession | None = None
+        self._path = self._base.raw_path.rstrip("/")
+        self._timeout, self._deadline = timeout, Deadline(timeout)
+        self._in_flight = in_flight
+        self._room = CallLimiter(in_flight, sys.maxsize, timeout)
+        self._reader: Reader | None = None
+        self._session: aiohttp.ClientSession | None = None
         self._arriving: set[aiohttp.StreamReader] = set()
+        # the headers that were sent last, and the lines that they make
+        self._lines: tuple[Mapping[str, str], bytes] | None = None
         self._is_closed = False
 
     async def read(self, request: Request, headers: Mapping[str, str]) -> Received:
-        """Returns the answer; a GET whose connection fails is sent once more."""
-        with self._translated(request.label, unsure=False) as sent:
-            self._reads = self._reads or connections(force_close=False)
-            send = partial(self._send, self._reads, request, headers, self._timeout, sent)
-            try:
-                return await send()
-            except _BROKEN:
-                if request.method != "GET":
-                    raise
-            self._must_be_open(request.label)
-            return await send()
+        """Returns the answer; a GET is sent once more where a kept connection proves broken."""
+        if request.method != "GET":
+            with self._translated(request.label, unsure=False) as sent:
+                return await self._send(request, headers, self._timeout, sent)
+        self._must_be_open(request.label)
+        try:
+            with CallSpan(self._deadline):
+                if not self._room.take():
+                    await self._room.enter()
+                try:
+                    self._must_be_open()
+                    reader = self._reader = self._reader or Reader(self._base)
+                    return await reader.get(self._head(request, headers))
+                finally:
+                    self._room.leave()
+        except (AdapterError, OSError, ValueError) as error:
+            raise self._named(request.label, error) from error
 
     async def write(
         self, request: Request, headers: Mapping[str, str], patience: float
     ) -> Received:
         """Sends a request at most once. Raises OutcomeUnknown where it went and no answer came."""
         with self._translated(request.label, unsure=True) as sent:
-            self._writes = self._writes or connections(force_close=True)
-            return await self._send(self._writes, request, headers, patience, sent)
+            return await self._send(request, headers, patience, sent)
 
     async def aclose(self) -> None:
         """Closes every connection, for good."""
         self._is_closed = True
-        for session in (self._reads, self._writes):
-            if session is not None:
-                await session.close()
+        if self._reader is not None:
+            await self._reader.aclose()
+        if self._session is not None:
+            await self._session.close()
         for content in self._arriving:  # closing does not wake their readers
             content.set_exception(aiohttp.ServerDisconnectedError())
 
-    def _must_be_open(self, label: str) -> None:
+    def _must_be_open(self, label: str = "") -> None:
         if self._is_closed:
-            raise BackendUnavailable(f"{label}: {CLOSED}")
+            raise BackendUnavailable(f"{label}: {CLOSED}" if label else CLOSED)
+
+    def _named(self, label: str, error: Exception) -> AdapterError:
+        """Returns what an error of the reader means."""
+        if self._is_closed:
+            return BackendUnavailable(f"{label}: {CLOSED}")
+        if isinstance(error, AdapterError):
+            kind = BackendNonsense if isinstance(error, BackendNonsense) else BackendUnavailable
+            return kind(f"{label}: {error}")
+        if isinstance(error, TimeoutError):
+            return base.BackendTimeout(f"{label}: {IN_VAIN}")
+        if isinstance(error, OSError):
+            return BackendUnavailable(f"{label}: {_unreachable(error)}")
+        return BackendNonsense(f"{label}: {error}")
+
+    def _head(self, request: Request, headers: Mapping[str, str]) -> bytes:
+        """Returns the head of a GET. Raises ValueError where it would not be one line for each."""
+        if self._lines is None or self._lines[0] is not headers:
+            self._lines = headers, _lines(self._base, headers)
+        target = f"{self._path}{request.target}"
+        if not (target.isascii() and target.isprintable()) or " " in target:
+            raise ValueError("the address that is asked for cannot be sent")
+        if not target.startswith("/"):
+            target = f"/{target}"
+        traceparent = CALL_NOTES.get().traceparent
+        trace = f"traceparent: {traceparent}\r\n" if traceparent else ""
+        return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), self._lines[1], trace.encode())
 
     @contextmanager
     def _translated(self, label: str, *, unsure: bool) -> Iterator[SimpleNamespace]:
@@ -186,7 +195,7 @@ class Client:
         try:
             yield sent
         except AdapterError as error:
-            if unsure:
+            if unsure and sent.yes:
                 raise OutcomeUnknown(str(error)) from error
             raise
         except asyncio.CancelledError as error:
@@ -218,7 +227,7 @@ class Client:
 
     def _url(self, request: Request) -> URL:
         path, _, query = request.target.partition("?")
-        path = self._base.raw_path.rstrip("/") + path
+        path = self._path + path
         return URL.build(  # of parts, so that no target names another host
             scheme=self._base.scheme,
             authority=self._base.raw_authority,
@@ -229,25 +238,36 @@ class Client:
 
     async def _send(
         self,
-        session: aiohttp.ClientSession,
         request: Request,
         headers: Mapping[str, str],
         patience: float,
         sent: SimpleNamespace,
     ) -> Received:
+        """Sends a request over a connection of its own, within so many seconds in all."""
+        async with asyncio.timeout(patience):
+            await self._room.enter()
+            try:
+                self._must_be_open(request.label)
+                if self._reader is not None:
+                    self._reader.keep(self._in_flight - self._room.in_use)
+                return await self._exchange(request, headers, sent)
+            finally:
+                self._room.leave()
+
+    async def _exchange(
+        self, request: Request, headers: Mapping[str, str], sent: SimpleNamespace
+    ) -> Received:
+        self._session = self._session or _single_use()
         kind = {} if request.body is None else {"Content-Type": "application/json"}
         traceparent = CALL_NOTES.get().traceparent
         trace = {"traceparent": traceparent} if traceparent else {}
-        async with session.request(
+        async with self._session.request(
             request.method,
             self._url(request),
             data=request.body,
             headers={**OWN_HEADERS, **kind, **trace, **headers},
             allow_redirects=False,
-            # not `connect`: it would bound the wait for a connection in use too
-            timeout=aiohttp.ClientTimeout(
-                total=patience, sock_connect=CONNECT_PATIENCE, sock_read=patience
-            ),
+            timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_PATIENCE),
             trace_request_ctx=sent,
         ) as response:
             self._arriving.add(response.content)
@@ -260,20 +280,30 @@ class Client:
                 self._arriving.discard(response.content)
 
 
+def _lines(address: URL, headers: Mapping[str, str]) -> bytes:
+    """Returns the lines of a head that all requests have. Raises ValueError for a bad header."""
+    lines = {"host": ("Host", address.host_port_subcomponent or "")}
+    lines |= {name.lower(): (name, value) for name, value in {**OWN_HEADERS, **headers}.items()}
+    for name, value in lines.values():
+        if not _NAME(name) or not _VALUE(value):
+            raise ValueError("a header of backend.headers cannot be sent")
+    return "".join(f"{name}: {value}\r\n" for name, value in lines.values()).encode()
+
+
 async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
     if 300 <= response.status < 400:
         raise BackendNonsense(f"{label}: it sends us elsewhere ({response.status})")
     headers = response.headers
     if headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise BackendNonsense(f"{label}: the answer is compressed, which was not asked for")
+        raise BackendNonsense(f"{label}: {COMPRESSED}")
     chunked = "chunked" in headers.get("Transfer-Encoding", "").lower()
     if not chunked and "Content-Length" not in headers and response.status != 204:
-        raise BackendNonsense(f"{label}: the answer has no length, so it may be cut off")
+        raise BackendNonsense(f"{label}: {NO_LENGTH}")
     body = bytearray()
     async for chunk in response.content.iter_chunked(CHUNK):
         body += chunk
         if len(body) > LARGEST:
-            raise BackendNonsense(f"{label}: the answer is larger than {LARGEST // 1024**2} MiB")
+            raise BackendNonsense(f"{label}: {TOO_LARGE}")
     charset, link = (response.charset or "utf-8").lower(), headers.get("Link", "")
     date, status = headers.get("Date", ""), response.status
     return Received(status, response.content_type, charset, link, date, bytes(body))
@@ -281,11 +311,13 @@ async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
 
 def _translation(error: Exception) -> tuple[type[AdapterError], str]:
     if isinstance(error, TimeoutError):
-        return base.BackendTimeout, "no answer in time"
-    is_broken = isinstance(error, (*_BROKEN, OSError))
-    kind = BackendUnavailable if is_broken else BackendNonsense
-    name = type(error).__name__
+        return base.BackendTimeout, IN_VAIN
     if isinstance(error, aiohttp.ClientConnectorError):
-        why = reason(error) or f"the connection failed ({name})"
-        return kind, f"it cannot be reached: {why}; see backend.url"
-    return kind, f"the answer cannot be used ({name})"
+        return BackendUnavailable, _unreachable(error)
+    kind = BackendUnavailable if isinstance(error, (*_BROKEN, OSError)) else BackendNonsense
+    return kind, f"the answer cannot be used ({type(error).__name__})"
+
+
+def _unreachable(error: Exception) -> str:
+    why = reason(error) or f"the connection failed ({type(error).__name__})"
+    return f"it cannot be reached: {why}; see backend.url"

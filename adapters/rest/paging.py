@@ -264,7 +264,7 @@ class Pager:
             return None
         if not isinstance(following, str | int):
             raise BackendNonsense(f"{self._label}: where the next page is cannot be read")
-        return answer.behind(str(following)) if is_link else following
+        return answer.behind(str(following), answer.request) if is_link else following
 
 
 def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:

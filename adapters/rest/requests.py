@@ -1,6 +1,7 @@
 """Makes requests of the mapping's calls, with values written as the backend writes them."""
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,6 +16,9 @@ from adapters.mapping.models import CallMap, SentValue, Tree
 from adapters.rest.client import Request
 
 Shapes = Mapping[str, FieldShape]
+# What stands as it is in a part of a path, and in a name or value of a query.
+_PLAIN_PART = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
+_PLAIN_QUERY = re.compile(r"[A-Za-z0-9_.~!$'()*,/:?@-]*").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,10 @@ class Templates:
         return Endpoint(
             method=call.method.upper(),
             label=f"{call.method.upper()} {call.path}",
-            parts=[self._part(part, shapes) for part in call.path.split("/")[1:]],
+            parts=[
+                self._value_of(part[1:-1], shapes) if part.startswith("{") else quoted(part)
+                for part in call.path.split("/")[1:]
+            ],
             query=[(name, self.tree(tree, shapes)) for name, tree in call.query.items()],
             body=None if body is None else self.tree(body, shapes),
         )
@@ -66,10 +73,7 @@ class Templates:
             None if (inner := fill(values)) is None else form.format(text_of(inner))
         )
 
-    def _part(self, part: str, shapes: Shapes) -> Fill:
-        if not part.startswith("{"):
-            return lambda values: part
-        name = part[1:-1]
+    def _value_of(self, name: str, shapes: Shapes) -> Fill:
         value = SentValue(given=name) if name in shapes else SentValue(made=name)
         return self._source(value, shapes)
 
@@ -100,23 +104,23 @@ class Templates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A call of the mapping, ready to be filled."""
+    """A call of the mapping, ready to be filled; `parts` of its path are quoted texts, or fills."""
 
     method: str
     label: str
-    parts: list[Fill]
+    parts: list[str | Fill]
     query: list[tuple[str, Fill]]
     body: Fill | None
 
     def request(self, values: TemplateValues, more: Iterable[tuple[str, Any]] = ()) -> Request:
         """Returns the request; `more` are further parameters."""
-        query = [*((name, fill(values)) for name, fill in self.query), *more]
-        return Request(
-            label=self.label,
-            method=self.method,
-            target=target([_path_part(fill(values)) for fill in self.parts], query),
-            body=None if self.body is None else orjson.dumps(self.body(values)),
-        )
+        parts = [
+            part if isinstance(part, str) else quoted(_path_part(part(values)))
+            for part in self.parts
+        ]
+        path, query = "/" + "/".join(parts), [(name, fill(values)) for name, fill in self.query]
+        body = None if self.body is None else orjson.dumps(self.body(values))
+        return Request(self.label, self.method, path + query_text([*query, *more]), body)
 
 
 def _path_part(value: Any) -> str:
@@ -126,11 +130,19 @@ def _path_part(value: Any) -> str:
     return part
 
 
-def target(parts: Iterable[str], query: Iterable[tuple[str, Any]]) -> str:
-    """Returns path and query. Each part is quoted, so that a slash or ? in an id stays within."""
-    path = "".join(f"/{quote(part, safe='')}" for part in parts)
+def quoted(part: str) -> str:
+    """Returns a part of a path, quoted so that a slash or ? in an id stays within."""
+    return part if _PLAIN_PART(part) else quote(part, safe="")
+
+
+def query_text(query: Sequence[tuple[str, Any]]) -> str:
+    """Returns the query with its ?, quoted; "" for none. What has no value is left out."""
     pairs = [(name, text_of(value)) for name, value in query if value is not None]
-    return f"{path}?{URL.build(query=pairs).raw_query_string}" if pairs else path
+    if not pairs:
+        return ""
+    if all(_PLAIN_QUERY(name) and _PLAIN_QUERY(value) for name, value in pairs):
+        return "?" + "&".join([f"{name}={value}" for name, value in pairs])
+    return f"?{URL.build(query=pairs).raw_query_string}"
 
 
 def text_of(value: Any) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Trouble
-from adapters.rest import client
+from adapters.rest import client, reader
 from adapters.sql.adapter import SqlAdapter
 from tests.adapters.clinic import connect, copy_to
 from tests.adapters.rest.cloud import CONNECTED
@@ -15,7 +15,8 @@ from tests.adapters.rest.cloud import CONNECTED
 @pytest.fixture(autouse=True)
 async def patient(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """Lets a connection take long, as on a busy machine, and closes what a failed test left."""
-    monkeypatch.setattr(client, "CONNECT_PATIENCE", 30.0)
+    for module in (client, reader):
+        monkeypatch.setattr(module, "CONNECT_PATIENCE", 30.0)
     yield
     for each in list(CONNECTED):
         await each.aclose()

@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
+from adapters.rest import reader
 from examples.json_cloud.backend import PASSWORD, USER
 from gateway.settings import BackendSettings
 from tests.adapters.rest.cloud import MAPPING
@@ -255,7 +256,7 @@ async def test_a_name_that_is_no_longer_known_is_a_backend_that_is_down(
 
     monkeypatch.setattr(loop, "getaddrinfo", resolve)
     # an address that was found counts for ten seconds
-    monkeypatch.setattr(aiohttp.connector._DNSCacheTable, "expired", lambda *_: True)
+    monkeypatch.setattr(reader, "FOUND_FOR", 0.0)
     seen = await seen_of(start_gateway, session, f"practice.invalid:{backend.port}")
     assert (await seen.call())[0] == 200
     known = False

@@ -17,9 +17,11 @@ SECRETS = {"user": "gateway", "password": "correct horse", "token": "t0ken"}
 
 
 @contextlib.asynccontextmanager
-async def asking(url: str, *, patience: float = 30.0, **backend: Any) -> AsyncIterator[Backend]:
+async def asking(
+    url: str, *, patience: float = 30.0, in_flight: int = 20, **backend: Any
+) -> AsyncIterator[Backend]:
     templates = Templates(Converters(ZoneInfo("Europe/Paris"), bytes(32)), SECRETS)
-    client = Client(url, timeout=patience)
+    client = Client(url, timeout=patience, in_flight=in_flight)
     made = Backend(BackendMap.model_validate(backend), templates, client)
     try:
         yield made

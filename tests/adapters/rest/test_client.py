@@ -9,9 +9,9 @@ import time
 import pytest
 
 from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, OutcomeUnknown
-from adapters.rest import client
+from adapters.rest import reader
 from adapters.rest.client import Client, Request, address_problem
-from adapters.rest.requests import target
+from adapters.rest.requests import Endpoint, TemplateValues
 from tests.adapters.rest.backends import ASK, WRITE, asking
 from tests.adapters.rest.raw import Talk, head, http, raw
 from tests.waiting import until
@@ -116,10 +116,18 @@ async def test_who_is_not_there_was_not_asked() -> None:
             assert time.monotonic() - began < 2
 
 
-async def test_a_read_whose_connection_breaks_is_sent_once_more() -> None:
-    async with raw(None, http("[1]")) as server, asking(server.url) as backend:
+async def test_a_read_whose_kept_connection_breaks_is_sent_once_more() -> None:
+    async with raw(http("[1]"), None, http("[2]")) as server, asking(server.url) as backend:
         assert (await backend.read(ASK)).data == [1]
-        assert len(server.seen) == 2
+        assert (await backend.read(ASK)).data == [2]
+        assert (len(server.seen), server.connections) == (3, 2)
+
+
+async def test_a_read_whose_new_connection_breaks_is_not_sent_again() -> None:
+    async with raw(None) as server, asking(server.url) as backend:
+        with pytest.raises(BackendUnavailable):
+            await backend.read(ASK)
+        assert len(server.seen) == 1
 
 
 async def test_a_read_is_never_sent_a_third_time() -> None:
@@ -140,15 +148,14 @@ async def test_a_write_whose_connection_breaks_is_not_sent_again() -> None:
 async def test_a_read_waits_for_a_connection_as_long_as_it_may_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client, "CONNECT_PATIENCE", 0.2)
-    monkeypatch.setattr(client, "CONNECTIONS", 1)
+    monkeypatch.setattr(reader, "CONNECT_PATIENCE", 0.2)
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.3)
         writer.write(http("{}", "Connection: close"))
         await writer.drain()
 
-    async with raw(slow) as server, asking(server.url, patience=3.0) as backend:
+    async with raw(slow) as server, asking(server.url, patience=3.0, in_flight=1) as backend:
         answers = await asyncio.gather(*(backend.read(ASK) for _ in range(3)))
         assert [each.data for each in answers] == [{}, {}, {}]
 
@@ -156,7 +163,7 @@ async def test_a_read_waits_for_a_connection_as_long_as_it_may_take(
 async def test_a_connection_that_does_not_come_is_given_up_before_the_time_for_a_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client, "CONNECT_PATIENCE", 0.1)
+    monkeypatch.setattr(reader, "CONNECT_PATIENCE", 0.1)
     loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as stack:
         full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
@@ -212,13 +219,14 @@ async def _in_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 
 @pytest.mark.parametrize("talk", [_before_a_word, _after_the_head, _in_chunks])
 async def test_what_is_under_way_when_it_is_closed_ends_as_unavailable(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch
+    talk: Talk,
 ) -> None:
-    monkeypatch.setattr(client, "CONNECTIONS", 1)
-    async with raw(talk) as server, asking(server.url, patience=5.0) as backend:
-        reads = [asyncio.create_task(backend.read(ASK)) for _ in range(3)]
-        writes = [asyncio.create_task(backend.write(WRITE, 5.0)) for _ in range(2)]
+    async with raw(talk) as server, asking(server.url, patience=5.0, in_flight=2) as backend:
+        reads = [asyncio.create_task(backend.read(ASK))]
+        writes = [asyncio.create_task(backend.write(WRITE, 5.0))]
         await until(lambda: len(server.seen) == 2)
+        reads += [asyncio.create_task(backend.read(ASK)) for _ in range(2)]
+        writes.append(asyncio.create_task(backend.write(WRITE, 5.0)))
         await asyncio.sleep(0.1)  # the other three wait for a connection
         began = time.monotonic()
         await backend.aclose()
@@ -262,8 +270,13 @@ async def test_nothing_is_kept_followed_or_taken_from_the_environment(
 
 
 async def test_an_id_stays_one_part_of_the_path_whatever_it_holds() -> None:
-    whole = target(("things", "a/b?c=d#e\r\n%2e é"), [("q", "a&b=c +")])
-    request = Request(label="", method="GET", target=whole)
+    request = Endpoint(
+        method="GET",
+        label="",
+        parts=["things", lambda values: "a/b?c=d#e\r\n%2e é"],
+        query=[("q", lambda values: "a&b=c +")],
+        body=None,
+    ).request(TemplateValues())
     async with raw(http()) as server, asking(server.url) as backend:
         await backend.read(request)
         line = server.seen[0].partition("\r\n")[0]
