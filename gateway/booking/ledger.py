@@ -29,7 +29,15 @@ import orjson
 from adapters.base import AdapterError, BackendTimeout, NotFound, OutcomeUnknown, SlotTaken
 from gateway.background import Periodic, WallClock
 from gateway.booking import base
-from gateway.booking.base import Booked, BookingRequest, LedgerRow, LostClaim, Outcome
+from gateway.booking.base import (
+    Booked,
+    BookingRefused,
+    BookingRequest,
+    LedgerRow,
+    LostClaim,
+    Outcome,
+)
+from gateway.booking.line import TAKEN, Lines, Turn
 from gateway.booking.reconcile import UnknownBookings
 from gateway.booking.rows import LedgerRows
 from gateway.booking.takeover import Owners
@@ -81,6 +89,7 @@ class Ledger(Periodic):
         self._unknown = UnknownBookings(
             self._rows, self.events, self.lands, self.clock, self.seen, me
         )
+        self._lines = Lines()
         self._unwritten: dict[str, tuple[LedgerRow, Outcome]] = {}
         # claims of calls that have let go of their rows before they end
         self._left: set[str] = set()
@@ -130,18 +139,20 @@ class Ledger(Periodic):
         """
         until = asyncio.get_running_loop().time() + self.wait
         while True:
-            try:
-                row = await self._claim(request, until)
-            except StoreError as error:
-                raise Unavailable(error.retry_after) from error
-            if isinstance(row, Booked):
-                return row
-            # shielded: where the caller goes away, the booking is finished all the same
-            task = asyncio.create_task(self._finish(request, row))
-            self._running[row.claim] = task
-            task.add_done_callback(partial(self._running.pop, row.claim))
-            if (booked := await asyncio.shield(task)) is not None:
-                return booked
+            with self._lines.turn(request) as turn:
+                try:
+                    row = await self._claim(request, until, turn)
+                except StoreError as error:
+                    raise Unavailable(error.retry_after) from error
+                if isinstance(row, Booked):
+                    return row
+                # shielded: where the caller goes away, the booking is finished all the same
+                task = asyncio.create_task(self._finish(request, row))
+                self._running[row.claim] = task
+                task.add_done_callback(partial(self._running.pop, row.claim))
+                turn.works(task)
+                if (booked := await asyncio.shield(task)) is not None:
+                    return booked
 
     async def check_allowance(self, key_id: str, allowance: base.Allowance, now: datetime) -> None:
         """Raises LimitExceeded where the key has made and heard of its bookings; Unavailable.
@@ -161,15 +172,20 @@ class Ledger(Periodic):
         with suppress(StoreError):
             await self._rows.mark_untold(key_id, appointment_id)
 
-    async def _claim(self, request: BookingRequest, until: float) -> Booked | LedgerRow:
+    async def _claim(self, request: BookingRequest, until: float, turn: Turn) -> Booked | LedgerRow:
         """Returns an earlier outcome, or the row that this call is to work on."""
         pause, claim = 0.0, token_hex(16)
         while True:
             row = await self._present(request)
-            if row is None:
-                got: Booked | LedgerRow | None = await self._anew(request, claim)
-            else:
+            got: Booked | LedgerRow | None
+            if row is not None:
                 got = await self._again(request, row, claim)
+            elif not await turn.comes(until) and request.idempotency_key is None:
+                continue  # it may have a row by now, which no constraint tells
+            elif turn.is_taken:
+                got = await self._taken(request, claim)
+            else:
+                got = await self._anew(request, claim)
             if isinstance(got, Booked) or (got is not None and got.claim == claim):
                 return got
             left = until - asyncio.get_running_loop().time()
@@ -200,6 +216,26 @@ class Ledger(Periodic):
         else:
             await self._rows.abandon(row)
         return None
+
+    async def _taken(self, request: BookingRequest, claim: str) -> LedgerRow | None:
+        """Raises BookingRefused, as another call was just told that the time is taken.
+
+        With an Idempotency-Key that is written first, in one transaction. Where another row is in
+        its way, it returns what `_anew` does.
+        """
+        request.check_time()
+        request.check_key()
+        if request.idempotency_key is not None:
+            intended = LedgerRow.intended(request, self.owners.me, claim)
+            values = base.refused(TAKEN) | {"ends_at": intended.ends_at}
+            new = replace(intended, **values)
+            row = await self._gained(self._rows.insert(new, request, waits=False), new, None)
+            if row is None:
+                return None
+            if row.claim != claim:
+                return await self._anew(request, claim)
+            del self._running[claim]
+        raise BookingRefused(TAKEN, replayed=False)
 
     async def _again(
         self, request: BookingRequest, row: LedgerRow, claim: str
@@ -298,7 +334,7 @@ class Ledger(Periodic):
             return await self._send(request, row)
         except LostClaim as lost:
             return None if lost.outcome is None else await self._lost(row, lost.outcome)
-        except base.BookingRefused:
+        except BookingRefused:
             raise
         except BaseException as error:  # what was settled before the error stays
             if row.claim not in self._left and row.claim not in self._unwritten:
@@ -391,7 +427,7 @@ class Ledger(Periodic):
         await self._settle(row, base.refused(name) if kept else None)
         if kept and row.claim in self._unwritten:
             raise Unavailable(1) from error
-        raise base.BookingRefused(name, replayed=False) from error
+        raise BookingRefused(name, replayed=False) from error
 
     async def _not_known(self, request: BookingRequest, row: LedgerRow, error: Exception) -> Booked:
         """Looks for what was sent for a while; raises OutcomeUnknown where it is not found."""

@@ -8,13 +8,15 @@ import pytest
 from adapters.base import BackendUnavailable, LeftAlone, OutcomeUnknown, SlotTaken
 from gateway.booking.base import BookingRefused
 from gateway.contract.errors import LimitExceeded, Unavailable
-from tests.booking.clinic import NOW, ONE, OTHER, Forgetful, World, another, kept
+from tests.booking.clinic import DAY, NOW, ONE, OTHER, Forgetful, World, another, kept
 
 
-async def booked(world: World, key: str | None, fingerprint: bytes, most: int) -> str:
+async def booked(
+    world: World, key: str | None, fingerprint: bytes, most: int, at: timedelta = DAY
+) -> str:
     """How one booking ends."""
     try:
-        await world.book(key, fingerprint, most=most)
+        await world.book(key, fingerprint, most=most, at=at)
     except LimitExceeded as error:
         return f"wait {error.retry_after}"
     except (BookingRefused, BackendUnavailable, OutcomeUnknown) as error:
@@ -58,7 +60,9 @@ async def test_what_is_under_way_is_waited_for_and_what_fails_leaves_its_place(
     world.clinic.answers = [SlotTaken("no") for _ in range(7)]
     world.clinic.gate = asyncio.Event()
     calls = [
-        asyncio.create_task(booked(world, f"k{n}", bytes([n]) * 32, 1), name=f"booking {n}")
+        asyncio.create_task(
+            booked(world, f"k{n}", bytes([n]) * 32, 1, at=DAY * (n + 1)), name=f"booking {n}"
+        )
         for n in range(9)
     ]
     await world.clinic.called.wait()

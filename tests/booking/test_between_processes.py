@@ -123,7 +123,8 @@ async def test_many_who_meet_it_at_once_have_it_looked_up_once(
 
     monkeypatch.setattr(UnknownBookings, "settle", meeting)
     world.clinic.find_appointments = found_once_all_have_met  # type: ignore[method-assign]
-    await asyncio.gather(*(world.book(f"k{each[0]}", each, "q") for each in kinds))
+    calls = (world.book(f"k{n}", each, "q", at=DAY + n * MINUTE) for n, each in enumerate(kinds))
+    await asyncio.gather(*calls)
     assert world.clinic.asked.count("find") == 1
 
 

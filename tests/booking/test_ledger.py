@@ -353,9 +353,9 @@ async def test_two_that_ask_for_the_same_are_let_through_one_after_the_other(
 
 
 @pytest.mark.parametrize(("at", "patient", "waits"), [
-    (DAY, "p", True), (DAY + MINUTE, "p", False), (DAY, "another patient", False),
+    (DAY, "p", True), (DAY + MINUTE, "p", False), (DAY, "another patient", True),
 ])  # fmt: skip
-async def test_another_request_that_could_be_taken_for_it_waits_too(
+async def test_another_request_that_could_be_taken_for_it_or_wants_its_time_waits_too(
     world: World, at: timedelta, patient: str, waits: bool
 ) -> None:
     world.clinic.gate = asyncio.Event()
