@@ -282,8 +282,9 @@ class Connection(RequestHandler):
     def _answer_plain(self, data: bytes) -> bool:
         """Answers a plain request; returns False, with nothing done, for every other head."""
         waiter, head = self._waiter, self._last_head
-        # aiohttp waits for a request, and nothing of the former is left to do
-        if self._take is None or waiter is None or waiter.done() or self._close:
+        # aiohttp waits for a request, or is about to do so for the first
+        waits = not self._request_count if waiter is None else not waiter.done()
+        if self._take is None or not waits or self._close or self._force_close:
             return False
         end = data.find(b"\r\n")
         target = target_in(data, end)
