@@ -130,7 +130,7 @@ ROOMS_OF = {
     "prometheus_client": ("gateway.observe.metrics",),
     "opentelemetry": ("gateway.observe.otlp",),
     "aiocache": ("adapters.wrappers.redis",),
-    "cachebox": ("adapters.wrappers.memory", "adapters.ids"),
+    "cachebox": ("adapters.wrappers.memory", "adapters.ids", "adapters.sql.engines.statements"),
     "pytest": ("adapters.conformance",),
     "redis": ("gateway.limits.redis", "adapters.wrappers.redis"),
     "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),

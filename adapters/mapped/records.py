@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from adapters import base
 from adapters.base import Filter, Formed, FormedRecord, Only, Page, Record, Trouble
 from adapters.ids.seal import Id
-from adapters.mapped.generated import Make, Member, RowValue, compiled, source_text
+from adapters.mapped.generated import ListInside, Make, Member, RowValue, Script
 from adapters.mapping.converters import Converters
 from adapters.mapping.explanation import converter_of, source_of
 from adapters.mapping.models import ListMap, ResourceMap, ValueSource
@@ -88,15 +88,10 @@ class RowReader(ABC):
         self._judged_by = self.compiled(mapped, planned)
         self.by_name = {name: self._judged_by[name] for name in mapped.fields}
         self.own_id = self._judged_by.get("id")
-        names = dict.fromkeys(it.removeprefix(prefix).split("[].")[0] for it in self._paths)
-        self._numbers = {name: number for number, name in enumerate(names)}
-        # the members that are values, shared by all sets of fields
-        self._members: dict[str, Member] = {}
-        for name, (source, shape, _) in planned.items():
-            if name in names:
-                about = f"{source_of(source)}, as {converter_of(source, shape)}"
-                member = Member(name, self._numbers[name], about)
-                self._members[name] = member.of_value(self._judged_by[name], shape)
+        self._members = {
+            name: Member(name, value, planned[name][1], _about(planned[name][0], planned[name][1]))
+            for name, value in self._judged_by.items()
+        }
         inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
         self.lists = {
             name: self.__class__(resource, nested, shapes, converters, report, f"{name}[].")
@@ -118,9 +113,9 @@ class RowReader(ABC):
         """Returns the public id of a row; None where it has no usable one."""
         return None if self.own_id is None else self.own_id.shown(row)
 
-    def list_member(self, member: Member, make: Make) -> Member:
-        """Returns the member as a list in the row; null where it is fetched by itself."""
-        return member
+    def inside(self, name: str, make: Make) -> ListInside | None:
+        """Returns how a list inside is found in a row; None where it is fetched by itself."""
+        return None
 
     def _maker(self, fields: Fields) -> RecordMaker:
         """Returns what makes records with these fields. The id, where there is one, is in all."""
@@ -130,19 +125,17 @@ class RowReader(ABC):
         inside = {name: rows.maker(fields) for name, rows in self.lists.items() if name in names}
         members, paths = list[Member](), list[str]()
         for name in names:
-            member = self._members.get(name) or Member(name, self._numbers[name])
-            members.append(
-                self.list_member(member, inside[name].make) if name in inside else member
-            )
+            value = self.inside(name, inside[name].make) if name in inside else None
+            members.append(self._members.get(name) or Member(name, value))
             prefix = f"{name}[]."
             unmapped = [path for path in form if path.startswith(prefix)]
             of_list = inside[name].form if name in inside else unmapped
             paths += [f"{self.prefix}{name}"] if name in self.shapes else of_list
-        source = source_text(members)
+        script = Script(members)
         values = [(name, self.by_name[name]) for name in names if name in self.by_name]
         return RecordMaker(
-            make=compiled(source, members),
-            source=source,
+            make=script.make(),
+            source=script.text,
             form=tuple(paths),
             blank=dict.fromkeys(names),
             steps=[(name, value.plain, value.decode) for name, value in values],
@@ -279,7 +272,7 @@ class ResourceReader(ABC):
         """Returns whether the row is a record; None, once reported, where that is not clear."""
         return self.rows.exists(row, only)
 
-    def add_lists(self, records: Collection[Record], fields: Fields) -> bool:
+    async def add_lists(self, records: Collection[Record], fields: Fields) -> bool:
         """Adds the lists inside records that are fetched for several records together.
 
         Returns whether all that is in them is in the contract's form.
@@ -309,7 +302,7 @@ class ResourceReader(ABC):
             raise base.BackendNonsense(f"a record of {self.name} has no usable id")
         if self.exact and record["id"] != public_id:
             raise base.BackendNonsense(f"asked for one of {self.name}, the backend gives another")
-        return record if self.add_lists((record,), fields) else dict(record)
+        return record if await self.add_lists((record,), fields) else dict(record)
 
     async def exists(self, public_id: str, only: Only = ()) -> None:
         """Raises NotFound where there is no such record."""
@@ -346,7 +339,7 @@ class ResourceReader(ABC):
         with suppress(Barren):  # the records found are kept, and the next call goes on behind them
             is_last = await self._fill(page, batches, fields)
         records = page.records
-        if self.add_lists(records, fields) and page.is_formed:
+        if await self.add_lists(records, fields) and page.is_formed:
             records = Formed(records, self.rows.maker(fields).form)
         after = None
         if page.behind is not None and not is_last:
@@ -429,3 +422,7 @@ class _Filling:
             elif record is not None and counts:
                 self.records.append(record)
         return True
+
+
+def _about(source: ValueSource, shape: base.FieldShape) -> str:
+    return f"{source_of(source)}, as {converter_of(source, shape)}"

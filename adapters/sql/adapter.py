@@ -26,19 +26,21 @@ from adapters.sql.checks import mismatches_in
 from adapters.sql.columns import Columns, KeyedRows, sql
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import HALF
+from adapters.sql.engines.connection import OpenConnection
 from adapters.sql.records import SqlReader, SqlRecords
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
 # The most appointments of one patient, at one time and with one vet, that are looked through.
 MOST_ALIKE = 50
+NOTHING: Mapping[str, Any] = {}
 
 
 class SqlSession:
     """Answers the questions of one call by statements on one connection."""
 
-    def __init__(self, adapter: "SqlAdapter", connection: Connection) -> None:
-        self._adapter, self.connection = adapter, connection
+    def __init__(self, adapter: "SqlAdapter", opened: OpenConnection) -> None:
+        self._adapter, self.opened, self.connection = adapter, opened, opened.connection
         self._appointments = adapter.readers["appointments"]
         # a vet's raw key in all its spellings
         self._vet = cache(adapter.readers["vets"].keys_of)
@@ -53,11 +55,11 @@ class SqlSession:
                 question.close()
 
     def reader(self, resource: str) -> SqlRecords:
-        return SqlRecords(self._adapter.readers[resource], self.connection)
+        return SqlRecords(self._adapter.readers[resource], self.opened)
 
     async def schedules(self, vet: str) -> Sequence[Any]:
         rows = self._adapter.schedule_rows
-        return [] if rows is None else self._rows(rows, Calendar(vet))
+        return [] if rows is None else await self._rows(rows, Calendar(vet))
 
     def keys(self, vet: str) -> Sequence[str]:
         return [str(key) for key in self._vet(vet)]
@@ -68,25 +70,30 @@ class SqlSession:
         return None
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
-        return self._rows(self._adapter.hours_rows[source], calendar)
+        return await self._rows(self._adapter.hours_rows[source], calendar)
 
     async def busy(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
         rows = self._adapter.busy_rows[source]
-        return self._rows(rows, span.calendar, **rows.bounds(span.window))
+        return await self._rows(rows, span.calendar, rows.bounds(span.window))
 
     async def slots(self, source: int, span: DiarySpan) -> Sequence[TimeRow | None]:
         rows = self._adapter.slot_rows[source]
-        return self._rows(rows, span.calendar, **rows.bounds(span.window))
+        return await self._rows(rows, span.calendar, rows.bounds(span.window))
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
         rows = self._adapter.duration_rows[source]
         # a UUID that was not met yet may be kept in another case; `exists` finds out
         key = self._adapter.readers["appointmentTypes"].keys_of(type_id)[0]
-        return self._rows(rows, calendar, **rows.type.bound("type", key))
+        return await self._rows(rows, calendar, rows.bounds(key))
 
-    def _rows(self, rows: diary.CalendarRows, calendar: Calendar, **bounds: Any) -> list[Any]:
+    async def _rows(
+        self, rows: diary.CalendarRows, calendar: Calendar, bounds: Mapping[str, Any] = NOTHING
+    ) -> list[Any]:
         owners = self._vet(calendar.vet) if rows.by_vet else [calendar.schedule]
-        return rows.read(self.connection, {"owner": list(owners), **bounds})
+        found: list[Any] = []
+        for question in rows.questions(owners, bounds):
+            found += map(rows.row, await self.opened.rows(question))
+        return found
 
     def kept(self, draft: Draft) -> Draft:
         return self._adapter.writes.kept(draft)
@@ -143,7 +150,7 @@ class SqlSession:
     async def left_behind(self, draft: Draft, interval: Interval, since: datetime) -> list[Record]:
         appointments = self.reader("appointments")
         if self._adapter.reference is not None and draft.reference:
-            return appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
+            return await appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
         filters = [
             Filter("equals", ("vetId",), draft.vet_id),
             Filter("around", ("scheduledAt",), draft.scheduled_at),
@@ -204,21 +211,23 @@ class SqlAdapter(MappedAdapter):
         self.reference = None if reference is None else sql(reference)
 
     def _work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
-        return lambda connection: session.complete(flow(SqlSession(self, connection)))
+        opened = self.engine.opened
+        return lambda connection: session.complete(flow(SqlSession(self, opened(connection))))
 
     async def one(self, resource: str, public_id: str, only: Only, fields: Fields) -> Record:
         """Reads one record by its statements alone, as most calls are such reads."""
         reader = self.readers[resource]
         keys = reader.keys_of(public_id)
-
-        def work(connection: Connection) -> Record:
-            return session.complete(
-                SqlRecords(reader, connection, keys).one(public_id, only, fields)
-            )
-
-        return await self.engine.read(work)
+        return await self.engine.ask(
+            lambda opened: SqlRecords(reader, opened, keys).one(public_id, only, fields),
+            alone=not reader.table.lists,
+        )
 
     async def read(self, flow: Callable[[SqlSession], Awaitable[T]], *, reads: int = 1) -> T:
+        return await self.engine.ask(lambda opened: flow(SqlSession(self, opened)))
+
+    async def look(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:
+        """Runs a flow that only reads, and may use the session's `connection`."""
         return await self.engine.read(self._work(flow))
 
     async def search(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:

@@ -6,12 +6,13 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Select, and_, false, literal_column, or_, select, text
+from sqlalchemy import BindParameter, Select, and_, false, literal_column, or_, select, text
 
 from adapters.mapped.generated import RowValue
 from adapters.mapped.records import Mapped, Planned, RowReader
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
+from adapters.sql.engines.statements import Parameters, Part
 from adapters.values.convert import by_value
 
 Rows = RowSource | ResourceMap | ListMap
@@ -48,41 +49,46 @@ class Columns:
     def present(self) -> Criterion:
         return and_(*(part.is_not(None) for part in self.parts))
 
-    def named(self, name: str) -> Criterion:
-        """Returns the condition that the value equals the parameters from `bound`."""
-        return and_(*(part == given(f"{name}_{n}") for n, part in enumerate(self.parts)))
-
-    def bound(self, name: str, raw: Any) -> dict[str, Any]:
-        """Returns the parameters of `named` for a raw value."""
-        return {f"{name}_{number}": part for number, part in enumerate(_parts(raw))}
-
     def among(self, raws: Sequence[Any]) -> Criterion:
+        """Returns the condition that the value is one of these: raw values, or parameters."""
         if self.width == 1 and len(raws) > 1:
-            return self.parts[0].in_(given(None, list(raws), expanding=True))
-        pairs = [zip(self.parts, _parts(raw), strict=True) for raw in raws]
-        equals = (and_(*(part == given(None, value) for part, value in pair)) for pair in pairs)
+            return self.parts[0].in_([as_parameter(raw) for raw in raws])
+        pairs = [zip(self.parts, parts_of(raw), strict=True) for raw in raws]
+        equals = (and_(*(part == as_parameter(value) for part, value in pair)) for pair in pairs)
         return or_(false(), *equals)
+
+    def taken(self, parameters: Parameters, count: int) -> list[Any]:
+        """Returns new parameters for so many values."""
+        if self.width == 1:
+            return list(parameters.take(count))
+        return [parameters.take(self.width) for _ in range(count)]
 
     def beyond(self, raw: Any, *, at_least: bool = False) -> Criterion:
         """Returns the condition that the value sorts after this one, or equals it (`at_least`)."""
-        *values, value = _parts(raw)
-        last, bound = self.parts[-1], given(None, value)
-        condition: Criterion = last >= bound if at_least else last > bound
+        *values, value = map(as_parameter, parts_of(raw))
+        last = self.parts[-1]
+        condition: Criterion = last >= value if at_least else last > value
         for part, value in reversed(list(zip(self.parts[:-1], values, strict=True))):
             # with the bare bound, so that an index on the first column can be used
-            rest = or_(part > given(None, value), and_(part == given(None, value), condition))
-            condition = and_(part >= given(None, value), rest)
+            rest = or_(part > value, and_(part == value, condition))
+            condition = and_(part >= value, rest)
         return condition
 
     @staticmethod
     def spelling(raw: Any, *, folded: bool = False) -> tuple[str, ...]:
         """Returns a value as texts, equal however columns keep it; `folded` texts ignore case."""
-        texts = tuple(str(by_value(part)).rstrip() for part in _parts(raw))
+        texts = tuple(str(by_value(part)).rstrip() for part in parts_of(raw))
         return tuple(map(str.casefold, texts)) if folded else texts
 
 
-def _parts(raw: Any) -> tuple[Any, ...]:
+def parts_of(raw: Any) -> tuple[Any, ...]:
+    """Returns a raw value's columns."""
     return tuple(raw) if isinstance(raw, tuple | list) else (raw,)
+
+
+def as_parameter(value: Any) -> BindParameter[Any]:
+    """Returns a raw value as a parameter that has it; a parameter as it is."""
+    return value if isinstance(value, BindParameter) else given(None, value)
 
 
 class KeyedRows(RowReader):
@@ -121,10 +127,14 @@ class KeyedRows(RowReader):
         """The rows of a list, in the order of the records around them."""
         return self.statement.order_by(*self.parent.parts, *self.key.parts)
 
-    @cached_property
-    def of_given_parents(self) -> Select[Any]:
-        """Those inside the records whose keys are `parents`, where a key has one column."""
-        return self.of_parents.where(self.parent.parts[0].in_(given("parents", expanding=True)))
+
+def among(name: str, column: Columns, raws: Sequence[Any]) -> Part:
+    """Returns the condition that a column, by the name of its field, has one of the raw values."""
+    count = len(raws)
+    values = tuple(chain.from_iterable(map(parts_of, raws)))
+    return Part(
+        ("among", name, count), values, lambda taken: column.among(column.taken(taken, count))
+    )
 
 
 def comparable(raws: Sequence[Any], *, loose_types: bool) -> Sequence[Any]:

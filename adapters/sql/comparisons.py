@@ -7,6 +7,7 @@ Those are left out later, and may cost a page another statement.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import and_, false, func, literal_column, not_, or_
@@ -16,8 +17,9 @@ from adapters.ids.seal import Id
 from adapters.mapped.slots import ONE_DAY
 from adapters.mapped.spans import is_day
 from adapters.mapping.row_conditions import is_ordered, meets
-from adapters.sql.columns import Columns, comparable
+from adapters.sql.columns import Columns, among, as_parameter, comparable
 from adapters.sql.engines.base import Criterion, Expression, Speech, given, quoted
+from adapters.sql.engines.statements import Part
 from adapters.values import times
 from adapters.values.convert import Boolean, Codes, Email, Integer, Money, Number, Text
 from adapters.values.times import Day, Epoch, LocalTime, UtcTime, ZonedTime, whole_second, written
@@ -48,24 +50,39 @@ class ColumnComparison:
         # whether the values are those to let through, and not those to leave out
         self._wants = condition.test == "in"
 
-    def sql(self) -> Criterion:
-        return _WAYS[type(self.column.converter)](self, self.column.converter)
+    def part(self) -> Part:
+        """Returns the condition as a part of statements; its values belong to the shape.
+
+        The spellings of ids are values, as they may be met only later.
+        """
+        converter = self.column.converter
+        if isinstance(converter, Id):
+            return self._by_id(converter)
+        way = partial(_WAYS[type(converter)], self, converter)
+        return Part(self.condition, (), lambda _: way())
 
     @property
     def _filled(self) -> Criterion:
         """Whether there is a value that is more than blanks."""
         return and_(self._kept.is_not(None), self.speech.trimmed(self._kept) != given(None, ""))
 
-    def _exactly(self, texts: Sequence[str]) -> Criterion:
+    def _exactly(self, texts: Sequence[Any]) -> Criterion:
         """Compares letter by letter, untrimmed blanks too, whatever the column's collation."""
         spelt = self.speech.exact(self.speech.trimmed(self._kept))
-        return or_(false(), *(spelt == given(None, text) for text in texts))
+        return or_(false(), *(spelt == as_parameter(text) for text in texts))
 
-    def by_id(self, ids: Id) -> Criterion:
+    def _by_id(self, ids: Id) -> Part:
+        name = self.condition.field
         raws = [raw for value in self.condition.value for raw in ids.encode(value)]
         if self._wants:  # compared as keys are, so that an index can be used
-            return self.column.among(comparable(raws, loose_types=self.speech.loose_types))
-        return and_(self._filled, not_(self._exactly(list(dict.fromkeys(map(str, raws))))))
+            return among(name, self.column, comparable(raws, loose_types=self.speech.loose_types))
+        texts = tuple(dict.fromkeys(map(str, raws)))
+        count = len(texts)
+        return Part(
+            ("not among", name, count),
+            texts,
+            lambda taken: and_(self._filled, not_(self._exactly(taken.take(count)))),
+        )
 
     def by_text(self, text: Text | Email) -> Criterion:
         among = self._exactly([raw for value in self.condition.value for raw in text.encode(value)])
@@ -184,7 +201,6 @@ class ColumnComparison:
 
 
 _WAYS: Mapping[type[Any], Callable[[ColumnComparison, Any], Criterion]] = {
-    Id: ColumnComparison.by_id,
     Text: ColumnComparison.by_text,
     Email: ColumnComparison.by_text,
     Codes: ColumnComparison.by_code,
@@ -198,7 +214,7 @@ _WAYS: Mapping[type[Any], Callable[[ColumnComparison, Any], Criterion]] = {
     ZonedTime: ColumnComparison.by_instant,
     Day: ColumnComparison.by_day,
 }
-COMPARED = frozenset(_WAYS)
+COMPARED = frozenset(_WAYS) | {Id}
 """The converters whose columns a condition can be about."""
 
 

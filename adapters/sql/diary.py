@@ -4,22 +4,22 @@ The statements choose rows generously, by their times as they are kept. What rea
 decided in adapters/mapped/diary.py, by the times that were read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, and_, null, or_
+from sqlalchemy import Select, and_, null, or_
 
 from adapters.mapped.diary import EARLIEST, BusySource, SlotsSource, TimesSource
 from adapters.mapped.session import HoursRow, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapped.spans import LONGEST_OPEN, is_day
 from adapters.mapping.models import DurationsMap, HoursMap, Owned, ValueSource
-from adapters.sql.columns import Columns, rows_of, sql
+from adapters.sql.columns import Columns, parts_of, rows_of, sql
 from adapters.sql.comparisons import on_day
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
+from adapters.sql.engines.statements import Parameters, Question
 from adapters.values.times import PATTERN, ROOM, Epoch, TimeConverter, written
 
 NO_DAYS = ("____-00%", "_______-00%")
@@ -36,14 +36,24 @@ class CalendarRows:
     def __init__(self, owned: Owned, *columns: Expression, order: Expression | None = None) -> None:
         self.by_vet = owned.schedule is None
         self._rows = rows_of(owned, *columns).order_by(order)
-        if owned.owner is not None:
-            owner = sql(owned.owner.text)
-            self._rows = self._rows.where(owner.in_(given("owner", expanding=True)))
+        self._owner = None if owned.owner is None else Columns((owned.owner.text,))
         self._statements = [self._rows]
 
-    def read(self, connection: Connection, bounds: dict[str, Any]) -> list[Any]:
-        results = (connection.execute(statement, bounds) for statement in self._statements)
-        return list(map(self.row, chain.from_iterable(results)))
+    def questions(self, owners: Sequence[Any], bounds: Mapping[str, Any]) -> Iterator[Question]:
+        """Yields what to ask for the rows of the owner, given by all spellings of its key."""
+        owner, names = self._owner, tuple(bounds)
+        keys = [] if owner is None else owners
+        count = len(keys)
+        values = (*keys, *bounds.values())
+        for number, statement in enumerate(self._statements):
+
+            def build(parameters: Parameters, rows: Select[Any] = statement) -> Select[Any]:
+                given_keys = parameters.take(count)
+                for name in names:
+                    parameters.named(name)
+                return rows if owner is None else rows.where(owner.among(given_keys))
+
+            yield Question((self, number, count), values, build)
 
 
 class HoursRows(CalendarRows):
@@ -62,8 +72,18 @@ class DurationRows(CalendarRows):
 
     def __init__(self, durations: DurationsMap) -> None:
         super().__init__(durations, sql(durations.minutes))
-        self.type = Columns(durations.type.source)
-        self._statements = [self._rows.where(self.type.named("type"))]
+        self._type = Columns(durations.type.source)
+        named = zip(self._type.parts, self.names, strict=True)
+        self._statements = [self._rows.where(and_(*(part == given(name) for part, name in named)))]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The parameters of a type's raw key."""
+        return [f"type_{number}" for number in range(self._type.width)]
+
+    def bounds(self, key: Any) -> dict[str, Any]:
+        """Returns the parameters that find the rows of a type by its raw key."""
+        return dict(zip(self.names, parts_of(key), strict=True))
 
 
 class SpanRows(CalendarRows):

@@ -6,11 +6,12 @@ and hardly another. Rows that only the engine takes for equal are left out here.
 """
 
 import json
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, false, func, not_, or_, select
+from sqlalchemy import Select, and_, false, func, not_, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from adapters import base
@@ -19,9 +20,11 @@ from adapters.ids.seal import Id
 from adapters.ids.table import NativeIds
 from adapters.mapped.records import Batch, Fields, RecordMaker, ResourceReader
 from adapters.mapping.row_conditions import is_ordered
-from adapters.sql.columns import Columns, KeyedRows, comparable, rows_of
+from adapters.sql.columns import Columns, KeyedRows, among, comparable, parts_of, rows_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
-from adapters.sql.engines.base import Criterion, Expression, Speech, given
+from adapters.sql.engines.base import Criterion, Expression, Speech
+from adapters.sql.engines.connection import OpenConnection
+from adapters.sql.engines.statements import Build, Parameters, Part, Question, values_of
 from adapters.values.convert import JoinedText, PartOfText, by_value, fold, whole
 from adapters.values.times import ROOM
 
@@ -49,13 +52,8 @@ class SqlReader:
         """All rows that have a key: the key, then the fields."""
         self.keyless = statement.where(not_(key.present))
         """The rows without a key."""
+        self.key_alone = rows_of(table.mapped, *key.parts)
         self.is_native = isinstance(table.ids, NativeIds)
-        # compared with every spelling, not by a function of the column, so that its index is used
-        named = key.named("key")
-        if self.is_native:
-            named = key.parts[0].in_(given("keys", expanding=True))
-        self.by_key = self.every_row.where(named).limit(1)
-        self.key_alone = rows_of(table.mapped, *key.parts).where(named).limit(1)
 
     def keys_of(self, public_id: str) -> Sequence[Any]:
         """Returns the raw key, of a UUID all spellings; NotFound for an id never made here."""
@@ -69,9 +67,102 @@ class SqlReader:
         keys = self.table.ids.keys(public_id)
         return comparable(keys, loose_types=self.speech.loose_types)
 
-    def conditions(self, only: Only) -> list[Criterion]:
-        """Returns the conditions as SQL. For the rows that come, `exists` decides."""
-        return [ColumnComparison(self._places[c.field], c, self.speech).sql() for c in only]
+    def conditions(self, only: Only) -> list[Part]:
+        """Returns the conditions as parts. For the rows that come, `exists` decides."""
+        return [ColumnComparison(self._places[c.field], c, self.speech).part() for c in only]
+
+    def one_row(self, keys: Sequence[Any], only: Only, *, bare: bool = False) -> Question:
+        """Asks for the row with the key, in any of its spellings; for its key alone if `bare`.
+
+        Compared with every spelling, not by a function of the column, so that its index is used.
+        """
+        parts = [among("id", self.table.key, keys), *self.conditions(only)]
+        statement, conditions = self.key_alone if bare else self.every_row, _built(parts)
+
+        def build(parameters: Parameters) -> Select[Any]:
+            return statement.where(*conditions(parameters)).limit(1)
+
+        return self._question("key" if bare else "row", parts, build)
+
+    def rows_with(self, keys: Sequence[Any]) -> Question:
+        """Asks for the rows with these keys."""
+        parts = [among("id", self.table.key, padded(keys))]
+        conditions = _built(parts)
+        return self._question(
+            "rows", parts, lambda parameters: self.every_row.where(*conditions(parameters))
+        )
+
+    def page(self, conditions: Sequence[Part], after: str | None, size: int) -> Question:
+        """Asks for rows in the order of their keys; a first page has a count of blank keys too."""
+        key, parts = self.table.key, list(conditions)
+        filtered = _built(parts)
+        if after is not None:
+            place = parts_of(json.loads(after))
+            parts.append(Part("after", place, lambda _: false()))
+
+        def build(parameters: Parameters) -> Select[Any]:
+            criteria = filtered(parameters)
+            statement = self.every_row.where(*criteria)
+            if after is None:
+                statement = statement.add_columns(self._blank_count(criteria))
+            else:
+                statement = statement.where(key.beyond(parameters.take(key.width)))
+            return statement.order_by(*key.parts).limit(self._limit(parameters, size))
+
+        return self._question("page", parts, build, size)
+
+    def marked(self, mark: Expression, value: str, size: int) -> Question:
+        """Asks for rows by what marks them, in the order of their keys."""
+        key = self.table.key
+
+        def build(parameters: Parameters) -> Select[Any]:
+            marked = self.every_row.where(mark == parameters.take(1)[0])
+            return marked.order_by(*key.parts).limit(self._limit(parameters, size))
+
+        return self._question("marked", [Part(str(mark), (value,), lambda _: false())], build, size)
+
+    def children(self, name: str, keys: Sequence[Any]) -> Question:
+        """Asks for the rows of a list inside the records with these keys."""
+        table = self.table.lists[name]
+        parts = [among(name, table.parent, padded(keys))]
+        conditions = _built(parts)
+        return self._question(
+            "list", parts, lambda parameters: table.of_parents.where(*conditions(parameters))
+        )
+
+    def blank_count(self, conditions: Sequence[Part]) -> Question:
+        """Asks how many rows have no key, up to MOST_BLANK."""
+        filtered = _built(conditions)
+        return self._question(
+            "blanks", conditions, lambda parameters: select(self._blank_count(filtered(parameters)))
+        )
+
+    def blank_rows(self, conditions: Sequence[Part]) -> Question:
+        """Asks for these rows."""
+        filtered = _built(conditions)
+        return self._question(
+            "blank rows",
+            conditions,
+            lambda parameters: self.keyless.where(*filtered(parameters)).limit(MOST_BLANK),
+        )
+
+    def _blank_count(self, criteria: Sequence[Criterion]) -> Expression:
+        blank = self.keyless.where(*criteria).limit(MOST_BLANK).subquery("blank_rows")
+        return select(func.count()).select_from(blank).scalar_subquery().label("blanks")
+
+    def _limit(self, parameters: Parameters, size: int) -> Any:
+        return size if self.speech.limits_by_top else parameters.number()
+
+    def _question(
+        self, kind: str, parts: Sequence[Part], build: Build, size: int | None = None
+    ) -> Question:
+        """Returns the question; a `size` is a parameter, or of the shape where it is text."""
+        shape, values = (self.name, kind, *(part.shape for part in parts)), values_of(parts)
+        if size is None:
+            return Question(shape, values, build)
+        if self.speech.limits_by_top:
+            return Question((*shape, size), values, build)
+        return Question(shape, (*values, size), build)
 
     def refusal(self, condition: Condition) -> str | None:
         """Returns why a statement cannot have the condition; None where it can."""
@@ -89,44 +180,63 @@ class SqlReader:
         name = f"{self.name}.{condition.field}"
         return f"{name} is kept {how}: leave it out of `only`, or map it from {other}"
 
-    def filtered(self, filter_: Filter) -> Criterion:
-        """Returns a filter as SQL. Raises BackendNonsense for a field that cannot be compared."""
+    def filtered(self, filter_: Filter) -> Part:
+        """Returns a filter as a part. Raises BackendNonsense for what cannot be compared."""
         columns = [self._places[name] for name in filter_.fields]
         if filter_.match == "search":
-            return self._search(columns, filter_.value)
-        column = columns[0]
+            return self._search(filter_.fields, columns, filter_.value)
+        name, column = filter_.fields[0], columns[0]
         converter = column.converter
         if not converter.compares:
-            raise BackendNonsense(f"{self.name} cannot be compared by {filter_.fields[0]}")
+            raise BackendNonsense(f"{self.name} cannot be compared by {name}")
         if filter_.match in ("since", "written since"):
             first = converter.since if filter_.match == "since" else converter.first_written
-            return column.beyond(first(filter_.value), at_least=True)
+            return Part(
+                ("since", name),
+                parts_of(first(filter_.value)),
+                lambda taken: column.beyond(taken.take(column.width), at_least=True),
+            )
         if filter_.match == "around":
-            early, late = (converter.encode(filter_.value + room)[0] for room in (-ROOM, ROOM))
-            return and_(column.beyond(early, at_least=True), not_(column.beyond(late)))
+            ends = [converter.encode(filter_.value + room)[0] for room in (-ROOM, ROOM)]
+            values = tuple(chain.from_iterable(map(parts_of, ends)))
+            return Part(("around", name), values, partial(_around, column))
         raws = converter.encode(filter_.value)
         if isinstance(converter, Id):
-            return column.among(comparable(raws, loose_types=self.speech.loose_types))
-        return self._is_one_of(column.parts[0], raws) if column.width == 1 else column.among(raws)
+            return among(name, column, comparable(raws, loose_types=self.speech.loose_types))
+        if column.width > 1:
+            return among(name, column, raws)
+        return self._is_one_of(name, column, raws)
 
-    def _is_one_of(self, expression: Expression, raws: Sequence[Any]) -> Criterion:
+    def _is_one_of(self, name: str, column: Columns, raws: Sequence[Any]) -> Part:
         """Compares with the raw values as they are read: without blanks around them, "" as NULL."""
-        trimmed = self.speech.trimmed(expression)
-        sides = ((trimmed if isinstance(raw, str) else expression, raw) for raw in raws)
-        conditions = [side == given(None, raw) for side, raw in sides]
-        return or_(false(), *conditions, *([expression.is_(None)] if "" in raws else ()))
+        expression, texts = column.parts[0], [isinstance(raw, str) for raw in raws]
+        trimmed, or_null = self.speech.trimmed(expression), "" in raws
 
-    def _search(self, columns: Sequence[Columns], words: str) -> Criterion:
+        def sql(parameters: Parameters) -> Criterion:
+            sides = (trimmed if is_text else expression for is_text in texts)
+            pairs = zip(sides, parameters.take(len(texts)), strict=True)
+            blank = [expression.is_(None)] if or_null else []
+            return or_(false(), *(side == value for side, value in pairs), *blank)
+
+        return Part(("equals", name, tuple(texts), or_null), tuple(raws), sql)
+
+    def _search(self, names: Sequence[str], columns: Sequence[Columns], words: str) -> Part:
         """Requires that each word begins a word of the texts; only letters and digits count."""
         folded = fold(words).split()
-        if not folded:
-            return false()
-        # two fields may be parts of one column
-        texts = {str(part): part for column in columns for part in column.parts}
-        joined, *others = (self.speech.searchable(text) for text in texts.values())
-        for text in others:
-            joined = joined.concat(text)
-        return and_(*(joined.like(given(None, f"% {word}%")) for word in folded))
+        count = len(folded)
+
+        def sql(parameters: Parameters) -> Criterion:
+            if not count:
+                return false()
+            # two fields may be parts of one column
+            texts = {str(part): part for column in columns for part in column.parts}
+            joined, *others = (self.speech.searchable(text) for text in texts.values())
+            for text in others:
+                joined = joined.concat(text)
+            return and_(*(joined.like(word) for word in parameters.take(count)))
+
+        values = tuple(f"% {word}%" for word in folded)
+        return Part(("search", tuple(names), count), values, sql)
 
 
 class SqlRecords(ResourceReader):
@@ -134,44 +244,41 @@ class SqlRecords(ResourceReader):
 
     most = MOST_ROWS
 
-    def __init__(self, reader: SqlReader, connection: Connection, keys: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, reader: SqlReader, connection: OpenConnection, keys: Sequence[Any] = ()
+    ) -> None:
         super().__init__(reader.name, reader.table)
         self._reader, self._connection, self._asked = reader, connection, keys
         self._rows: dict[str, Any] = {}
 
     async def row(self, public_id: str, only: Only) -> Any:
-        return self._row(self._reader.by_key, public_id, only)
+        return await self._row(public_id, only)
 
     async def exists(self, public_id: str, only: Only = ()) -> None:
         """Raises NotFound where it does not exist. Without conditions, reads the key alone."""
         reader = self._reader
-        row = self._row(reader.by_key if only else reader.key_alone, public_id, only)
+        row = await self._row(public_id, only, bare=not only)
         if not self.rows.exists(row, only):
             raise self.rows.missing()
         if reader.is_native:
             reader.table.ids.shown(row[0])  # remembers how the key is spelt
 
-    def _row(self, statement: Select[Any], public_id: str, only: Only) -> Any:
+    async def _row(self, public_id: str, only: Only, *, bare: bool = False) -> Any:
         reader = self._reader
         keys = self._asked or reader.keys_of(public_id)
-        if only:
-            statement = statement.where(*reader.conditions(only))
-        bound = reader.table.key.bound("key", keys[0])
-        if reader.is_native:
-            bound = {"keys": list(keys)}
         try:
-            row = self._connection.execute(statement, bound).first()
+            rows = await self._connection.rows(reader.one_row(keys, only, bare=bare))
         except DBAPIError as error:
             if reader.speech.code(error) not in reader.speech.misfits:
                 raise
-            row = None  # a key that the column cannot hold names nothing
-        if row is None:
+            rows = ()  # a key that the column cannot hold names nothing
+        if not rows:
             raise self.rows.missing()
-        number = by_value(reader.table.key_in(row))
+        number = by_value(reader.table.key_in(rows[0]))
         # MySQL finds 12 by the text `12;13` too
         if isinstance(number, int) and number != whole(keys[0]):
             raise self.rows.missing()
-        return row
+        return rows[0]
 
     def records(self, rows: Sequence[Any], fields: Fields) -> list[Record | None]:
         """Returns None also for a row whose id an earlier one had, as a join doubles it."""
@@ -182,16 +289,16 @@ class SqlRecords(ResourceReader):
                 made[number] = None
         return made
 
-    def add_lists(self, records: Collection[Record], fields: Fields) -> bool:
+    async def add_lists(self, records: Collection[Record], fields: Fields) -> bool:
         """Fills the lists inside the records, by one statement for each list."""
         makers, key_in = self.rows.maker(fields).inside, self._reader.table.key_in
         if not makers or not records:
             return True
         by_key = {key_in(self._rows[record["id"]]): record for record in records}
-        formed = [self._add_list(name, maker, by_key) for name, maker in makers.items()]
+        formed = [await self._add_list(name, maker, by_key) for name, maker in makers.items()]
         return all(formed)
 
-    def _add_list(self, name: str, maker: RecordMaker, records: dict[Any, Record]) -> bool:
+    async def _add_list(self, name: str, maker: RecordMaker, records: dict[Any, Record]) -> bool:
         """Gives each record, by its key, the list of its rows; returns whether all are formed."""
         table, spelt = self._reader.table.lists[name], Columns.spelling
         # folded, as a backend that ignores case compares them, then as they are
@@ -200,12 +307,10 @@ class SqlRecords(ResourceReader):
         for record in records.values():
             record[name] = []
         keys = [_bare(key) for key in records]
-        if table.parent.width > 1:
-            rows = self._connection.execute(table.of_parents.where(table.parent.among(keys)))
-        else:  # a number against a text column would be compared as numbers, past its index
-            bound = keys if self._reader.speech.loose_types else list(map(str, keys))
-            rows = self._connection.execute(table.of_given_parents, {"parents": bound})
-        found = rows.all()
+        # a number against a text column would be compared as numbers, past its index
+        if table.parent.width == 1 and not self._reader.speech.loose_types:
+            keys = list(map(str, keys))
+        found = await self._connection.rows(self._reader.children(name, keys))
         made, refused = maker.make(found)
         for row, child in zip(found, made, strict=True):
             key = table.parent_in(row)
@@ -220,17 +325,15 @@ class SqlRecords(ResourceReader):
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
         reader, ids = self._reader, frozenset(public_ids)
         keys = [raw for public_id in ids for raw in reader.spellings(public_id)]
-        rows = self._connection.execute(reader.every_row.where(reader.table.key.among(keys)))
+        rows = await self._connection.rows(reader.rows_with(keys)) if keys else ()
         by_id = {reader.table.id_of(row): row for row in rows}
         return {shown: row for shown, row in by_id.items() if shown is not None and shown in ids}
 
-    def marked(self, mark: Expression, value: str, limit: int) -> list[Record]:
+    async def marked(self, mark: Expression, value: str, limit: int) -> list[Record]:
         """Returns the records whose `mark` is that value, in the order of their keys."""
-        reader = self._reader
-        statement = reader.every_row.where(mark == given(None, value))
-        rows = self._connection.execute(statement.order_by(*reader.table.key.parts).limit(limit))
-        records = [record for record in self.records(rows.all(), None) if record]
-        self.add_lists(records, None)
+        rows = await self._connection.rows(self._reader.marked(mark, value, limit))
+        records = [record for record in self.records(rows, None) if record]
+        await self.add_lists(records, None)
         return records
 
     async def page(
@@ -248,20 +351,13 @@ class SqlRecords(ResourceReader):
         return await self.filled(batches, limit, only, fields)
 
     async def _batches(
-        self, conditions: list[Criterion], limit: int, after: str | None, only: Only
+        self, conditions: list[Part], limit: int, after: str | None, only: Only
     ) -> AsyncGenerator[Batch, None]:
         """Yields the rows of a page and one more, then further ones as some are left out."""
-        reader, key, size = self._reader, self._reader.table.key, limit
+        size = limit
         while True:
-            statement, keyless = reader.every_row.where(*conditions), 0
-            if after is None:
-                statement = statement.add_columns(self._blank_count(conditions))
-            else:
-                statement = statement.where(key.beyond(json.loads(after)))
-            statement = statement.order_by(*key.parts).limit(size + 1)
-            rows = self._connection.execute(statement).all()
-            if after is None:
-                keyless = self._blanks(conditions, rows, only)
+            rows = await self._connection.rows(self._reader.page(conditions, after, size + 1))
+            keyless = await self._blanks(conditions, rows, only) if after is None else 0
             place = partial(self._place, rows)
             yield Batch(rows=rows, place=place, last=len(rows) <= size, keyless=keyless)
             after, size = place(-1), max(limit, AT_LEAST)
@@ -276,20 +372,14 @@ class SqlRecords(ResourceReader):
             raise BackendNonsense("a page ends with a key that is too long")
         return place
 
-    def _blank_count(self, conditions: list[Criterion]) -> Expression:
-        """Returns a subquery that counts the rows without a key, up to MOST_BLANK."""
-        blank = self._reader.keyless.where(*conditions).limit(MOST_BLANK).subquery("blank_rows")
-        return select(func.count()).select_from(blank).scalar_subquery().label("blanks")
-
-    def _blanks(self, conditions: list[Criterion], page: Sequence[Any], only: Only) -> int:
+    async def _blanks(self, conditions: list[Part], page: Sequence[Any], only: Only) -> int:
         """Reports and counts the rows without a key; with conditions, each of them is judged."""
-        if page:
-            count = int(page[0][-1])
-        else:
-            count = self._connection.scalar(select(self._blank_count(conditions))) or 0
+        reader, ask = self._reader, self._connection.rows
+        counted = page or await ask(reader.blank_count(conditions))
+        count = int(counted[0][-1])
         if count and only:
-            keyless = self._reader.keyless.where(*conditions).limit(MOST_BLANK)
-            count = sum(self.rows.exists(row, only) for row in self._connection.execute(keyless))
+            keyless = await ask(reader.blank_rows(conditions))
+            count = sum(self.rows.exists(row, only) for row in keyless)
         for _ in range(count):
             self.rows.report(Trouble("no id", self.name, "id", ""))
         return count
@@ -300,3 +390,20 @@ def _bare(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(map(_bare, key))
     return key.rstrip() if isinstance(key, str) else by_value(key)
+
+
+def padded(keys: Sequence[Any]) -> Sequence[Any]:
+    """Returns the keys, the last of them repeated, so that few counts come and few statements."""
+    size: int = 1 << (len(keys) - 1).bit_length()
+    return [*keys, *(keys[-1] for _ in range(size - len(keys)))]
+
+
+def _around(column: Columns, parameters: Parameters) -> Criterion:
+    early, late = (parameters.take(column.width) for _ in range(2))
+    return and_(column.beyond(early, at_least=True), not_(column.beyond(late)))
+
+
+def _built(parts: Sequence[Part]) -> Callable[[Parameters], list[Criterion]]:
+    """Returns what makes SQL of all parts, and holds none of their values."""
+    each = [part.sql for part in parts]
+    return lambda parameters: [sql(parameters) for sql in each]

@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import sqlalchemy
-from sqlalchemy import event
-
 from adapters.base import Adapter, Trouble
 from adapters.conformance import Place, Practice
 from adapters.ids.seal import SealedIds
 from gateway.backend import shapes
 from tests.adapters.ailing import Ailing, AilingFile
+from tests.adapters.asked import Asked, asked
 from tests.adapters.clinic import NOW, SECRET, connect, copy_to, run
 from tests.adapters.shelf import Times
 from tests.adapters.waits import Waits
 
 PARIS = ZoneInfo("Europe/Paris")
-NO_ASKING = ("BEGIN", "COMMIT", "ROLLBACK", "SET", "START")
 BULK, FRONT = 1_000_000, 500_000
 
 
@@ -38,11 +35,11 @@ class SqlPractice(Practice):
         self.troubles: list[Trouble] = []
         self.times = Times()
         self.ailing = ailing
-        self.statements = 0
+        self._said: list[Asked] = []
         self._bulk, self._front = BULK, FRONT
 
     async def asked(self) -> int:
-        return self.statements
+        return len(self._said)
 
     async def stop(self) -> None:
         await self.ailing.stop()
@@ -70,15 +67,8 @@ class SqlPractice(Practice):
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Count the statements of every database; begin and end are none."""
-
-        def count(_: Any, __: Any, statement: str, *___: Any) -> None:
-            self.statements += not statement.upper().startswith(NO_ASKING)
-
-        event.listen(sqlalchemy.Engine, "before_cursor_execute", count)
-        try:
+        with asked() as self._said:
             yield
-        finally:
-            event.remove(sqlalchemy.Engine, "before_cursor_execute", count)
 
 
 class SampleClinic(SqlPractice):

@@ -168,7 +168,7 @@ async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
 
     def work(connection: Connection) -> Any:
         nonlocal done, detail
-        session = SqlSession(case.adapter, connection)
+        session = SqlSession(case.adapter, case.engine.opened(connection))
         done = session.progress
         try:
             record = complete(case.adapter.bookings.book(session, draft, KnownTimes()))

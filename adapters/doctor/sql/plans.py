@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Select, event, func, literal_column, select
+from sqlalchemy import Connection, Select, func, literal_column, select
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Filter
@@ -20,6 +20,7 @@ from adapters.mapping.models import BusyMap
 from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table
 from adapters.sql.columns import sql
+from adapters.sql.engines.connection import HeardConnection
 
 # Rows of a table above which a scan is a warning, and above which it is a failure.
 BIG, HUGE = 5_000, 100_000
@@ -57,7 +58,7 @@ def plans(case: SqlCase) -> Iterator[Look]:
     if reference and not case.is_lost("booking") and not case.is_lost("resources", "appointments"):
 
         async def marked(session: SqlSession) -> None:
-            session.reader("appointments").marked(sql(reference), "0" * 16, 1)
+            await session.reader("appointments").marked(sql(reference), "0" * 16, 1)
 
         yield _look(case, "a look for a reference", "booking", marked, ("booking", "reference"))
 
@@ -96,16 +97,10 @@ def _look(
 async def _plan(
     what: str, call: Call, places: Sequence[Place], strict: bool, case: SqlCase, look: Look
 ) -> None:
-    connection, statements = case.session.connection, list[tuple[Executable, dict[str, Any]]]()
-
-    def hear(_: Connection, statement: Any, __: Any, parameters: Any, ___: Any) -> None:
-        statements.append((statement, dict(parameters)))
-
-    event.listen(connection, "before_execute", hear)
-    try:
-        await call(case.session)
-    finally:
-        event.remove(connection, "before_execute", hear)
+    connection = case.session.connection
+    heard = HeardConnection(case.engine.opened(connection))
+    await call(SqlSession(case.adapter, heard))
+    statements = [question.built() for question in heard.questions]
     for number, (statement, parameters) in enumerate(statements):
         place = places[min(number, len(places) - 1)]
         for step in case.speech.explain(connection, statement, parameters):

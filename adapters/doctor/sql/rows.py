@@ -50,7 +50,7 @@ class SqlCase(DoctorCase):
         self.speech = self.engine.speech
 
     async def run(self, flow: Callable[[SqlSession], Awaitable[T]]) -> T:
-        return await self.adapter.read(flow)
+        return await self.adapter.look(flow)
 
     def readable(self) -> Iterator[str]:
         return (name for name in self.adapter.readers if not self.is_lost("resources", name))

@@ -36,8 +36,10 @@ class Engine:
         self.booker = lane(bookers, patience, booking=True)
         pinger = lane(1, min(timeout, PING_PATIENCE))
         self._lanes = (self.reader, searcher, inspector, pinger, self.booker)
+        self.ask = self.reader.ask
+        """Runs a flow of questions in one snapshot that cannot write, and returns its result."""
         self.read = self.reader.run
-        """Runs work in one snapshot that cannot write, and returns its result."""
+        """The same for a function of SQLAlchemy's connection."""
         self.inspect = inspector.run
         """The same for work of many statements that no partner waits for."""
         self.search = searcher.run
@@ -50,6 +52,8 @@ class Engine:
         question = text(kind.question)
         self.ping = partial(pinger.run, lambda connection: connection.scalar(question))
         """Raises an AdapterError where the database does not answer."""
+        self.opened = self.reader.opened
+        """Returns a connection that a function was given, for questions."""
 
     async def aclose(self) -> None:
         """Waits for running work and closes every connection."""

@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
+from adapters.sql.engines.connection import OpenConnection
 from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -185,6 +186,8 @@ class MssqlLane(ThreadLane):
             isolation_level="AUTOCOMMIT",
             poolclass=NullPool,
         )
+        driver: Any = self._engine.dialect.loaded_dbapi
+        self.errors = (driver.Error,)
 
     def connect(self) -> Connection:
         connection = self._engine.connect()
@@ -194,8 +197,17 @@ class MssqlLane(ThreadLane):
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
         return connection
 
-    def limit(self, connection: Connection, tenths: int) -> None:
-        raw: Any = connection.connection.driver_connection
-        raw.timeout = ceil(tenths / 10)
+    def fetch(
+        self, opened: OpenConnection, text: str, bound: Sequence[Any] | None
+    ) -> Sequence[Any]:
+        cursor = opened.raw.cursor()
+        try:
+            cursor.execute(text, *(bound or ()))
+            return [] if bound is None else list(map(tuple, cursor.fetchall()))
+        finally:
+            cursor.close()
+
+    async def limit(self, opened: OpenConnection, tenths: int) -> None:
+        opened.raw.timeout = ceil(tenths / 10)
         # nosemgrep: sql-is-never-put-together-as-text - a number of ours
-        connection.exec_driver_sql(f"SET LOCK_TIMEOUT {tenths * 100}")
+        await opened.run(f"SET LOCK_TIMEOUT {tenths * 100}")

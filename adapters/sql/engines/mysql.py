@@ -20,7 +20,7 @@ from typing import Any
 import asyncmy
 from asyncmy.constants import FIELD_TYPE
 from asyncmy.converters import conversions
-from asyncmy.errors import MySQLError
+from asyncmy.errors import InternalError, MySQLError
 from sqlalchemy import Connection, Executable, case, cast, event, func, text
 from sqlalchemy.dialects.mysql import CHAR, DECIMAL
 from sqlalchemy.exc import DBAPIError
@@ -29,6 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
+from adapters.sql.engines.connection import OpenConnection
 from adapters.sql.engines.lanes import PoolLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
@@ -58,6 +59,7 @@ _NUMBERS = {
 }
 KINDS = {str(number): kind for kind, numbers in _NUMBERS.items() for number in numbers}
 BEGIN_READ = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+BEGIN_BOOKING = "START TRANSACTION READ WRITE"
 _EXPLAIN = "EXPLAIN FORMAT=JSON"
 _NO_WRITE_HERE = "1792"
 _LOCK = text("SELECT GET_LOCK(:name, :seconds)")
@@ -86,7 +88,7 @@ _CONVERSIONS: dict[Any, Any] = {
     FIELD_TYPE.DECIMAL: base.plain_number,
     FIELD_TYPE.NEWDECIMAL: base.plain_number,
 }
-_RELEASE = text("DO RELEASE_LOCK(:name)")
+_RELEASE = "DO RELEASE_LOCK(%s)"
 
 
 class MysqlSpeech(Speech):
@@ -124,8 +126,8 @@ class MysqlSpeech(Speech):
         except DBAPIError as error:
             if self.code(error) != _NO_WRITE_HERE:
                 raise
-            # outside a read-only transaction, which does not even explain what writes
-            connection.exec_driver_sql("COMMIT")
+            # a read-only transaction does not even explain what writes
+            connection.exec_driver_sql(BEGIN_BOOKING)
             try:
                 answer = base.explain(connection, _EXPLAIN, statement, bound)
             finally:
@@ -187,8 +189,9 @@ class MysqlLane(PoolLane):
     """TLS is asked for with ?ssl_ca=/path/of/ca.pem."""
 
     speech = MysqlSpeech()
-    begin_read = BEGIN_READ
-    begin_booking = "START TRANSACTION READ WRITE"
+    errors = (MySQLError,)
+    begin_read, begin_booking = BEGIN_READ, BEGIN_BOOKING
+    reads_alone = True
 
     # how connections are made, as another one may have to stop one
     _arguments: Any = None
@@ -196,12 +199,14 @@ class MysqlLane(PoolLane):
     def pool(self) -> AsyncEngine:
         """Returns a pool whose sessions all have the isolation that its transactions need."""
         # what the desk commits meanwhile is seen when a booking looks again
-        level = "READ COMMITTED" if self.booking else "REPEATABLE READ"
+        how = "ISOLATION LEVEL READ COMMITTED, READ WRITE"
+        if not self.booking:
+            how = "ISOLATION LEVEL REPEATABLE READ, READ ONLY"
         engine = self.connections(
             self.address.set(drivername="mysql+asyncmy"),
             charset="utf8mb4",
             conv=_CONVERSIONS,
-            init_command=f"SET SESSION TRANSACTION ISOLATION LEVEL {level}",
+            init_command=f"SET SESSION TRANSACTION {how}",
         )
 
         @event.listens_for(engine.sync_engine, "do_connect")
@@ -214,21 +219,35 @@ class MysqlLane(PoolLane):
 
         return engine
 
-    def limit(self, connection: Connection, tenths: int) -> None:
+    async def fetch(
+        self, opened: OpenConnection, text: str, bound: Sequence[Any] | None
+    ) -> Sequence[Any]:
+        try:
+            if bound is None:
+                await opened.raw.query(text)
+                return ()
+            cursor = opened.raw.cursor()
+            await cursor.execute(text, bound)
+            rows: Sequence[Any] = await cursor.fetchall()
+        except AttributeError as error:  # as asyncmy meets a connection that is gone
+            raise InternalError("network operation failed") from error
+        return rows
+
+    async def limit(self, opened: OpenConnection, tenths: int) -> None:
         longest = f"max_execution_time = {tenths * 100}"
-        if connection.dialect.is_mariadb:  # type: ignore[attr-defined]
+        if opened.connection.dialect.is_mariadb:  # type: ignore[attr-defined]
             longest = f"max_statement_time = {tenths / 10}"
         wait = ceil(tenths / 10)
         # nosemgrep: sql-is-never-put-together-as-text - numbers of ours
-        connection.exec_driver_sql(
+        await opened.run(
             f"SET SESSION {longest}, innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}"
         )
 
-    def settle(self, connection: Connection) -> None:
+    async def settle(self, opened: OpenConnection) -> None:
         """Releases the named locks, which are the session's and outlive the transaction."""
-        names = connection.info.get(_LOCKS, [])
+        names = opened.info.get(_LOCKS, [])
         while names:
-            connection.execute(_RELEASE, {"name": names[-1]})
+            await opened.run(_RELEASE, (names[-1],))
             names.pop()
 
     async def stop(self, info: dict[Any, Any]) -> None:

@@ -25,6 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
+from adapters.sql.engines.connection import OpenConnection
 from adapters.sql.engines.lanes import PoolLane
 from adapters.values.convert import LONGEST_FOLDED, fold
 
@@ -93,6 +94,14 @@ _SETTINGS = {
     "enable_mergejoin": "off",
 }
 
+# For connections that read: what is asked outside of a transaction is a snapshot and cannot write,
+# and so is what a function in the statement asks.
+_READING = {
+    "default_transaction_isolation": "repeatable read",
+    "default_transaction_read_only": "on",
+}
+_LIMIT = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)"
+
 # Letters, marks, and accents that stand behind their letter. The micro sign would turn Greek.
 _CODES = (range(0xA0, 0xB5), range(0xB6, 0x180), range(0x300, 0x370), range(0x1E00, 0x1F00))
 _LETTERS = map(chr, chain(*_CODES, range(0x2010, 0x2028)))
@@ -154,8 +163,12 @@ class PostgresSpeech(Speech):
         return tuple(_accesses(json.loads(plan)[0]["Plan"]))
 
     def code(self, error: DBAPIError) -> str:
-        state = getattr(error.orig, "sqlstate", None)
-        return str(state) if state else type(error.orig).__name__
+        cause = error.orig
+        for kind in (asyncpg.InvalidCachedStatementError, asyncpg.InterfaceError):
+            if isinstance(cause, kind):
+                return str(kind.__name__)
+        state = getattr(cause, "sqlstate", None)
+        return str(state) if state else type(cause).__name__
 
     def sentence(self, error: DBAPIError) -> object:
         cause = error.driver_exception
@@ -209,31 +222,47 @@ class PostgresLane(PoolLane):
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     # what the desk commits meanwhile is seen when a booking looks again
     begin_booking = "BEGIN ISOLATION LEVEL READ COMMITTED"
+    errors = (asyncpg.PostgresError, asyncpg.InterfaceError)
+    reads_alone = True
     unreadable = (asyncpg.InternalClientError, pgproto.BufferError)
 
     def pool(self) -> AsyncEngine:
-        """Returns the same pool for reads and bookings, which differ in their BEGIN."""
+        """Returns an engine whose connections' values cross as texts."""
         engine = self.connections("postgresql+asyncpg://", async_creator_fn=self._connect)
         # after SQLAlchemy's own, so that these stay
         event.listen(engine.sync_engine, "connect", _prepare)
-        event.listen(engine.sync_engine, "before_cursor_execute", _narrowed, retval=True)
+        event.listen(engine.sync_engine, "before_cursor_execute", _narrow, retval=True)
         return engine
 
     async def _connect(self, *_: Any, **__: Any) -> Any:
         dsn = self.address.set(drivername="postgresql").render_as_string(hide_password=False)
         try:
-            return await asyncpg.connect(dsn, server_settings=_SETTINGS)
+            return await asyncpg.connect(
+                dsn,
+                server_settings=_SETTINGS | ({} if self.booking else _READING),
+                # kept as long as the connection, however long they are
+                max_cached_statement_lifetime=0,
+                max_cacheable_statement_size=0,
+            )
         except (asyncpg.UndefinedObjectError, asyncpg.InvalidParameterValueError) as error:
             raise BackendUnavailable(
                 "the server does not take an option that stands behind the ? of its address"
             ) from error
 
-    def limit(self, connection: Connection, tenths: int) -> None:
-        connection.exec_driver_sql(
-            "SELECT set_config('statement_timeout', $1, false),"
-            " set_config('lock_timeout', $1, false)",
-            (f"{tenths}00",),
-        )
+    async def fetch(
+        self, opened: OpenConnection, text: str, bound: Sequence[Any] | None
+    ) -> Sequence[Any]:
+        if bound is None:
+            await opened.raw.execute(text)
+            return ()
+        rows: Sequence[Any] = await opened.raw.fetch(_narrowed(opened.info, text), *bound)
+        return rows
+
+    def is_lost(self, opened: OpenConnection, error: Exception) -> bool:
+        return bool(opened.raw.is_closed())
+
+    async def limit(self, opened: OpenConnection, tenths: int) -> None:
+        await opened.run(_LIMIT, (f"{tenths}00",))
 
 
 def _prepare(connection: Any, record: Any) -> None:
@@ -255,13 +284,19 @@ def _prepare(connection: Any, record: Any) -> None:
     ]
 
 
-def _narrowed(*call: Any) -> tuple[str, Any]:
+def _narrowed(info: dict[Any, Any], statement: str) -> str:
     """Removes letters that the database's encoding lacks, as the server would refuse them."""
+    narrow = info.get(_NARROW)
+    if narrow is not None and ACCENTED in statement:
+        for wide, shorter in narrow:
+            statement = statement.replace(wide, shorter)
+    return statement
+
+
+def _narrow(*call: Any) -> tuple[str, Any]:
+    """Does the same to what SQLAlchemy asks."""
     connection, _, statement, parameters, *_ = call
-    if ACCENTED in statement:
-        for wide, narrow in connection.info.get(_NARROW, ()):
-            statement = statement.replace(wide, narrow)
-    return statement, parameters
+    return _narrowed(connection.info, statement), parameters
 
 
 async def _set_codecs(raw: Any) -> None:

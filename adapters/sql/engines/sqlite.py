@@ -7,6 +7,7 @@ transaction that holds the write lock from its start. The file's owner and mode 
 import re
 import sqlite3
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sqlalchemy.pool import NullPool
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
+from adapters.sql.engines.connection import OpenConnection
 from adapters.sql.engines.lanes import ThreadLane
 from adapters.values.convert import fold, number_or_none
 
@@ -45,6 +47,8 @@ KINDS = {
 }
 # In a connection's `info`: which file it has open.
 _FILE = "clinic_file"
+# How the driver's complaint about a text begins.
+_NO_UTF8 = "Could not decode to UTF-8"
 _LITERAL = re.compile("'(?:[^']|'')*'").sub
 _QUOTED = re.compile('"([^"]+)"').findall
 _STEP = re.compile(
@@ -125,6 +129,7 @@ class SqliteLane(ThreadLane):
     """A connection for each thread: a few that read, one that books, one that asks."""
 
     speech = SqliteSpeech()
+    errors = (sqlite3.Error,)
     begin_booking = "BEGIN IMMEDIATE"
     # the transaction stays open where a reader is in its way
     never_committed = ThreadLane.never_committed | {ErrorKind.BUSY}
@@ -161,18 +166,32 @@ class SqliteLane(ThreadLane):
         raw.execute(f"PRAGMA query_only = {int(not self.booking)}")
         return connection
 
-    def is_current(self, connection: Connection) -> bool:
+    def fetch(
+        self, opened: OpenConnection, text: str, bound: Sequence[Any] | None
+    ) -> Sequence[Any]:
+        """Returns the rows. Where a text is no UTF-8 they are read again, with bytes for it."""
+        raw, bound = opened.raw, bound or ()
+        raw.text_factory = str
+        try:
+            return raw.execute(text, bound).fetchall()  # type: ignore[no-any-return]
+        except sqlite3.OperationalError as error:
+            if not str(error).startswith(_NO_UTF8):
+                raise
+        finally:
+            raw.text_factory = base.as_text
+        return raw.execute(text, bound).fetchall()  # type: ignore[no-any-return]
+
+    def is_current(self, opened: OpenConnection) -> bool:
         """Returns whether no other file was put in the place of its own."""
-        return bool(connection.info[_FILE] == self._file())
+        return bool(opened.info[_FILE] == self._file())
 
-    def limit(self, connection: Connection, tenths: int) -> None:
+    async def limit(self, opened: OpenConnection, tenths: int) -> None:
         """Sets how long a statement waits for a lock; the progress handler stops a slow one."""
-        raw: Any = connection.connection.driver_connection
         # nosemgrep: sql-is-never-put-together-as-text - a number of ours
-        raw.execute(f"PRAGMA busy_timeout = {tenths * 100}")
+        await opened.run(f"PRAGMA busy_timeout = {tenths * 100}")
 
-    def before_commit(self, connection: Connection) -> None:
-        if not self.is_current(connection):
+    def before_commit(self, opened: OpenConnection) -> None:
+        if not self.is_current(opened):
             raise BackendUnavailable(f"{self._path} was replaced in the middle of a booking")
 
     def explained(self, kind: ErrorKind, code: str, error: Exception) -> str:

@@ -13,8 +13,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import Connection, event
-from sqlalchemy.exc import OperationalError
 
 from adapters.base import (
     BackendNonsense,
@@ -28,6 +26,9 @@ from adapters.base import (
 )
 from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
+from adapters.sql.engines.connection import OpenConnection
+from adapters.sql.engines.sqlite import SqliteLane
+from tests.adapters.asked import asked
 from tests.adapters.clinic import (
     NOW,
     WITHOUT_REFERENCE,
@@ -260,16 +261,16 @@ async def test_a_commit_that_fails_is_of_unknown_outcome_unless_the_error_says_o
     adapter: SqlAdapter, monkeypatch: pytest.MonkeyPatch, name: str, expected: type[Exception]
 ) -> None:
     draft = await a_draft(adapter)
-    execute = Connection.exec_driver_sql
+    fetch = SqliteLane.fetch
 
-    def fail(self: Connection, statement: str, *more: Any) -> Any:
-        if statement == "COMMIT" and self.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
+    def fail(self: SqliteLane, opened: OpenConnection, text: str, bound: Any) -> Any:
+        if text == "COMMIT" and self.booking:
             error = sqlite3.OperationalError("no")
             error.sqlite_errorname = name
-            raise OperationalError(statement, None, error)
-        return execute(self, statement, *more)
+            raise error
+        return fetch(self, opened, text, bound)
 
-    monkeypatch.setattr(Connection, "exec_driver_sql", fail)
+    monkeypatch.setattr(SqliteLane, "fetch", fail)
     with pytest.raises(expected):
         await adapter.create_appointment(draft)
 
@@ -572,11 +573,9 @@ async def test_the_diary_is_read_by_its_index_and_not_whole(
     adapter: SqlAdapter, database: Path
 ) -> None:
     vet = run(database, "SELECT ID_VETO FROM HORAIRES LIMIT 1")[0][0]
-    said: list[tuple[str, Any]] = []
-    engine = await adapter.engine.read(lambda connection: connection.engine)
-    event.listen(engine, "before_cursor_execute", lambda *call: said.append((call[2], call[3])))
     public = adapter.readers["vets"].table.ids.shown(vet)
-    await slots(adapter, public, date(2026, 3, 9))
+    with asked() as said:
+        await slots(adapter, public, date(2026, 3, 9))
     diary = [each for each in said if "RDV r" in each[0]]
     assert len(diary) == 2
     with closing(sqlite3.connect(database)) as connection:

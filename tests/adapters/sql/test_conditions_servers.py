@@ -10,9 +10,10 @@ import pytest
 from adapters.base import Condition, NotFound
 from adapters.conformance.pages import let_be
 from adapters.sql.adapter import SqlAdapter
+from tests.adapters.asked import asked
 from tests.adapters.clinic import ask, everything
 from tests.adapters.servers import mariadb_database, postgres_database
-from tests.adapters.sql.test_conditions import narrowed, of_values, statements
+from tests.adapters.sql.test_conditions import narrowed, of_values
 from tests.adapters.sql.test_sql_adapter_servers import MAPPING, SCHEMA, connect
 
 pytestmark = pytest.mark.long
@@ -132,11 +133,11 @@ async def test_a_text_is_told_apart_by_case_accents_and_blanks_in_one_statement(
 ) -> None:
     whole = await everything(adapter, "stock")
     only = (Condition("name", "in", ("Élan",)),)
-    with statements() as asked:
+    with asked() as said:
         page = await adapter.read_many(ask("stock", only=only, limit=1))
     assert page.records == whole[:1]
     assert page.after is not None
-    assert len([each for each in asked if "FROM thing" in each]) == 1
+    assert len([each for each in said if "FROM thing" in each.text]) == 1
     for record, exists in zip(whole, (True, False, True, False, False, False, False), strict=True):
         query = ask("stock", id=record["id"], only=only)
         if exists:

@@ -1,17 +1,14 @@
 """Diaries as old systems keep them, on each kind of server: absences for good, rooms, spellings."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
 
 from adapters.base import Adapter, Query, Record, Watched
-from tests.adapters.sample_practice import NO_ASKING
+from tests.adapters.asked import asked
 from tests.adapters.sql.test_booking_servers import DAY, a_draft
 from tests.races.practice import KINDS, ZONE, Practice, practice, working_days
 
@@ -196,21 +193,6 @@ async def test_vets_side_by_side_in_two_rooms_are_not_written_over_one_another(
         await adapter.aclose()
 
 
-@contextmanager
-def counted() -> Iterator[list[str]]:
-    """The statements that any adapter runs meanwhile, without begin and end."""
-    said: list[str] = []
-
-    def count(*call: Any) -> None:
-        said.extend([] if call[2].upper().startswith(NO_ASKING) else [call[2]])
-
-    event.listen(Engine, "before_cursor_execute", count)
-    try:
-        yield said
-    finally:
-        event.remove(Engine, "before_cursor_execute", count)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_look_at_many_bookings_costs_a_few_statements_for_each_vet(
     kind: str, tmp_path: Path
@@ -226,9 +208,9 @@ async def test_a_look_at_many_bookings_costs_a_few_statements_for_each_vet(
             booked.append([(await adapter.create_appointment(each))["id"] for each in wanted])
         every = [each for two in booked for each in two]
         await adapter.find_overwritten(every)  # what a connection is told first is none of it
-        with counted() as few:
+        with asked() as few:
             assert await adapter.find_overwritten(booked[0]) == Watched()
-        with counted() as many:
+        with asked() as many:
             assert await adapter.find_overwritten(every) == Watched()
         assert len(few) == len(many) <= 1 + 2 * 4
         start = (drafts[1].scheduled_at + next_day).astimezone(ZONE)

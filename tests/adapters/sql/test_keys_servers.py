@@ -3,16 +3,15 @@
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import event
 
 from adapters.base import BackendUnavailable, Filter, NotFound, OutcomeUnknown, Query
 from adapters.doctor.sql import examine
 from adapters.examination import Examination, Verdict
 from adapters.sql.adapter import SqlSession
+from adapters.sql.engines.connection import HeardConnection
 from adapters.values.times import instant_text
 from tests.adapters.ids.test_ids import GIVEN
 from tests.adapters.shelf import Shelf
@@ -273,16 +272,15 @@ async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_p
         speech = adapter.engine.speech
 
         async def looked_for(session: SqlSession) -> list[list[bool]]:
-            heard: list[Any] = []
-            note = lambda _, statement, __, bound, ___: heard.append((statement, dict(bound)))  # noqa: E731
-            event.listen(session.connection, "before_execute", note)
-            await session.reader("clients").one(OWNER)
-            await session.reader("clients").exists(OWNER)
-            event.remove(session.connection, "before_execute", note)
-            plans = [speech.explain(session.connection, *each) for each in heard]
+            heard = HeardConnection(adapter.engine.opened(session.connection))
+            clients = SqlSession(adapter, heard).reader("clients")
+            await clients.one(OWNER)
+            await clients.exists(OWNER)
+            built = [question.built() for question in heard.questions]
+            plans = [speech.explain(session.connection, *each) for each in built]
             return [[step.scans for step in plan] for plan in plans]
 
-        assert await adapter.read(looked_for) == [[False], [False]]
+        assert await adapter.look(looked_for) == [[False], [False]]
         await adapter.aclose()
 
 

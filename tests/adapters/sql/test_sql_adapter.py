@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 
 from adapters.base import (
     AdapterOptions,
@@ -27,6 +27,7 @@ from adapters.sample import MAPPING
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.engines.lanes import MOST_WAITING
 from gateway.backend import shapes
+from tests.adapters.asked import asked
 from tests.adapters.clinic import NOW, SECRET, a_draft, ask, connect, everything, run
 
 COUNTS = {
@@ -193,21 +194,17 @@ async def test_a_foreign_or_forged_id_is_not_found_without_a_statement(
 async def test_a_page_and_a_record_cost_a_fixed_number_of_statements(
     adapter: SqlAdapter, database: Path
 ) -> None:
-    said: list[str] = []
-    engine = await adapter.engine.read(lambda connection: connection.engine)
-    event.listen(engine, "before_cursor_execute", lambda *args: said.append(args[2]))
     wanted = {"clients": 1, "invoices": 3, "appointments": 1}
     for resource, statements in wanted.items():
         for limit in (1, 50, 200):
-            said.clear()
-            page = await adapter.read_many(ask(resource, limit=limit))
-            assert len([each for each in said if each.startswith("SELECT")]) == statements
-            said.clear()
-            await adapter.read_many(ask(resource, limit=limit, after=page.after))
-            assert len([each for each in said if each.startswith("SELECT")]) == statements
-        said.clear()
-        await adapter.read_one(ask(resource, id=page.records[0]["id"]))
-        assert len([each for each in said if each.startswith("SELECT")]) == statements
+            with asked() as first:
+                page = await adapter.read_many(ask(resource, limit=limit))
+            with asked() as second:
+                await adapter.read_many(ask(resource, limit=limit, after=page.after))
+            assert len(first) == len(second) == statements
+        with asked() as single:
+            await adapter.read_one(ask(resource, id=page.records[0]["id"]))
+        assert len(single) == statements
 
 
 async def test_no_row_is_lost_or_repeated_while_rows_are_added(
