@@ -24,7 +24,7 @@ from adapters.values.convert import LONGEST, Converter, Unreadable
 
 OF_TEXT = FieldShape(format="text")
 # The most values that are remembered for a field, and the most characters of one.
-REMEMBERED, LONGEST_REMEMBERED = 8_192, 40
+REMEMBERED, LONGEST_REMEMBERED = 4_096, 40
 # Types that only equal what converters read alike; 1.0 and True equal 1.
 _EXACT = frozenset((str, int, date, datetime, type(None)))
 # Short values that recur. What is personal is not remembered.
@@ -66,25 +66,6 @@ class RowValue:
 
 # Makes records of rows, None for a refused one; gives the numbers of these too.
 Make = Callable[[Sequence[Any]], tuple[list[Any], list[int]]]
-
-
-@dataclass(frozen=True, slots=True)
-class ListInside:
-    """How a list inside a record is found in its row, and made of its rows."""
-
-    items: Callable[[Any], Any]
-    steps: Steps | None
-    make: Make
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A member of the record; without a value it is null. `about` tells people of its source."""
-
-    name: str
-    value: RowValue | ListInside | None = None
-    shape: FieldShape = OF_TEXT
-    about: str = "not in a row"
 
 
 class Remembered(dict[Any, Any]):
@@ -165,116 +146,138 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class Script:
-    """The text of a function that makes records with these members, and the objects it names."""
+class Member:
+    """A member of records: the `lines` that put it into `variable`, and the objects they name.
 
-    def __init__(self, members: Sequence[Member]) -> None:
-        self._names: dict[str, Any] = {
-            "Unreadable": Unreadable,
-            "EXACT": _EXACT,
-            "LONGEST": LONGEST,
-            "address": _ADDRESS,
-        }
-        body = [line for number, it in enumerate(members) for line in self._member(number, it)]
-        pairs = ", ".join(
-            f"{it.name!r}: {'None' if it.value is None else f'v{number}'}"
-            for number, it in enumerate(members)
-        )
-        lines = ["for row in rows:", "    try:", *(f"        {line}" for line in body)]
-        lines += [f"        made.append({{{pairs}}})", "    except Exception:"]
-        lines += ["        refused.append(len(made))", "        made.append(None)"]
-        text = ["def make(rows):", "    made, refused = [], []", *(f"    {line}" for line in lines)]
-        self.text = "\n".join((*text, "    return made, refused", ""))
+    Until it is found in rows it is null. `about` tells people of its source.
+    """
 
-    def make(self) -> Make:
-        """Returns the function."""
-        names = dict(self._names)
-        # the text is made of the templates of this class alone
-        exec(compile(self.text, "<generated>", "exec"), names)  # noqa: S102  # nosec B102
-        made: Make = names["make"]
-        return made
+    def __init__(self, name: str, number: int, about: str = "not in a row") -> None:
+        self.name, self.variable, self._number = name, "None", number
+        self.lines = [f"# {name!r}: {about!r}"]
+        self.names: dict[str, Any] = {}
 
-    def _name(self, what: str, v: str, named: Any) -> str:
-        """Returns the name of an object that the lines of a variable need."""
-        name = f"{what}_{v}"
-        self._names[name] = named
+    def of_value(self, value: RowValue, shape: FieldShape) -> "Member":
+        """Finds the member as a value, which has then the form of its shape."""
+        v = self.variable = f"v{self._number}"
+        read = self._name("read", checked(value.read, shape))
+        if value.column is not None:
+            self.lines.append(f"{v} = row[{value.column}]")
+        else:
+            self._find(value.steps, value.plain)
+        self.lines += self._short(value, shape, f"{read}(row)")
+        if self.name == "id":  # without a usable one there is no record
+            self.lines.append(f"if {v} is None: raise Unreadable")
+        return self
+
+    def of_list(self, find: Callable[[Any], Any], steps: Steps | None, make: Make) -> "Member":
+        """Finds the member as a list of rows, of which `make` makes records."""
+        v = self.variable = f"v{self._number}"
+        self._find(steps, find)
+        self.lines += [
+            f"if {v} is not None and type({v}) is not list: raise Unreadable",
+            f"{v}, odd = {self._name('inner', make)}({v} or ())",
+            "if odd: raise Unreadable",
+        ]
+        return self
+
+    def _name(self, what: str, named: Any) -> str:
+        """Returns the name of an object for the lines."""
+        name = f"{what}_{self.variable}"
+        self.names[name] = named
         return name
 
-    def _member(self, number: int, member: Member) -> list[str]:
-        value, v = member.value, f"v{number}"
-        about = f"# {member.name!r}: {member.about!r}"
-        if value is None:
-            return [about, *(["raise Unreadable"] if member.name == "id" else [])]
-        if isinstance(value, ListInside):
-            find = self._found(v, value.steps, value.items)
-            inner = self._name("inner", v, value.make)
-            return [
-                about,
-                *find,
-                f"if {v} is not None and type({v}) is not list: raise Unreadable",
-                f"{v}, odd = {inner}({v} or ())",
-                "if odd: raise Unreadable",
-            ]
-        lines = [about, *self._value(v, value, member.shape)]
-        # without a usable id there is no record
-        return [*lines, f"if {v} is None: raise Unreadable"] if member.name == "id" else lines
-
-    def _value(self, v: str, value: RowValue, shape: FieldShape) -> list[str]:
-        """Returns the lines that put a value into a variable."""
-        converter, decode = value.converter, value.decode
-        read = self._name("read", v, checked(value.read, shape))
-        slow = f"{v} = {read}(row)"
-        if value.column is not None:
-            find = [f"{v} = row[{value.column}]"]
-        else:
-            find = self._found(v, value.steps, value.plain)
+    def _short(self, value: RowValue, shape: FieldShape, read: str) -> list[str]:
+        """Returns the lines that make JSON of what was found; `read` does so in any case."""
+        v, converter = self.variable, value.converter
         kind = type(converter)
         if kind is convert.Text and not shape.many:
-            lines = [
-                f"if type({v}) is str:",
-                f"    if len({v}) > LONGEST: raise Unreadable",
-                f"    {v} = {v}.strip() or None",
-                f"elif {v} is not None: {slow}",
-            ]
-            if shape.values:
-                known = self._name("known", v, frozenset((*shape.values, None)))
-                lines.append(f"if {v} not in {known}: raise Unreadable")
-            return [*find, *lines]
+            return self._text(shape, read)
         if kind is convert.Email:
-            text = f"type({v}) is not str or address({v}) is None"
-            return [*find, f"if {v} is not None and ({text}): {slow}"]
+            is_odd = f"type({v}) is not str or address({v}) is None"
+            return [f"if {v} is not None and ({is_odd}): {v} = {read}"]
         if isinstance(converter, Id):
-            return [*find, *self._id(v, converter, slow)]
+            return self._id(converter, read)
         if kind in _RECURRING:
-            seen = self._name("seen", v, Remembered(checked(decode, shape)))
-            slow = f"{read}(row)"
+            seen = self._name("seen", Remembered(checked(value.decode, shape)))
             if kind in _NUMERIC:
-                floats = self._name("floats", v, Remembered(checked(decode, shape)))
-                slow = f"{floats}[{v}] if type({v}) is float else {slow}"
-            return [*find, f"{v} = {seen}[{v}] if type({v}) in EXACT else {slow}"]
-        return [*find, f"if {v} is not None: {slow}"] if kind in _OF_TEXTS else [slow]
+                floats = self._name("floats", Remembered(checked(value.decode, shape)))
+                read = f"{floats}[{v}] if type({v}) is float else {read}"
+            return [f"{v} = {seen}[{v}] if type({v}) in EXACT else {read}"]
+        return [f"if {v} is not None: {v} = {read}" if kind in _OF_TEXTS else f"{v} = {read}"]
 
-    def _id(self, v: str, converter: Id, slow: str) -> list[str]:
-        ids = converter.ids
-        fast, kind = (ids.shown if converter.own else ids.referred), "str"
+    def _text(self, shape: FieldShape, read: str) -> list[str]:
+        v = self.variable
+        lines = [
+            f"if type({v}) is str:",
+            f"    if len({v}) > LONGEST: raise Unreadable",
+            f"    {v} = {v}.strip() or None",
+            f"elif {v} is not None: {v} = {read}",
+        ]
+        if shape.values:
+            known = self._name("known", frozenset((*shape.values, None)))
+            lines.append(f"if {v} not in {known}: raise Unreadable")
+        return lines
+
+    def _id(self, converter: Id, read: str) -> list[str]:
+        v, ids = self.variable, converter.ids
+        short, kind = (ids.shown if converter.own else ids.referred), "str"
         if isinstance(ids, SealedIds):
-            fast, kind = ids.seal, "int"
-        short = f"{v} = {self._name('id', v, fast)}({v})"
-        return [f"if type({v}) is {kind}: {short}", f"elif {v} is not None: {slow}"]
+            short, kind = ids.seal, "int"
+        return [
+            f"if type({v}) is {kind}: {v} = {self._name('id', short)}({v})",
+            f"elif {v} is not None: {v} = {read}",
+        ]
 
-    def _found(self, v: str, steps: Steps | None, find: Callable[[Any], Any]) -> list[str]:
-        """Returns the lines that put into a variable what a path finds."""
+    def _find(self, steps: Steps | None, find: Callable[[Any], Any]) -> None:
+        """Adds the lines that put into the variable what a path finds."""
+        v, at = self.variable, "row"
         if steps is None:
-            return [f"{v} = {self._name('find', v, find)}(row)"]
-        lines, at = list[str](), "row"
-        for step in steps:
-            if not lines and isinstance(step, str):
-                lines.append(f"{v} = row.get({step!r})")
-            elif isinstance(step, str):
-                lines.append(f"{v} = {v}.get({step!r}) if isinstance({v}, dict) else None")
-            else:
+            self.lines.append(f"{v} = {self._name('find', find)}(row)")
+        elif not steps:
+            self.lines.append(f"{v} = row")
+        for step in steps or ():
+            if isinstance(step, int):
                 least = -step if step < 0 else step + 1
                 is_there = f"isinstance({at}, list) and len({at}) >= {least}"
-                lines.append(f"{v} = {at}[{step}] if {is_there} else None")
+                self.lines.append(f"{v} = {at}[{step}] if {is_there} else None")
+            elif at == "row":  # what is no object is refused
+                self.lines.append(f"{v} = row.get({step!r})")
+            else:
+                self.lines.append(f"{v} = {v}.get({step!r}) if isinstance({v}, dict) else None")
             at = v
-        return lines or [f"{v} = row"]
+
+
+def source_text(members: Sequence[Member]) -> str:
+    """Returns the text of a function that makes records with these members."""
+    lines = [line for member in members for line in member.lines]
+    if any(member.name == "id" and member.variable == "None" for member in members):
+        lines = ["raise Unreadable"]
+    pairs = ", ".join(f"{member.name!r}: {member.variable}" for member in members)
+    return "\n".join(
+        (
+            "def make(rows):",
+            "    made, refused = [], []",
+            "    for row in rows:",
+            "        try:",
+            *(f"            {line}" for line in lines),
+            f"            made.append({{{pairs}}})",
+            "        except Exception:",
+            "            refused.append(len(made))",
+            "            made.append(None)",
+            "    return made, refused",
+            "",
+        )
+    )
+
+
+def compiled(source: str, members: Sequence[Member]) -> Make:
+    """Returns the function of that text."""
+    names: dict[str, Any] = {"EXACT": _EXACT, "LONGEST": LONGEST, "address": _ADDRESS}
+    names["Unreadable"] = Unreadable
+    for member in members:
+        names |= member.names
+    # the text is made of the templates of this module alone
+    exec(compile(source, "<generated>", "exec"), names)  # noqa: S102  # nosec B102
+    made: Make = names["make"]
+    return made

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from adapters import base
 from adapters.base import Filter, Formed, FormedRecord, Only, Page, Record, Trouble
 from adapters.ids.seal import Id
-from adapters.mapped.generated import ListInside, Make, Member, RowValue, Script
+from adapters.mapped.generated import Make, Member, RowValue, compiled, source_text
 from adapters.mapping.converters import Converters
 from adapters.mapping.explanation import converter_of, source_of
 from adapters.mapping.models import ListMap, ResourceMap, ValueSource
@@ -88,10 +88,15 @@ class RowReader(ABC):
         self._judged_by = self.compiled(mapped, planned)
         self.by_name = {name: self._judged_by[name] for name in mapped.fields}
         self.own_id = self._judged_by.get("id")
-        self._members = {
-            name: Member(name, value, planned[name][1], _about(planned[name][0], planned[name][1]))
-            for name, value in self._judged_by.items()
-        }
+        names = dict.fromkeys(it.removeprefix(prefix).split("[].")[0] for it in self._paths)
+        self._numbers = {name: number for number, name in enumerate(names)}
+        # the members that are values, shared by all sets of fields
+        self._members: dict[str, Member] = {}
+        for name, (source, shape, _) in planned.items():
+            if name in names:
+                about = f"{source_of(source)}, as {converter_of(source, shape)}"
+                member = Member(name, self._numbers[name], about)
+                self._members[name] = member.of_value(self._judged_by[name], shape)
         inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
         self.lists = {
             name: self.__class__(resource, nested, shapes, converters, report, f"{name}[].")
@@ -113,9 +118,9 @@ class RowReader(ABC):
         """Returns the public id of a row; None where it has no usable one."""
         return None if self.own_id is None else self.own_id.shown(row)
 
-    def inside(self, name: str, make: Make) -> ListInside | None:
-        """Returns how a list inside is found in a row; None where it is fetched by itself."""
-        return None
+    def list_member(self, member: Member, make: Make) -> Member:
+        """Returns the member as a list in the row; null where it is fetched by itself."""
+        return member
 
     def _maker(self, fields: Fields) -> RecordMaker:
         """Returns what makes records with these fields. The id, where there is one, is in all."""
@@ -125,17 +130,19 @@ class RowReader(ABC):
         inside = {name: rows.maker(fields) for name, rows in self.lists.items() if name in names}
         members, paths = list[Member](), list[str]()
         for name in names:
-            value = self.inside(name, inside[name].make) if name in inside else None
-            members.append(self._members.get(name) or Member(name, value))
+            member = self._members.get(name) or Member(name, self._numbers[name])
+            members.append(
+                self.list_member(member, inside[name].make) if name in inside else member
+            )
             prefix = f"{name}[]."
             unmapped = [path for path in form if path.startswith(prefix)]
             of_list = inside[name].form if name in inside else unmapped
             paths += [f"{self.prefix}{name}"] if name in self.shapes else of_list
-        script = Script(members)
+        source = source_text(members)
         values = [(name, self.by_name[name]) for name in names if name in self.by_name]
         return RecordMaker(
-            make=script.make(),
-            source=script.text,
+            make=compiled(source, members),
+            source=source,
             form=tuple(paths),
             blank=dict.fromkeys(names),
             steps=[(name, value.plain, value.decode) for name, value in values],
@@ -422,7 +429,3 @@ class _Filling:
             elif record is not None and counts:
                 self.records.append(record)
         return True
-
-
-def _about(source: ValueSource, shape: base.FieldShape) -> str:
-    return f"{source_of(source)}, as {converter_of(source, shape)}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Trouble
 from adapters.ids.seal import Id, PublicIds
-from adapters.mapped.generated import ListInside, Make, RowValue
+from adapters.mapped.generated import Make, Member, RowValue
 from adapters.mapped.records import OF_IDS, Mapped, Planned, RecordMaker, RowReader
 from adapters.mapping.converters import conversion_name
 from adapters.mapping.models import KeptValue, ResourceMap, ValueSource
@@ -83,8 +83,9 @@ class JsonRows(RowReader):
         self.items = {name: path(nested.items or "@") for name, nested in self._inner.items()}
         return {name: json_value(*parts) for name, parts in planned.items()}
 
-    def inside(self, name: str, make: Make) -> ListInside:
-        return ListInside(self.items[name], plain_steps(self._inner[name].items or "@"), make)
+    def list_member(self, member: Member, make: Make) -> Member:
+        steps = plain_steps(self._inner[member.name].items or "@")
+        return member.of_list(self.items[member.name], steps, make)
 
     def exists(self, row: Any, only: Only = ()) -> bool:
         """Judges by the mapping's condition too. Raises BackendNonsense where it is unclear."""

@@ -6,10 +6,10 @@ does not tell where a head ended. So it is given one head, or the body that foll
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineTooLong
@@ -17,6 +17,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from gateway.pipeline.call import Call
+from gateway.web.plain import Head, head_of, target_in
 
 # The most bytes of a request's head, with its first line and the empty line behind it.
 LARGEST_HEAD = 16 * 1024
@@ -47,8 +48,26 @@ LIMITS: dict[str, Any] = {
     "auto_decompress": False,
     "access_log": None,
 }
+# The most requests of one connection.
+MOST_REQUESTS = 10_000
+# The most bytes that are read while a plain request is answered.
+MOST_BEHIND = 64 * 1024
 # Answers unreadable requests and faults; called with the error and the status of aiohttp's answer.
 Refuse = Callable[[BaseException | None, int], web.StreamResponse]
+
+
+class PlainAnswer(Protocol):
+    """A whole answer; `closes` says whether it is the last of its connection."""
+
+    closes: bool
+
+    def encoded(self, more: str = "") -> bytes:
+        """Returns the bytes to send, with `more` lines in their head."""
+
+
+Plain = PlainAnswer | Coroutine[Any, Any, PlainAnswer]
+# Answers plain requests, called with the head and the target; None for what the parser is to read.
+TakePlain = Callable[["Connection", Head, str], Plain | None]
 
 
 class MoreBlanks(BadHttpMessage):
@@ -157,6 +176,9 @@ class Connection(RequestHandler):
     A head that is larger than LARGEST_HEAD, or whose first line is malformed, is refused after the
     requests before it are answered. `address` is that of the other end, and `is_proxy` says
     whether it may name the callers it speaks for. `on_end` is called when the connection is lost.
+
+    A plain request is answered by `take` without the parser, where that takes it and nothing else
+    goes on. All that a request is bounded by holds for it too.
     """
 
     def __init__(
@@ -168,6 +190,7 @@ class Connection(RequestHandler):
         address: str,
         *,
         is_proxy: bool = False,
+        take: TakePlain | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(server, loop=loop, **LIMITS)
@@ -199,6 +222,12 @@ class Connection(RequestHandler):
         # answers that were written whole
         self.answers = 0
         self.address, self.is_proxy = address, is_proxy
+        self._take = take
+        # the head that was read last, which most callers send again and again
+        self._last_head: Head | None = None
+        # the task of the plain request that is being answered, and what came behind that
+        self._plain: asyncio.Task[None] | None = None
+        self._behind = b""
         # the task that lets it in, until it has a transport
         self.welcome: asyncio.Task[None] | None = None
 
@@ -219,7 +248,7 @@ class Connection(RequestHandler):
     @property
     def has_more(self) -> bool:
         """Whether further requests have come that wait for the answer to this one."""
-        return bool(self._messages)
+        return bool(self._messages or self._behind)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.welcome = None
@@ -233,7 +262,9 @@ class Connection(RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         self.is_silent = False
-        if (
+        if self._plain is not None:
+            self._wait_behind(data)
+        elif (
             self._is_between
             and not self._buffer_paused
             and 4 < len(data) <= LARGEST_HEAD
@@ -241,11 +272,95 @@ class Connection(RequestHandler):
             and data.count(b" ", 0, data.find(b"\r")) == BLANKS
         ):
             # one head and nothing else, as almost always
-            super().data_received(data)
-            if self._messages:
-                self._check_head()
+            if not self._answer_plain(data):
+                super().data_received(data)
+                if self._messages:
+                    self._check_head()
         else:
             self._read(data)
+
+    def _answer_plain(self, data: bytes) -> bool:
+        """Answers a plain request; returns False, with nothing done, for every other head."""
+        waiter, head = self._waiter, self._last_head
+        # aiohttp waits for a request, or is about to do so for the first
+        waits = not self._request_count if waiter is None else not waiter.done()
+        if self._take is None or not waits or self._close or self._force_close:
+            return False
+        end = data.find(b"\r\n")
+        target = target_in(data, end)
+        if target is None or self._request_count >= MOST_REQUESTS - 1:
+            return False
+        if head is None or len(data) != end + 2 + len(head.block) or not data.endswith(head.block):
+            head = self._last_head = head_of(data[end + 2 :])
+        answer = None if head is None else self._take(self, head, target)
+        if answer is None:
+            return False
+        self._request_count += 1
+        if asyncio.iscoroutine(answer):
+            self._plain = self._loop.create_task(self._finish_plain(answer))
+        elif self._write_plain(answer):
+            self._plain = self._loop.create_task(self._finish_plain(self.sent(), answer.closes))
+        else:
+            self._end_plain(closes=answer.closes)
+        return True
+
+    def _write_plain(self, answer: PlainAnswer) -> bool:
+        """Writes an answer; returns whether its reader has not taken all of it yet."""
+        if self.transport is not None:
+            self.transport.write(answer.encoded("Connection: close\r\n" if answer.closes else ""))
+        return self.unsent_bytes() > 0
+
+    async def _finish_plain(
+        self, making: Coroutine[Any, Any, PlainAnswer | None], closes: bool = False
+    ) -> None:
+        """Sends the answer that is made, if any, and waits until its reader has taken all."""
+        is_whole = False
+        try:
+            answer = await making
+            if answer is not None:
+                closes = answer.closes
+                if self._write_plain(answer):
+                    await self.sent()
+            is_whole = True
+        except ConnectionError:  # the reader is gone
+            pass
+        finally:
+            self._plain = None
+            self._end_plain(closes=closes or not is_whole)
+
+    def _end_plain(self, *, closes: bool) -> None:
+        """Goes on with what came behind a plain request, or ends the connection."""
+        if closes or self._force_close:
+            self._behind = b""
+            self.force_close()
+            return
+        self.answers += 1
+        self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
+        if self._behind:
+            behind, self._behind = self._behind, b""
+            if len(behind) > MOST_BEHIND and self.transport is not None:
+                self.transport.resume_reading()
+            self.data_received(behind)
+
+    def _wait_behind(self, data: bytes) -> None:
+        """Keeps what comes while a plain request is answered; stops reading beyond a bound."""
+        was_full = len(self._behind) > MOST_BEHIND
+        self._behind += data
+        if len(self._behind) > MOST_BEHIND and not was_full and self.transport is not None:
+            self.transport.pause_reading()
+
+    def _process_keepalive(self) -> None:
+        if self._plain is not None:
+            self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
+        super()._process_keepalive()
+
+    async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - aiohttp's
+        """Lets a plain request be answered within that time, then ends as aiohttp does."""
+        if self._plain is not None:
+            plain = self._plain
+            await asyncio.wait([plain], timeout=timeout)
+            plain.cancel()
+        await super().shutdown(timeout)
 
     def _read(self, data: bytes) -> None:
         """Gives the parser one head or body after another, as far as it takes them."""
@@ -314,7 +429,7 @@ class Connection(RequestHandler):
             self._waiter.set_result(None)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._line = None
+        self._line = self._last_head = None
         if self.is_refused:
             self._rest.feed_eof()
         if self.call is not None:
@@ -359,6 +474,8 @@ class Connection(RequestHandler):
             return since if asyncio.get_running_loop().time() - since >= SLOW_READER else None
         if self.call is not None and self.call.waits_since is not None:
             return self.call.waits_since
+        if self._plain is not None:
+            return None
         waits = self._waiter is not None and not self._waiter.done()
         # what comes after the answer to the last request is skipped: such a connection is idle
         skips = self.answers == self._request_count and not self._request_in_progress

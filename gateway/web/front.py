@@ -4,12 +4,14 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 from aiohttp import HttpVersion11, web
-from multidict import istr
+from multidict import MultiDict, istr
 
 from adapters.call_notes import CALL_NOTES
 from gateway.assets import accepts_gzip
@@ -18,13 +20,14 @@ from gateway.contract.errors import GatewayError
 from gateway.contract.operations import BASE_PATH, OPERATIONS, Operation
 from gateway.keys.secret import FORM
 from gateway.observe.traces import Traces
-from gateway.pipeline.call import Call, Target
+from gateway.pipeline.call import Admitted, Call, Target
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.steps import authenticate
-from gateway.web.addresses import AddressBuckets, Proxies, check_addressed
+from gateway.web.addresses import X_FORWARDED_FOR, AddressBuckets, Proxies, check_addressed
 from gateway.web.connection import Connection
 from gateway.web.documents import NAMES, Documents
 from gateway.web.observers import Observers
+from gateway.web.plain import LONGEST_TARGET, TARGETS, Head
 from gateway.web.replies import RawResponse, Replies
 
 # `istr` folds the case once, not once for each request.
@@ -163,6 +166,22 @@ class Body:
         return bytes(body)
 
 
+class NoBody:
+    """The upload of a request without a body."""
+
+    def size(self) -> int:
+        return 0
+
+    def idempotency_keys(self) -> Sequence[str]:
+        return ()
+
+    async def read(self) -> bytes:
+        return b""
+
+
+NO_BODY = NoBody()
+
+
 def _check_type(request: web.BaseRequest) -> None:
     """Raises NotJson, NotUtf8 or Encoded unless the headers say plain JSON in UTF-8."""
     kinds = request.headers.getall("Content-Type", [])
@@ -176,6 +195,16 @@ def _check_type(request: web.BaseRequest) -> None:
         raise errors.NotUtf8
     if any(coding.strip().lower() != "identity" for coding in codings):
         raise errors.Encoded
+
+
+class Exchange(NamedTuple):
+    """A call on its connection: its name in the logs, when it began, and what refuses it."""
+
+    connection: Connection
+    call: Call
+    name: str
+    began: float
+    refuse: Callable[[GatewayError], RawResponse]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -195,6 +224,8 @@ class Front:
 
     def __post_init__(self) -> None:
         self._routes = Routes(OPERATIONS)
+        # the operation, id and query of a plain request's target
+        self._asked = lru_cache(TARGETS)(self._read_target)
         self._buckets = AddressBuckets()
         self._new_ids = _new_ids()
         self._idle = asyncio.Event()
@@ -223,34 +254,119 @@ class Front:
         # the listener makes no other kind; a cast is a call, which costs
         connection: Connection = request.protocol  # type: ignore[assignment]
         call = self._call(request, target, name, query, connection.address)
+        exchange = Exchange(connection, call, name, began, partial(self._refusal, request, call))
+        return await self._settle(exchange, self._reply(request, call, path))
+
+    async def _reply(self, request: web.BaseRequest, call: Call, path: str) -> RawResponse:
+        refuse_oddities(request)
+        connection: Connection = request.protocol  # type: ignore[assignment]
+        if connection.is_proxy:
+            call.address = self.proxies.caller(call.address, request.headers)
+        if (not path.startswith(_BELOW) or path in NAMES) and path != BASE_PATH:
+            return await self._document(request, call, path)
+        reply = await self.pipeline.run(call)
+        target = call.target
+        if isinstance(target, Target) and target.operation.creates:
+            # a booking is answered only once the audit has it
+            await self.observers.keep(call, target.operation.id)
+        # asked only now: the shutdown may have begun meanwhile
+        return self.replies.reply(call, reply, close=self._is_last(request, call))
+
+    def take(
+        self, connection: Connection, head: Head, raw: str
+    ) -> RawResponse | Coroutine[Any, Any, RawResponse] | None:
+        """Returns the answer to a plain request for that target, or what makes it.
+
+        Returns None, with nothing done, for what is no read of an operation, for a call that is
+        refused or has to wait, and while the shutdown goes on: these take the road of all others.
+        """
+        began = time.perf_counter()
+        asked = self._asked(raw) if len(raw) <= LONGEST_TARGET else self._read_target(raw)
+        if asked is None or self.leaving:
+            return None
+        target, query = asked
+        name = target.operation.id
+        given = head.traceparent
+        call = Call(
+            at=self.now(),
+            request_id=self.request_id(head.request_id),
+            method="GET",
+            target=target,
+            secrets=(head.secret,),
+            query=query,
+            upload=NO_BODY,
+            asking=self.traces.begin(name, () if given is None else (given,)),
+            address=connection.address,
+        )
+        reply = None
+        try:
+            if connection.is_proxy:
+                call.address = self._caller(call.address, head.forwarded)
+            admitted = self.pipeline.admit(call)
+            if admitted is not None:
+                reply = self.pipeline.remembered(admitted)
+        except Exception:  # noqa: BLE001 - a refusal, or a fault of ours, which that road answers
+            self.pipeline.shedder.leave(call)
+            return None
+        if admitted is None:
+            return None
+        if reply is None:
+            exchange = Exchange(
+                connection, call, name, began, partial(self._plain_refusal, connection, call)
+            )
+            return self._settle(exchange, self._plain_reply(connection, admitted))
+        answer = self.replies.reply(call, reply, close=self._is_crowded(connection, call))
+        connection.had_key = True
+        self.observers.note(call, name, answer.status, None, began)
+        return answer
+
+    def _read_target(self, raw: str) -> tuple[Target, str] | None:
+        path, _, query = raw.partition("?")
+        target = self._routes.match("GET", path)
+        return (target, query) if isinstance(target, Target) else None
+
+    def _caller(self, peer: str, forwarded: str | None) -> str:
+        """Returns the address of the caller; raises NotARequest as `Proxies.caller` does."""
+        if forwarded is None:
+            return peer
+        return self.proxies.caller(peer, MultiDict({X_FORWARDED_FOR: forwarded}))
+
+    async def _plain_reply(self, connection: Connection, admitted: Admitted) -> RawResponse:
+        reply = await self.pipeline.answer(admitted)
+        call = admitted.call
+        close = self.leaving or self._is_crowded(connection, call)
+        return self.replies.reply(call, reply, close=close)
+
+    def _plain_refusal(
+        self, connection: Connection, call: Call, error: GatewayError
+    ) -> RawResponse:
+        crowded = self._is_crowded(connection, call)
+        close = isinstance(error, _CLOSING) or self.leaving or crowded
+        return self.replies.error(call.request_id, error, call, close=close)
+
+    async def _settle(
+        self, exchange: Exchange, making: Coroutine[Any, Any, RawResponse]
+    ) -> RawResponse:
+        """Returns the answer that is made, or the one that refuses the call, and notes the call."""
+        connection, call, name, began, refuse = exchange
         CALL_NOTES.set(call.asking)
         error: GatewayError | None = None
         self.running += 1
         connection.call = call
         try:
-            refuse_oddities(request)
-            if connection.is_proxy:
-                call.address = self.proxies.caller(call.address, request.headers)
-            if (path.startswith(_BELOW) and path not in NAMES) or path == BASE_PATH:
-                reply = await self.pipeline.run(call)
-                if isinstance(target, Target) and target.operation.creates:
-                    # a booking is answered only once the audit has it
-                    await self.observers.keep(call, name)
-                # asked only now: the shutdown may have begun meanwhile
-                close = self._is_last(request, call)
-                answer = self.replies.reply(call, reply, close=close)
-            else:
-                answer = await self._document(request, call, path)
+            answer = await making
+            if call.key is None:
                 began += await self._hold_back(call)
         except GatewayError as refused:
             error = refused
             began += await self._hold_back(call)
-            answer = self._refusal(request, call, refused)
+            answer = refuse(refused)
         except Exception as fault:  # noqa: BLE001 - a fault of ours is a 500, never a traceback
             error = errors.InternalError()
             error.__cause__ = fault
-            answer = self._refusal(request, call, error)
+            answer = refuse(error)
         except asyncio.CancelledError:  # cut off at the end; a booking may still be made
+            target = call.target
             creates = isinstance(target, Target) and target.operation.creates
             error = errors.BookingUnknown() if creates else errors.Unavailable(0)
             self.observers.note(call, name, error.status, error, began)
@@ -318,10 +434,13 @@ class Front:
         It does for a key with too many calls at once, where further requests wait behind this one.
         """
         connection: Connection = request.protocol  # type: ignore[assignment]
-        crowded = connection.has_more and self.pipeline.crowded(call.key)
+        crowded = self._is_crowded(connection, call)
         # the parser would take the trailers of a chunked body for headers of the next request
         is_odd = UPGRADE in request.headers or TRANSFER_ENCODING in request.headers
         return crowded or self.leaving or is_odd
+
+    def _is_crowded(self, connection: Connection, call: Call) -> bool:
+        return connection.has_more and self.pipeline.crowded(call.key)
 
     def _refusal(self, request: web.BaseRequest, call: Call, error: GatewayError) -> RawResponse:
         close = isinstance(error, _CLOSING) or request.method == "CONNECT"

@@ -37,7 +37,7 @@ class RawResponse(web.StreamResponse):
         self._status = status
         self._head = head
         self._content = body
-        self._close = close
+        self.closes = close
 
     def encoded(self, more: str = "", *, is_head: bool = False) -> bytes:
         """Returns the bytes to send, with `more` headers; only the head where `is_head`."""
@@ -46,7 +46,7 @@ class RawResponse(web.StreamResponse):
 
     async def prepare(self, request: web.BaseRequest) -> None:
         self._req = request
-        self._keep_alive = request.keep_alive and not self._close
+        self._keep_alive = request.keep_alive and not self.closes
 
     async def write_eof(self, data: bytes = b"") -> None:
         request = self._req

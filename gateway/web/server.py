@@ -18,11 +18,13 @@ from yarl import URL
 from gateway.contract.errors import GatewayError, HeadersTooLarge, InternalError, NotARequest
 from gateway.settings import StartRefused
 from gateway.web.connection import (
+    MOST_REQUESTS,
     TAKEN_AT_ONCE,
     BoundedReader,
     Connection,
     MoreBlanks,
     Refuse,
+    TakePlain,
 )
 from gateway.web.connection_limiter import ConnectionLimiter, Overflow
 from gateway.web.front import Front
@@ -31,8 +33,6 @@ from gateway.web.replies import RawResponse, Replies
 from gateway.web.tls import TlsProtocol
 
 BACKLOG = 1024
-# The most requests of one connection.
-MOST_REQUESTS = 10_000
 # The parser has no class of its own for this.
 _TOO_MANY = ("Too many headers received",)
 # Connections that are accepted before the event loop turns again.
@@ -46,7 +46,10 @@ UNANSWERED = 10.0
 
 
 class Listener(web.Server):
-    """Makes a Connection for each caller; `handler` answers requests, as `make` builds them."""
+    """Makes a Connection for each caller; `handler` answers requests, as `make` builds them.
+
+    `take` answers plain requests before they become such, where it is given.
+    """
 
     def __init__(
         self,
@@ -54,8 +57,10 @@ class Listener(web.Server):
         refuse: Refuse,
         limiter: ConnectionLimiter,
         make: Callable[..., web.BaseRequest] | None = None,
+        take: TakePlain | None = None,
     ) -> None:
         super().__init__(handler)
+        self._take = take
         self._make = make or super()._make_request
         self._answer_instead = refuse
         self.limiter = limiter
@@ -64,7 +69,9 @@ class Listener(web.Server):
         """Returns a connection from that address, which has no transport yet."""
         limit, leave = self.limiter.write_limit, self.limiter.leave
         is_proxy = self.limiter.proxies.trusts(address)
-        return Connection(self, self._answer_instead, limit, leave, address, is_proxy=is_proxy)
+        return Connection(
+            self, self._answer_instead, limit, leave, address, is_proxy=is_proxy, take=self._take
+        )
 
     def _make_request(
         self, message: Any, payload: StreamReader, protocol: RequestHandler, *rest: Any
@@ -110,7 +117,7 @@ def public_server(
         observers.events.report("not_a_request", kind=type(error).__name__)
         return replies.error(front.request_id(None), refusal, close=True)
 
-    return Listener(front, refuse, limiter)
+    return Listener(front, refuse, limiter, take=front.take)
 
 
 def refusal_of(error: BaseException | None, status: int) -> GatewayError:

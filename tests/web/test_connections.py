@@ -473,6 +473,7 @@ async def test_a_connection_brings_so_many_requests_and_no_more(
     partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "MOST_REQUESTS", 3)
+    monkeypatch.setattr(connections, "MOST_REQUESTS", 3)
     ask = head(partner, "GET", TYPES)
     reader, writer = await asyncio.open_connection("127.0.0.1", partner.gateway.port)
     closing = []

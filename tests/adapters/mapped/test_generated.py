@@ -304,6 +304,10 @@ def test_sets_of_fields_that_come_and_go_are_not_kept_for_ever() -> None:
     for number in range(3 * MOST_MAKERS):
         reader.maker(frozenset({f"field{number}"}))
     assert reader.maker.cache_info().currsize == MOST_MAKERS
+    both = [reader.maker(frozenset(fields)).make for fields in ({"day"}, {"day", "text"})]
+    one, other = (make.__globals__ for make in both)  # type: ignore[attr-defined]
+    [name] = [name for name in one if name.startswith("seen_")]
+    assert one[name] is other[name]  # what is remembered is so once
 
 
 def test_no_word_of_a_mapping_becomes_code() -> None:

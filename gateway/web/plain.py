@@ -1,0 +1,86 @@
+"""Reads the heads of plain requests: of GETs without a body that say nothing unusual.
+
+What it reads is read by aiohttp's parser in the same way. Whatever is unusual or in doubt is not
+read here, and left to that parser.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from gateway.web.addresses import host_of
+
+# The most bytes of a line of a head, and lines, that the parser takes.
+LONGEST_LINE, MOST_LINES = 4096, 64
+# The most bytes of the lines behind the first one that are read here.
+LONGEST_BLOCK = 4096
+# Targets that are remembered, and the longest of them.
+TARGETS, LONGEST_TARGET = 4096, 256
+
+_START, _VERSION = b"GET /", b" HTTP/1.1"
+_target = re.compile(rb"/[A-Za-z0-9/_.~%&=+,:@!$'()*;?-]*").fullmatch
+_lines = re.compile(rb"(?:[A-Za-z-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n").fullmatch
+# What is read, as the parser's callers name it, and what the gateway does not look at.
+_READ = {
+    b"host": "host",
+    b"x-api-key": "secret",
+    b"x-request-id": "request_id",
+    b"x-forwarded-for": "forwarded",
+    b"traceparent": "traceparent",
+    b"connection": "connection",
+}
+_IGNORED = frozenset(
+    b"accept accept-encoding accept-language cache-control cookie dnt forwarded from origin pragma"
+    b" priority referer sec-ch-ua sec-ch-ua-mobile sec-ch-ua-platform sec-fetch-dest sec-fetch-mode"
+    b" sec-fetch-site sec-fetch-user tracestate upgrade-insecure-requests user-agent via"
+    b" x-forwarded-host x-forwarded-port x-forwarded-proto x-real-ip".split()
+)
+
+
+class Head(NamedTuple):
+    """The lines behind the first one, as they came, and the values of those that count."""
+
+    block: bytes
+    secret: str
+    request_id: str | None = None
+    forwarded: str | None = None
+    traceparent: str | None = None
+
+
+def target_in(data: bytes, end: int) -> str | None:
+    """Returns the target of the request line up to `end`; None for another kind of line."""
+    if not data.startswith(_START) or not data.endswith(_VERSION, 0, end) or end > LONGEST_LINE:
+        return None
+    target = data[len(_START) - 1 : end - len(_VERSION)]
+    return _short_target(target) if len(target) <= LONGEST_TARGET else _read_target(target)
+
+
+def _read_target(target: bytes) -> str | None:
+    return target.decode("ascii") if _target(target) else None
+
+
+_short_target = lru_cache(TARGETS)(_read_target)
+
+
+def head_of(block: bytes) -> Head | None:
+    """Returns the head of a plain request with one key, from the lines behind the first."""
+    if len(block) > LONGEST_BLOCK or _lines(block) is None:
+        return None
+    lines = block[:-4].split(b"\r\n")
+    values: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(b": ")
+        known = _READ.get(name.lower())
+        if known is None:
+            if name.lower() in _IGNORED:
+                continue
+            return None
+        if known in values:
+            return None
+        values[known] = value.strip(b" ").decode("ascii")
+    connection = values.pop("connection", "keep-alive")
+    if len(lines) > MOST_LINES or connection.lower() != "keep-alive":
+        return None
+    if "secret" not in values or not host_of(values.pop("host", "")):
+        return None
+    return Head(block, **values)
