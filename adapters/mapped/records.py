@@ -239,8 +239,11 @@ class ResourceReader(ABC):
         self.name, self.rows = name, rows
 
     @abstractmethod
-    async def row(self, public_id: str, only: Only) -> Any:
-        """Returns the row with that id, before it is judged. Raises NotFound."""
+    async def row(self, public_id: str, only: Only, fields: Fields = None) -> Any:
+        """Returns the row with that id, before it is judged. Raises NotFound.
+
+        It may lack what no record with these fields, and none of the conditions, needs.
+        """
 
     @abstractmethod
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
@@ -302,7 +305,7 @@ class ResourceReader(ABC):
 
     async def one(self, public_id: str, only: Only = (), fields: Fields = None) -> Record:
         """Returns the record. Raises NotFound also where the conditions let none be."""
-        record = self.record(await self.row(public_id, only), only, fields)
+        record = self.record(await self.row(public_id, only, fields), only, fields)
         if record is None:
             raise self.rows.missing()
         if record is UNUSABLE:

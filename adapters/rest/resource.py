@@ -156,7 +156,7 @@ class ResourceCalls(ResourceReader):
             raise BackendNonsense(f"the mapping has no list of {self.name}")
         return self._list
 
-    async def row(self, public_id: str, only: Only) -> Any:
+    async def row(self, public_id: str, only: Only, fields: Fields = None) -> Any:
         """Returns the row from its own call, or out of the list where there is none."""
         if self._one is None:
             rows = await self._listed([public_id], only)

@@ -1,15 +1,25 @@
 """Makes SQL of a mapping's expressions, and takes keys and fields out of the rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import BindParameter, Select, and_, false, literal_column, or_, select, text
+from sqlalchemy import (
+    BindParameter,
+    Label,
+    Select,
+    and_,
+    false,
+    literal_column,
+    null,
+    or_,
+    select,
+    text,
+)
 
 from adapters.mapped.generated import RowValue
-from adapters.mapped.records import Mapped, Planned, RowReader
+from adapters.mapped.records import Fields, Mapped, Planned, RowReader
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
 from adapters.sql.engines.base import Criterion, Expression, given
 from adapters.sql.engines.statements import Parameters, Part
@@ -41,7 +51,7 @@ class Columns:
         """Returns what takes the raw value out of a row, from its column at the offset on."""
         return itemgetter(offset if self.width == 1 else slice(offset, offset + self.width))
 
-    def labelled(self, name: str) -> list[Expression]:
+    def labelled(self, name: str) -> list[Label[Any]]:
         """Returns the columns to select, labelled with the name and a number."""
         return [part.label(f"{name}_{number}") for number, part in enumerate(self.parts)]
 
@@ -115,17 +125,23 @@ class KeyedRows(RowReader):
         self.key_in = self.key.getter(0)
         self.parent = Columns((mapped.parent or ()) if isinstance(mapped, ListMap) else ())
         self.parent_in = self.parent.getter(self.width)
-        fields = {f"f{number}": column for number, column in enumerate(self.columns.values())}
-        named = {"row_key": self.key, **fields, "parent_key": self.parent}
-        # labelled, so that no two names can clash
-        labelled = (column.labelled(name) for name, column in named.items())
-        self.statement = rows_of(mapped, *chain.from_iterable(labelled))
+        self.statement = self.selecting(None)
         return values
 
-    @cached_property
-    def of_parents(self) -> Select[Any]:
-        """The rows of a list, in the order of the records around them."""
-        return self.statement.order_by(*self.parent.parts, *self.key.parts)
+    def selecting(self, fields: Fields) -> Select[Any]:
+        """Returns the rows with the columns of these fields, and null in the place of others'."""
+        # labelled, so that no two names can clash
+        columns = self.key.labelled("row_key")
+        for number, (name, column) in enumerate(self.columns.items()):
+            labelled = column.labelled(f"f{number}")
+            if fields is not None and f"{self.prefix}{name}" not in fields:
+                labelled = [null().label(part.name) for part in labelled]
+            columns += labelled
+        return rows_of(self.mapped, *columns, *self.parent.labelled("parent_key"))
+
+    def of_parents(self, fields: Fields) -> Select[Any]:
+        """Returns the rows of a list, in the order of the records around them."""
+        return self.selecting(fields).order_by(*self.parent.parts, *self.key.parts)
 
 
 def among(name: str, column: Columns, raws: Sequence[Any]) -> Part:

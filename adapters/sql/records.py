@@ -6,7 +6,7 @@ and hardly another. Rows that only the engine takes for equal are left out here.
 """
 
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -18,7 +18,7 @@ from adapters import base
 from adapters.base import BackendNonsense, Condition, Filter, Only, Page, Record, Trouble
 from adapters.ids.seal import Id
 from adapters.ids.table import NativeIds
-from adapters.mapped.records import Batch, Fields, RecordMaker, ResourceReader
+from adapters.mapped.records import Batch, Fields, ResourceReader
 from adapters.mapping.row_conditions import is_ordered
 from adapters.sql.columns import Columns, KeyedRows, among, comparable, parts_of, rows_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
@@ -47,13 +47,17 @@ class SqlReader:
             # a text that cannot be compared may be searched all the same
             if column.converter.compares or isinstance(column.converter, JoinedText | PartOfText)
         )
-        key, statement = table.key, table.statement
-        self.every_row = statement.where(key.present)
+        key = table.key
+        self.every_row = self.rows_with_fields(None)
         """All rows that have a key: the key, then the fields."""
-        self.keyless = statement.where(not_(key.present))
+        self.keyless = table.statement.where(not_(key.present))
         """The rows without a key."""
         self.key_alone = rows_of(table.mapped, *key.parts)
         self.is_native = isinstance(table.ids, NativeIds)
+
+    def rows_with_fields(self, fields: Fields) -> Select[Any]:
+        """Returns all rows that have a key, with null in the place of other fields."""
+        return self.table.selecting(fields).where(self.table.key.present)
 
     def keys_of(self, public_id: str) -> Sequence[Any]:
         """Returns the raw key, of a UUID all spellings; NotFound for an id never made here."""
@@ -71,18 +75,21 @@ class SqlReader:
         """Returns the conditions as parts. For the rows that come, `exists` decides."""
         return [ColumnComparison(self._places[c.field], c, self.speech).part() for c in only]
 
-    def one_row(self, keys: Sequence[Any], only: Only, *, bare: bool = False) -> Question:
+    def one_row(
+        self, keys: Sequence[Any], only: Only, fields: Fields, *, bare: bool = False
+    ) -> Question:
         """Asks for the row with the key, in any of its spellings; for its key alone if `bare`.
 
         Compared with every spelling, not by a function of the column, so that its index is used.
         """
         parts = [among("id", self.table.key, keys), *self.conditions(only)]
-        statement, conditions = self.key_alone if bare else self.every_row, _built(parts)
+        conditions, read = _built(parts), _read(fields, only)
 
         def build(parameters: Parameters) -> Select[Any]:
+            statement = self.key_alone if bare else self.rows_with_fields(read)
             return statement.where(*conditions(parameters)).limit(1)
 
-        return self._question("key" if bare else "row", parts, build)
+        return self._question("key" if bare else ("row", read), parts, build)
 
     def rows_with(self, keys: Sequence[Any]) -> Question:
         """Asks for the rows with these keys."""
@@ -92,7 +99,13 @@ class SqlReader:
             "rows", parts, lambda parameters: self.every_row.where(*conditions(parameters))
         )
 
-    def page(self, conditions: Sequence[Part], after: str | None, size: int) -> Question:
+    def page(
+        self,
+        conditions: Sequence[Part],
+        after: str | None,
+        size: int,
+        fields: Fields = None,
+    ) -> Question:
         """Asks for rows in the order of their keys; a first page has a count of blank keys too."""
         key, parts = self.table.key, list(conditions)
         filtered = _built(parts)
@@ -102,14 +115,14 @@ class SqlReader:
 
         def build(parameters: Parameters) -> Select[Any]:
             criteria = filtered(parameters)
-            statement = self.every_row.where(*criteria)
+            statement = self.rows_with_fields(fields).where(*criteria)
             if after is None:
                 statement = statement.add_columns(self._blank_count(criteria))
             else:
                 statement = statement.where(key.beyond(parameters.take(key.width)))
             return statement.order_by(*key.parts).limit(self._limit(parameters, size))
 
-        return self._question("page", parts, build, size)
+        return self._question(("page", fields), parts, build, size)
 
     def marked(self, mark: Expression, value: str, size: int) -> Question:
         """Asks for rows by what marks them, in the order of their keys."""
@@ -121,13 +134,15 @@ class SqlReader:
 
         return self._question("marked", [Part(str(mark), (value,), lambda _: false())], build, size)
 
-    def children(self, name: str, keys: Sequence[Any]) -> Question:
+    def children(self, name: str, keys: Sequence[Any], fields: Fields) -> Question:
         """Asks for the rows of a list inside the records with these keys."""
         table = self.table.lists[name]
         parts = [among(name, table.parent, padded(keys))]
         conditions = _built(parts)
         return self._question(
-            "list", parts, lambda parameters: table.of_parents.where(*conditions(parameters))
+            ("list", fields),
+            parts,
+            lambda parameters: table.of_parents(fields).where(*conditions(parameters)),
         )
 
     def blank_count(self, conditions: Sequence[Part]) -> Question:
@@ -147,14 +162,15 @@ class SqlReader:
         )
 
     def _blank_count(self, criteria: Sequence[Criterion]) -> Expression:
-        blank = self.keyless.where(*criteria).limit(MOST_BLANK).subquery("blank_rows")
+        keyless = self.table.selecting(frozenset()).where(not_(self.table.key.present))
+        blank = keyless.where(*criteria).limit(MOST_BLANK).subquery("blank_rows")
         return select(func.count()).select_from(blank).scalar_subquery().label("blanks")
 
     def _limit(self, parameters: Parameters, size: int) -> Any:
         return size if self.speech.limits_by_top else parameters.number()
 
     def _question(
-        self, kind: str, parts: Sequence[Part], build: Build, size: int | None = None
+        self, kind: Hashable, parts: Sequence[Part], build: Build, size: int | None = None
     ) -> Question:
         """Returns the question; a `size` is a parameter, or of the shape where it is text."""
         shape, values = (self.name, kind, *(part.shape for part in parts)), values_of(parts)
@@ -251,23 +267,23 @@ class SqlRecords(ResourceReader):
         self._reader, self._connection, self._asked = reader, connection, keys
         self._rows: dict[str, Any] = {}
 
-    async def row(self, public_id: str, only: Only) -> Any:
-        return await self._row(public_id, only)
+    async def row(self, public_id: str, only: Only, fields: Fields = None) -> Any:
+        return await self._row(public_id, only, fields)
 
     async def exists(self, public_id: str, only: Only = ()) -> None:
         """Raises NotFound where it does not exist. Without conditions, reads the key alone."""
         reader = self._reader
-        row = await self._row(public_id, only, bare=not only)
+        row = await self._row(public_id, only, frozenset(), bare=not only)
         if not self.rows.exists(row, only):
             raise self.rows.missing()
         if reader.is_native:
             reader.table.ids.shown(row[0])  # remembers how the key is spelt
 
-    async def _row(self, public_id: str, only: Only, *, bare: bool = False) -> Any:
+    async def _row(self, public_id: str, only: Only, fields: Fields, *, bare: bool = False) -> Any:
         reader = self._reader
         keys = self._asked or reader.keys_of(public_id)
         try:
-            rows = await self._connection.rows(reader.one_row(keys, only, bare=bare))
+            rows = await self._connection.rows(reader.one_row(keys, only, fields, bare=bare))
         except DBAPIError as error:
             if reader.speech.code(error) not in reader.speech.misfits:
                 raise
@@ -295,10 +311,10 @@ class SqlRecords(ResourceReader):
         if not makers or not records:
             return True
         by_key = {key_in(self._rows[record["id"]]): record for record in records}
-        formed = [await self._add_list(name, maker, by_key) for name, maker in makers.items()]
+        formed = [await self._add_list(name, fields, by_key) for name in makers]
         return all(formed)
 
-    async def _add_list(self, name: str, maker: RecordMaker, records: dict[Any, Record]) -> bool:
+    async def _add_list(self, name: str, fields: Fields, records: dict[Any, Record]) -> bool:
         """Gives each record, by its key, the list of its rows; returns whether all are formed."""
         table, spelt = self._reader.table.lists[name], Columns.spelling
         # folded, as a backend that ignores case compares them, then as they are
@@ -310,7 +326,8 @@ class SqlRecords(ResourceReader):
         # a number against a text column would be compared as numbers, past its index
         if table.parent.width == 1 and not self._reader.speech.loose_types:
             keys = list(map(str, keys))
-        found = await self._connection.rows(self._reader.children(name, keys))
+        maker = table.maker(fields)
+        found = await self._connection.rows(self._reader.children(name, keys, fields))
         made, refused = maker.make(found)
         for row, child in zip(found, made, strict=True):
             key = table.parent_in(row)
@@ -347,16 +364,17 @@ class SqlRecords(ResourceReader):
         """Returns a page of records in the order of their keys."""
         conditions = [self._reader.filtered(filter_) for filter_ in filters]
         conditions += self._reader.conditions(only)
-        batches = self._batches(conditions, limit, after, only)
+        batches = self._batches(conditions, limit, after, only, _read(fields, only))
         return await self.filled(batches, limit, only, fields)
 
     async def _batches(
-        self, conditions: list[Part], limit: int, after: str | None, only: Only
+        self, conditions: list[Part], limit: int, after: str | None, only: Only, fields: Fields
     ) -> AsyncGenerator[Batch, None]:
         """Yields the rows of a page and one more, then further ones as some are left out."""
         size = limit
         while True:
-            rows = await self._connection.rows(self._reader.page(conditions, after, size + 1))
+            question = self._reader.page(conditions, after, size + 1, fields)
+            rows = await self._connection.rows(question)
             keyless = await self._blanks(conditions, rows, only) if after is None else 0
             place = partial(self._place, rows)
             yield Batch(rows=rows, place=place, last=len(rows) <= size, keyless=keyless)
@@ -396,6 +414,11 @@ def padded(keys: Sequence[Any]) -> Sequence[Any]:
     """Returns the keys, the last of them repeated, so that few counts come and few statements."""
     size: int = 1 << (len(keys) - 1).bit_length()
     return [*keys, *(keys[-1] for _ in range(size - len(keys)))]
+
+
+def _read(fields: Fields, only: Only) -> Fields:
+    """Returns the fields that are read of a row: those of the conditions as well."""
+    return None if fields is None else fields.union(condition.field for condition in only)
 
 
 def _around(column: Columns, parameters: Parameters) -> Criterion:

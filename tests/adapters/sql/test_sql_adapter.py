@@ -15,6 +15,7 @@ from adapters.base import (
     BackendNonsense,
     BackendTimeout,
     BackendUnavailable,
+    Condition,
     Filter,
     Formed,
     FormedRecord,
@@ -83,6 +84,22 @@ async def test_what_nobody_looks_at_is_left_out_of_a_record(adapter: SqlAdapter)
     one = await adapter.read_one(ask("invoices", id=whole[0]["id"], fields=names))
     assert (one, isinstance(one, FormedRecord)) == (wanted[0], True)
     await adapter.aclose()
+
+
+async def test_a_column_that_nobody_looks_at_is_not_read(adapter: SqlAdapter) -> None:
+    [whole] = (await adapter.read_many(ask("patients", limit=1))).records
+    names, alive = frozenset({"name"}), Condition("status", "in", (whole["status"],))
+    with asked() as heard:
+        page = await adapter.read_many(ask("patients", limit=1, fields=names, only=(alive,)))
+        one = await adapter.read_one(ask("patients", id=whole["id"], fields=names, only=(alive,)))
+        await adapter.read_one(ask("patients", id=whole["id"], fields=names))
+    assert page.records == [one] == [{"id": whole["id"], "name": whole["name"]}]
+    assert ["CHAMPS_SUPPL" in each.text for each in heard] == [False] * 3
+    # what a condition judges is read all the same
+    assert ["DT_DECES" in each.text.partition("WHERE")[0] for each in heard] == [True, True, False]
+    other = Condition("status", "not in", (whole["status"],))
+    with pytest.raises(NotFound):
+        await adapter.read_one(ask("patients", id=whole["id"], fields=names, only=(other,)))
 
 
 async def test_an_end_that_is_looked_at_is_told_beside_its_start(adapter: SqlAdapter) -> None:

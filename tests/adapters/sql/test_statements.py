@@ -114,6 +114,14 @@ def test_a_kept_statement_gives_what_one_gives_that_is_built_anew(
     assert pages[0] == pages[1]
 
 
+def test_what_is_looked_at_is_the_same_whatever_else_is_read(stock: Stock) -> None:
+    whole = stock.run(stock.adapter.read_many(ask("stock", limit=20))).records
+    for name in ("quantity", "updatedAt", "isLow", "category"):
+        query = ask("stock", limit=20, fields=frozenset({name}))
+        told = stock.run(stock.adapter.read_many(query)).records
+        assert told == [{"id": record["id"], name: record[name]} for record in whole]
+
+
 def test_calls_that_differ_in_their_values_alone_have_one_statement(stock: Stock) -> None:
     texts = set()
     for limit, name in ((1, "Élan"), (3, "x"), (4, "ÉLAN")):
