@@ -111,12 +111,12 @@ class Redactor:
                 return orjson.dumps(records)
             project = self._projections(form)
             return None if project is None else orjson.dumps(project(records))
-        except TypeError:  # a text that no encoding can carry
+        except BROKEN:  # such as a text that no encoding can carry
             return None
 
     def _projection(self, form: tuple[str, ...]) -> Callable[[list[Record]], list[Record]] | None:
         """Returns what makes views of records in that form; None where an open field is missing."""
-        if not self._shown or not frozenset(form).issuperset(self._shown):
+        if not frozenset(form).issuperset(self._shown):
             return None
         return projection(self.fields, self.masks)
 

@@ -299,6 +299,8 @@ def test_records_known_to_be_in_the_form_of_the_contract_give_the_bytes_of_any_o
         plain = [in_form(record, shapes) for record in found]
         before = deepcopy(plain)
         assert redactor.many(Formed(plain, form)) == redactor.many(plain)
+        is_whole = redactor.needed <= kept
+        assert (redactor._of_formed(plain, form) is not None) is is_whole
         if plain and ("id" in kept or "id" not in redactor.needed):
             assert redactor.one(FormedRecord(plain[0], form)) == redactor.one(plain[0])
         assert plain == before
