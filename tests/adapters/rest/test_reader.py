@@ -357,6 +357,8 @@ async def test_who_leaves_takes_the_connection_along() -> None:
             ends = await asyncio.gather(first, waiting, return_exceptions=True)
             assert {type(end) for end in ends} == {asyncio.CancelledError}
             assert client._room.in_use == 0
+            assert client._reader is not None
+            assert not client._reader.open
             assert (await client.read(ASK, {})).status == 200
             assert server.connections == 2
 
@@ -430,8 +432,10 @@ async def over_tls(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         writer.close()
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=context)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
 
 
 async def test_a_certificate_must_be_trusted_and_be_the_hosts(
