@@ -30,8 +30,9 @@ Line = tuple[str, bool]
 class AdaptiveLimit:
     """How many calls one key may have under way at once: `now`, and never more than `most`.
 
-    There are fewer while the event loop comes late. Calls that only wait for a slow practice system
-    make no loop late.
+    There are fewer while the event loop comes late by the process's own work. Calls that only wait
+    for a slow practice system make no loop late, and a program that takes the core away is no work
+    of this one.
     """
 
     __slots__ = ("_calm", "_events", "_late", "most", "now")
@@ -42,7 +43,7 @@ class AdaptiveLimit:
         self._calm, self._late = 0, 0.0
 
     def on_lag(self, late: float) -> None:
-        """Notes that the loop came back so many seconds late; called several times a second."""
+        """Notes how late the loop came back by own work; called several times a second."""
         self._late += (min(late, 2 * LATE) - self._late) / FORGETS
         if self._late >= LATE:
             self._calm = 0
@@ -100,6 +101,9 @@ class LoadShedder:
         self._clock = clock
         self._bytes = 0
         self._sizes: dict[Call, int] = {}
+        # how many calls of each key are inside, as long as all `_counted` of them went this way
+        self._own: Counter[str | None] | None = None
+        self._counted = 0
         self._numbers = count()
         self._lines: dict[Line, dict[_WaitingCall, None]] = {}
         # when a call of a key waited last
@@ -112,7 +116,7 @@ class LoadShedder:
         the call has to leave.
         """
         line = key_id, size > 0
-        own = self._own(key_id)
+        own = self._own_counts()[key_id]
         if line not in self._lines and self._has_room(own, size):
             self._let_in(call, size)
             return
@@ -127,7 +131,7 @@ class LoadShedder:
             return
         if not call.gone:
             why = BODY if size and len(self.inside) < self._most else PROCESS
-            why = KEY if self._own(key_id) >= self.places.now else why
+            why = KEY if self._own_counts()[key_id] >= self.places.now else why
             self._events.report("calls_turned_away", reason=why)
         raise Crowded(self._patience)
 
@@ -137,6 +141,9 @@ class LoadShedder:
 
     def leave(self, call: Call) -> None:
         """Takes out a call, however far it came, and lets in those that waited for its room."""
+        if self._own is not None and call in self.inside:
+            self._own[_key_of(call)] -= 1
+            self._counted -= 1
         self.inside.discard(call)
         if self._sizes:
             self._bytes -= self._sizes.pop(call, 0)
@@ -148,12 +155,21 @@ class LoadShedder:
         self.free = min(self._most, self.places.now)
         if self._lines:
             self._let_in_who_waits()
-        elif self._waited:
+            return
+        self._own = None  # nobody waits: calls go in and out uncounted
+        if self._waited:
             since = self._clock() - CROWDED_FOR
             self._waited = {key: at for key, at in self._waited.items() if at > since}
 
-    def _own(self, key_id: str) -> int:
-        return sum(_key_of(call) == key_id for call in self.inside)
+    def _own_counts(self) -> Counter[str | None]:
+        """Returns how many calls of each key are inside; counts anew where one came in uncounted.
+
+        Each that leaves is taken off, counted or not. So all are counted where as many are inside
+        as were counted.
+        """
+        if self._own is None or self._counted != len(self.inside):
+            self._own, self._counted = Counter(map(_key_of, self.inside)), len(self.inside)
+        return self._own
 
     def _has_room(self, own: int, size: int) -> bool:
         return (
@@ -163,6 +179,8 @@ class LoadShedder:
         )
 
     def _let_in(self, call: Call, size: int) -> None:
+        self._own_counts()[_key_of(call)] += 1
+        self._counted += 1
         self.inside.add(call)
         if size:
             self._sizes[call] = size
@@ -199,7 +217,7 @@ class LoadShedder:
 
     def _first(self) -> tuple[Line, _WaitingCall] | None:
         """Returns the call whose turn it is, and its line, of those that there is room for."""
-        own = Counter(map(_key_of, self.inside))
+        own = self._own_counts()
         firsts = ((line, next(iter(in_line))) for line, in_line in self._lines.items())
         fit = (first for first in firsts if self._has_room(own[first[0][0]], first[1].size))
         return min(fit, key=lambda first: (own[first[0][0]], first[1].number), default=None)

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -11,8 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.observe import process
 from gateway.observe.metrics import Metrics
-from gateway.observe.process import EVERY, LOOK_BACK, Lag
+from gateway.observe.process import EVERY, LOOK_BACK, Lag, OwnWork
 from tests.conftest import RunningGateway
 from tests.partner import Partner
 
@@ -116,3 +119,96 @@ async def test_no_call_waits_for_the_disk_or_the_network_in_the_event_loop(
     assert _heard == []
     await gateway.gateway.public.runner.server.request_handler.observers.flush()
     assert json.loads(gateway.lines("access.jsonl")[-1])["operation"] == "create_appointment"
+
+
+def test_lateness_counts_as_far_as_it_is_own_work() -> None:
+    worked, waited = [0.0], [0.0]
+    own = OwnWork(lambda: worked[0], lambda: waited[0])
+    own.begin()
+
+    def share(late: float, work: float, wait: float) -> float:
+        worked[0] += work
+        waited[0] += wait
+        return round(own.share_of(late), 6)
+
+    assert share(0.06, 0.16, 0.0) == 0.06, "all of it is own work"
+    assert share(0.06, 0.02, 0.1) == 0.01, "another program had the core"
+    assert share(0.2, 0.15, 0.15) == 0.1, "both"
+    assert share(0.06, 0.01, 0.0) == 0.01, "no core was missed: a disk, or a core without a kernel"
+    assert share(0.06, 0.0, 0.0) == share(0.0, 0.1, 0.1) == 0.0
+    own.end()
+
+
+async def test_where_the_kernel_tells_nothing_of_waiting_own_cpu_time_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    worked = [0.0]
+    for text in (None, "", "0 no\n"):
+        if text is not None:
+            (tmp_path / "schedstat").write_text(text)
+        monkeypatch.setattr(process, "_SCHEDULED", str(tmp_path / "schedstat"))
+        own = OwnWork(lambda: worked[0])
+        own.begin()
+        worked[0] += 0.04
+        assert own.share_of(0.1) == pytest.approx(0.04)
+        own.end()
+
+
+# A process on one core. Its loop has little to do, or turns busily for 60 ms at a time.
+LOOP = """
+import asyncio, os, sys, time
+from gateway.observe.metrics import Metrics
+from gateway.observe.process import Lag
+from gateway.pipeline.shedder import AdaptiveLimit, LoadShedder
+
+class Silent:
+    def report(self, *_, **__): pass
+
+async def main(work, seconds):
+    os.sched_setaffinity(0, {int(sys.argv[3])})
+    lag, shedder = Lag(Metrics([])), LoadShedder(64, 64, 1000, Silent())
+    by_all = AdaptiveLimit(64, Silent())
+    def on_lag(own):
+        shedder.on_lag(own)
+        by_all.on_lag(lag._latest[-1][1])
+        least[:] = map(min, least, (shedder.places.now, by_all.now))
+    lag.on_lag = on_lag
+    lag.start()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        began = time.thread_time()
+        while time.thread_time() - began < work: pass
+        await asyncio.sleep(0 if work > 0.05 else 0.02)
+    await lag.aclose()
+    print(*least)
+
+least = [64, 64]
+asyncio.run(main(float(sys.argv[1]), float(sys.argv[2])))
+"""
+
+
+def fewest_places(work: float, neighbours: int) -> tuple[int, int]:
+    """The fewest places of a key beside busy neighbours; those if each lateness counted."""
+    core = min(os.sched_getaffinity(0))
+    pin = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    burning = [subprocess.Popen([sys.executable, "-c", pin]) for _ in range(neighbours)]
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", LOOP, str(work), "4", str(core)],
+            capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+    finally:
+        for each in burning:
+            each.kill()
+            each.wait()
+    fewest, by_all = map(int, ended.stdout.split())
+    return fewest, by_all
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="needs schedstat")
+def test_a_neighbour_that_burns_the_core_takes_nobody_s_places_and_own_work_does() -> None:
+    fewest, by_all = fewest_places(0.015, 8)
+    assert fewest == 64
+    assert by_all <= 32, "it is so late that it would have cost places"
+    fewest, _ = fewest_places(0.08, 0)
+    assert fewest <= 32

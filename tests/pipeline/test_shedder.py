@@ -1,4 +1,6 @@
 import asyncio
+import random
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -348,3 +350,43 @@ def test_a_process_that_stood_still_for_once_takes_nobody_s_places() -> None:
         assert hear(of, 5.0, 2) == 20
         assert hear(of, 0.0, 10) == 20
     assert hear(of, shedder.LATE * 0.9, 100) == 20
+
+
+async def test_the_calls_of_each_key_are_counted_right_whichever_way_they_come_and_go() -> None:
+    door, chance = Door(40, 30, patience=30.0), random.Random(1)
+    for _ in range(2_000):
+        gate = door.gate
+        step, key = chance.random(), chance.choice((ONE, OTHER, THIRD))
+        if step < 0.35:
+            await door.come(key, chance.choice((0, 0, 1)))
+        elif step < 0.5 and len(gate.inside) < gate.free:  # as the road does without `enter`
+            gate.inside.add(call_of(key))
+        elif step < 0.95 and gate.inside:
+            await door.leave(chance.choice(list(gate.inside)))
+        else:
+            gate.on_lag(0.0)
+        expected = Counter(call.key.id for call in gate.inside if call.key is not None)
+        assert max(expected.values(), default=0) <= 30
+        if chance.random() < 0.3:
+            assert +gate._own_counts() == expected
+    for task in door.tasks.values():
+        task.cancel()
+    await asyncio.gather(*door.tasks.values(), return_exceptions=True)
+
+
+async def test_a_call_that_waits_does_not_cost_a_look_at_each_one_inside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks, look = [0], shedder._key_of
+
+    def looked(call: Call) -> str | None:
+        looks[0] += 1
+        return look(call)
+
+    monkeypatch.setattr(shedder, "_key_of", looked)
+    door = Door(100, 50)
+    calls = [await door.come(key) for _ in range(200) for key in (ONE, OTHER)]
+    for call in calls:
+        await door.leave(call)
+    assert door.empty()
+    assert looks[0] <= 4 * len(calls)
