@@ -166,7 +166,7 @@ def bare_adapter_of(
 
     Raises StartRefused, or DocumentErrors of its mapping.
     """
-    backend = settings.backend
+    backend, is_alone = settings.backend, settings.workers * settings.nodes == 1
     options = base.AdapterOptions(
         url=secret_text(backend.url),
         mapping=backend.mapping,
@@ -176,7 +176,7 @@ def bare_adapter_of(
         timeout=backend.timeout,
         booking_timeout=backend.booking_timeout,
         in_flight=backend.most_calls,
-        ids=None if store is None else StoredIds(store),
+        ids=None if store is None else StoredIds(store, is_alone=is_alone),
         times=None if store is None else StoredTimes(store),
         credentials=credentials(backend),
     )

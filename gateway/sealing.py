@@ -106,9 +106,19 @@ def make_file(settings: Settings, state: str | None) -> None:
 
 
 class StoredIds:
-    """An IdTable in the gateway's own store; raises BackendUnavailable where the store fails."""
+    """An IdTable in the gateway's own store; raises BackendUnavailable where the store fails.
 
-    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+    `is_alone` says that no other process shows ids of this store.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        is_alone: bool = False,
+    ) -> None:
+        self._is_alone = is_alone
         self._store, self._bounded, self._clock = store, BoundedStore(store), clock
         self._asking = asyncio.Lock()
         # when they were announced as far as this process knows, and when none were yet
@@ -116,11 +126,15 @@ class StoredIds:
         self._none_at: dict[str, float] = {}
 
     async def announce(self, resource: str) -> None:
-        """Says so each time, as a store may be put back; waits after the first time alone."""
+        """Says so each time, as a store may be put back.
+
+        After the first time it waits until all other processes know, if there are any.
+        """
         with _unavailable("kept"):
             await self._store.set_meta(ANNOUNCED + resource, "yes", over=true())
         since = self._announced.setdefault(resource, self._clock())
-        await asyncio.sleep(max(0.0, since + TOLD - self._clock()))
+        if not self._is_alone:
+            await asyncio.sleep(max(0.0, since + TOLD - self._clock()))
 
     async def may_hold(self, resource: str) -> bool:
         """Asks the store once for all who wait, and while it says no, once in BELIEVED seconds.

@@ -5,7 +5,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.base import BackendUnavailable
-from gateway.sealing import BELIEVED, FILE, META, UNASKED, StoredIds, sealing_secret
+from gateway.sealing import BELIEVED, FILE, META, TOLD, UNASKED, StoredIds, sealing_secret
 from gateway.settings import BackendSettings, Settings, StartRefused, load_settings
 from gateway.store import Store, StoreError, open_store
 from gateway.store.base import BoundedStore
@@ -215,3 +215,14 @@ async def test_the_store_is_asked_seldom_whether_ids_are_kept_and_may_fail_for_a
     now[0] += UNASKED
     with pytest.raises(BackendUnavailable, match="public ids cannot be looked up"):
         await ids.may_hold("clients")
+
+
+async def test_who_shows_ids_alone_waits_for_nobody_to_learn_of_them(store: Store) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await StoredIds(store, is_alone=True).announce("clients")
+    alone = loop.time() - began
+    began = loop.time()
+    await StoredIds(store).announce("patients")
+    assert loop.time() - began >= TOLD
+    assert alone < TOLD
