@@ -93,10 +93,15 @@ class TabledIds(PublicIds):
             if key is not None:
                 self._known[public_id] = key
 
-    async def keep(self, least: int = 1) -> None:
-        """Writes new ids to the table, if `least` of them wait. No answer may leave before."""
+    @property
+    def waiting(self) -> int:
+        """The number of new ids that are not in the table yet."""
+        return len(self._new)
+
+    async def keep(self) -> None:
+        """Writes new ids to the table. No answer may leave before."""
         table = self._table
-        if table is None or len(self._new) < least:
+        if table is None or not self._new:
             return
         async with self._writing:  # ids that another request has written meanwhile wait no longer
             waiting = list(self._new.items())
@@ -239,10 +244,10 @@ class NativeIds(TabledIds):
             self._notes_all = True
             await super().learn(public_id)
 
-    async def keep(self, least: int = 1) -> None:
-        if self._table is not None and len(self._new) >= least:
+    async def keep(self) -> None:
+        if self._table is not None and self._new:
             await self._table.announce(self._resource)
-        await super().keep(least)
+        await super().keep()
 
     def _is_tried(self, public_id: str, spelt: str) -> bool:
         """Returns whether `keys` tries that spelling anyway."""
@@ -265,15 +270,19 @@ class IdKeeper:
         if not isinstance(ids, NativeIds):
             await self.learn_query(query)
             return await self.kept(ask())
-        await self._learn(self._meant(query.resource, query.only))
+        if query.only or self._waiting(MOST_WAITING):
+            await self._learn(self._meant(query.resource, query.only))
         tried = ids.keys(query.id)
         try:
-            return await self.kept(ask())
+            record = await ask()
         except (NotFound, BackendNonsense, Rejected):  # as backends refuse what they cannot read
             await ids.learn(query.id)
             if ids.keys(query.id) == tried:
                 raise
-        return await self.kept(ask())
+            record = await ask()
+        for new in self._waiting(1):
+            await new.keep()
+        return record
 
     async def learn_query(self, query: Query) -> None:
         """Makes room for the ids of the answer, then looks up those that a query names."""
@@ -290,7 +299,7 @@ class IdKeeper:
         """Returns the answer once its ids are kept; for a booking, OutcomeUnknown if not."""
         result = await answer
         try:
-            for ids in self._tabled.values():
+            for ids in self._waiting(1):
                 await ids.keep()
         except AdapterError as error:
             if is_booking:
@@ -299,13 +308,15 @@ class IdKeeper:
         return result
 
     async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:
-        if not self._tabled:
-            return
-        for ids in self._tabled.values():  # room for what the backend is about to answer
-            await ids.keep(MOST_WAITING)
+        for ids in self._waiting(MOST_WAITING):  # room for what the backend is about to answer
+            await ids.keep()
         for resource, public_id in named:
             if resource in self._tabled and public_id is not None:
                 await self._tabled[resource].learn(public_id)
+
+    def _waiting(self, least: int) -> list[HashedIds | NativeIds]:
+        """Returns those of which at least so many new ids are not in the table yet."""
+        return [ids for ids in self._tabled.values() if ids.waiting >= least]
 
     def _named(self, query: Query) -> Iterator[tuple[str, str | None]]:
         """Yields the ids that a query and its conditions name: they must be known to be found."""

@@ -71,11 +71,9 @@ class MappedAdapter(ABC):
             name: reader.filterable for name, reader in readers.items()
         }
 
-    async def one(self, resource: str, public_id: str, only: Only, fields: Fields) -> Record:
+    @abstractmethod
+    def one(self, resource: str, public_id: str, only: Only, fields: Fields) -> Awaitable[Record]:
         """Returns one record. Raises NotFound, without asking, for an id never made here."""
-        return await self.read(
-            lambda session: session.reader(resource).one(public_id, only, fields)
-        )
 
     @abstractmethod
     async def read(self, flow: Callable[[Session], Awaitable[T]], *, reads: int = 1) -> T:

@@ -12,7 +12,7 @@ from adapters.base import AdapterError, BackendUnavailable, Draft, OutcomeUnknow
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.appointment import draft_values
-from adapters.mapped.records import Endless
+from adapters.mapped.records import Endless, Fields
 from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursRow, Offer, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapping.checker import DRAFT
@@ -36,6 +36,7 @@ T = TypeVar("T")
 # A step of a booking is sent only while at least so many seconds are left.
 LEAST_PATIENCE = 0.5
 CANCELLED = "CANCELLED"
+LATE = "the backend did not answer all in time"
 # What attempts at one booking have in common: the vet, and when it begins.
 Attempt = tuple[str, str]
 
@@ -293,16 +294,28 @@ class RestAdapter(MappedAdapter):
         self._attempts: dict[Attempt, float] = {}
         self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
+    async def one(self, resource: str, public_id: str, only: base.Only, fields: Fields) -> Record:
+        """Reads one record without a session, as most calls are such reads."""
+        try:
+            with CallSpan(self._deadline(1)):
+                return await self.readers[resource].one(public_id, only, fields)
+        except TimeoutError as error:
+            raise base.BackendTimeout(LATE) from error
+
     async def read(self, flow: Callable[[RestSession], Awaitable[T]], *, reads: int = 1) -> T:
         """Runs a flow. Raises BackendTimeout where it takes longer than so many reads may."""
-        deadline = self._deadlines.get(reads)
-        if deadline is None:
-            deadline = self._deadlines[reads] = Deadline(self.parts.timeout * reads)
+        deadline = self._deadline(reads)
         try:
             with CallSpan(deadline):
                 return await self.run(flow, deadline.seconds)
         except TimeoutError as error:
-            raise base.BackendTimeout("the backend did not answer all in time") from error
+            raise base.BackendTimeout(LATE) from error
+
+    def _deadline(self, reads: int) -> Deadline:
+        deadline = self._deadlines.get(reads)
+        if deadline is None:
+            deadline = self._deadlines[reads] = Deadline(self.parts.timeout * reads)
+        return deadline
 
     async def book(self, flow: Callable[[RestSession], Awaitable[T]]) -> T:
         """Runs a flow whose session keeps to the time that a booking may take."""

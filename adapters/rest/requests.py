@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -21,12 +22,11 @@ _PLAIN_PART = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
 _PLAIN_QUERY = re.compile(r"[A-Za-z0-9_.~!$'()*,/:?@-]*").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateValues:
+class TemplateValues(NamedTuple):
     """The values for a call: `given` in the gateway's form, `made` as the backend gave them."""
 
-    given: Mapping[str, Any] = field(default_factory=dict)
-    made: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = MappingProxyType({})
+    made: Mapping[str, Any] = MappingProxyType({})
 
 
 Fill = Callable[[TemplateValues], Any]
@@ -118,9 +118,12 @@ class Endpoint:
             part if isinstance(part, str) else quoted(_path_part(part(values)))
             for part in self.parts
         ]
-        path, query = "/" + "/".join(parts), [(name, fill(values)) for name, fill in self.query]
+        target = "/" + "/".join(parts)
+        if self.query or more:
+            query = [(name, fill(values)) for name, fill in self.query]
+            target += query_text([*query, *more])
         body = None if self.body is None else orjson.dumps(self.body(values))
-        return Request(self.label, self.method, path + query_text([*query, *more]), body)
+        return Request(self.label, self.method, target, body)
 
 
 def _path_part(value: Any) -> str:

@@ -5,10 +5,11 @@ never cached.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import orjson
@@ -70,12 +71,13 @@ class Cached(Around):
         """Cacheable reads: answered from the cache, by another call's answer, and asked."""
         return {"hit": self._memory.hits, "joined": self._joined, "miss": self._missed}
 
-    async def read_one(self, query: Query) -> Record:
+    def read_one(self, query: Query) -> Coroutine[Any, Any, Record]:
         """Returns the record, perhaps as it was some seconds ago."""
         seconds = self._seconds(query, many=False)
-        if not seconds:
-            return await self._inner.read_one(query)
+        # one await less for what is never cached
+        return self._cached_one(query, seconds) if seconds else self._inner.read_one(query)
 
+    async def _cached_one(self, query: Query, seconds: float) -> Record:
         async def ask(query: Query) -> Page:
             return Page(records=[await self._inner.read_one(query)])
 

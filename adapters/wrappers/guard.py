@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
@@ -92,9 +92,9 @@ class Guarded(Around):
         self._find = CallKind("find_appointments", booking)
         self._create = CallKind("create_appointment", booking, base.OutcomeUnknown, retried=False)
 
-    async def read_one(self, query: Query) -> Record:
+    def read_one(self, query: Query) -> Coroutine[Any, Any, Record]:
         """Reads, and retries where nothing was done. Raises BackendUnavailable if not asked."""
-        return await self._ask(self._one, query.resource, self._inner.read_one, query)
+        return self._ask(self._one, query.resource, self._inner.read_one, query)
 
     async def read_many(self, query: Query) -> Page:
         """Reads likewise. A search needs one of the places for searches too."""
