@@ -56,7 +56,7 @@ def test_every_call_is_made_on_both_practices_and_nothing_stays_behind(
     kind, listed = KINDS[name]
     address = server(kind).render_as_string(hide_password=False)
     prefix = f"bench_test_{secrets.token_hex(5)}"
-    figures = run(name, address, Plan(prefix, (0.4, 0.5), rounds=1, calls=1))
+    figures, _ = run(name, address, Plan(prefix, (0.4, 0.5), rounds=1, calls=1))
     assert len(capsys.readouterr().out.splitlines()) == 2 + len(figures)
     kinds = {each.call.name for each in figures}
     assert kinds >= {"one of consultations", "50 of patients, the middle", "a booking"}
