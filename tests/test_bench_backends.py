@@ -7,6 +7,8 @@ import pytest
 
 from bench.backends import Cost, Figure, Plan, run, table
 from bench.calls import Call
+from bench.rows import RESOURCES, Row, Spent
+from bench.rows import table as rows_table
 from tests.adapters.servers import execute, server
 
 KINDS = {
@@ -48,6 +50,17 @@ def test_the_ratio_is_the_median_of_the_rounds_own() -> None:
     assert Figure(Call("one of all", nothing), small, large).ratio == pytest.approx(1.2)
 
 
+@pytest.mark.parametrize(("cpu", "verdict"), [(249.0, "holds"), (251.0, "OVER")])
+def test_a_record_is_over_beyond_so_many_times_what_its_driver_takes(
+    cpu: float, verdict: str
+) -> None:
+    row = Row("clients", [Spent(100.0, 150.0)] * 3, [Spent(cpu, 300.0)] * 3)
+    _, line, _ = rows_table([row])
+    assert line.endswith(verdict)
+    assert row.is_over is (verdict == "OVER")
+    assert list(rows_table([])) == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["mariadb", "postgres"])
 def test_every_call_is_made_on_both_practices_and_nothing_stays_behind(
@@ -57,7 +70,9 @@ def test_every_call_is_made_on_both_practices_and_nothing_stays_behind(
     address = server(kind).render_as_string(hide_password=False)
     prefix = f"bench_test_{secrets.token_hex(5)}"
     figures, _ = run(name, address, Plan(prefix, (0.4, 0.5), rounds=1, calls=1))
-    assert len(capsys.readouterr().out.splitlines()) == 2 + len(figures)
+    # on PostgreSQL a row of each resource beside its driver alone, between a head and a foot
+    rows = len(RESOURCES) + 2 if name == "postgres" else 0
+    assert len(capsys.readouterr().out.splitlines()) == 2 + len(figures) + rows
     kinds = {each.call.name for each in figures}
     assert kinds >= {"one of consultations", "50 of patients, the middle", "a booking"}
     costs = [cost for each in figures for cost in (*each.small, *each.large)]
