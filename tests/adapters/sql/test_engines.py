@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import asyncpg  # type: ignore[import-untyped]
 import pytest
@@ -29,6 +30,8 @@ from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import ErrorKind, Speech, explain, given
 from adapters.sql.engines.lanes import MOST_WAITING
 from adapters.values.convert import fold
+from tests.adapters import asked as asked_module
+from tests.adapters.asked import asked
 from tests.adapters.servers import execute, execute_async, mariadb_database, postgres_database
 from tests.waiting import until
 
@@ -142,6 +145,22 @@ async def test_a_read_cannot_write(engine: Engine) -> None:
     with pytest.raises((BackendNonsense, BackendUnavailable)):
         await engine.read(change("UPDATE visit SET vet = 'X'"))
     assert await engine.read(query("SELECT count(*) FROM visit WHERE vet = 'X'")) == [(0,)]
+
+
+async def test_a_question_that_is_asked_alone_cannot_write_either(engine: Engine) -> None:
+    for _ in range(2):  # on a fresh connection, and on one that is kept
+        with pytest.raises((BackendNonsense, BackendUnavailable)):
+            await engine.ask(lambda it: it.run("UPDATE visit SET vet = 'X'", ()), alone=True)
+    assert await engine.read(query("SELECT count(*) FROM visit WHERE vet = 'X'")) == [(0,)]
+
+
+@SERVERS  # a file begins and ends a transaction at no cost
+async def test_what_is_asked_alone_has_no_transaction_and_all_else_has_one(engine: Engine) -> None:
+    for alone in (True, False):
+        with asked() as said, patch.object(asked_module, "_NO_ASKING", ("SET", "SELECT SET_CON")):
+            await engine.ask(lambda it: it.run("SELECT 1", ()), alone=alone)
+        begun = [each.text for each in said if each.text.startswith(("BEGIN", "START", "COMMIT"))]
+        assert len(begun) == (0 if alone else 2)
 
 
 async def test_a_booking_is_committed_when_it_returns_and_undone_when_it_raises(
