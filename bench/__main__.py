@@ -56,11 +56,6 @@ def road(world: World) -> None:
                 "/api/v1/clients?limit=50",
                 REQUESTS // 10,
             ),
-            "(c) a list of 50, the sample clinic": (
-                "sample",
-                "/api/v1/clients?limit=50",
-                REQUESTS // 6,
-            ),
             "(d) a list of 50 records as in (b)": (
                 "ready",
                 "/api/v1/clients?limit=50",

@@ -12,8 +12,8 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
@@ -52,6 +52,8 @@ JITTER = (0.01, 0.06)
 GRACE = 0.4
 # Seconds for the ROLLBACK of a connection that is to be kept.
 CLEANING = 2.0
+# Seconds that a piece of work in this process waits for the one before it.
+SHORT = 0.005
 _UNDONE = (ErrorKind.DOWN, ErrorKind.TIMEOUT, ErrorKind.BUSY, ErrorKind.AGAIN)
 # In a connection's `info`: whether it had work before, and the limit of its statements.
 _USED, _LIMIT = "clinic_used", "clinic_limit"
@@ -377,12 +379,15 @@ class ThreadLane(Lane):
 
     # short, as a thread cannot be left alone: `aclose` waits for it
     inspection = 10.0
+    # whether the database works in this process, and not on a server
+    in_process: ClassVar[bool] = False
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._pieces: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._closed = False
+        self._turn = threading.Lock()
         self._own = threading.local()
         self._opened: set[OpenConnection] = set()
 
@@ -446,7 +451,8 @@ class ThreadLane(Lane):
     ) -> None:
         settle: Callable[[], None]
         try:
-            settle = partial(answer.set_result, self._tried(attempt, flow))
+            with self._own_turn():
+                settle = partial(answer.set_result, self._tried(attempt, flow))
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the caller's
             settle = partial(answer.set_exception, error)
         with suppress(RuntimeError):  # the loop has ended already
@@ -457,6 +463,20 @@ class ThreadLane(Lane):
         self._room.leave()
         if not answer.done():
             settle()
+
+    @contextmanager
+    def _own_turn(self) -> Iterator[None]:
+        """Waits for the piece that runs, if it is a short one.
+
+        Threads that work in this process at once fight for the interpreter's lock, at several times
+        the cost. One that takes long holds the others up for no more than a moment each.
+        """
+        got = self.in_process and self._turn.acquire(timeout=SHORT)
+        try:
+            yield
+        finally:
+            if got:
+                self._turn.release()
 
     def _tried(self, attempt: Attempt, flow: Flow[T]) -> T:
         if not attempt.left:

@@ -135,7 +135,7 @@ class SqliteLane(ThreadLane):
     never_committed = ThreadLane.never_committed | {ErrorKind.BUSY}
     # it needs the file but no table
     question = "SELECT count(*) FROM sqlite_master"
-    books_singly = True
+    books_singly = in_process = True
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

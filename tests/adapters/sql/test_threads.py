@@ -2,7 +2,9 @@
 
 import asyncio
 import sqlite3
+import statistics
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,6 +84,27 @@ async def test_partners_have_their_turns_at_the_threads(address: URL) -> None:
     await asyncio.gather(*(ask(each) for each in "aaaab"))
     await threads.aclose()
     assert order.index("b") <= 2
+
+
+async def test_short_pieces_run_one_after_the_other_and_wait_for_no_long_one(address: URL) -> None:
+    lane, go, inside = SqliteLane(address, 8, 5.0), threading.Event(), list[int]()
+
+    def piece(_: Connection) -> int:
+        inside.append(1)
+        peak = len(inside)
+        time.sleep(0.0002)
+        inside.pop()
+        return peak
+
+    peaks = [await asyncio.gather(*(lane.run(piece) for _ in range(4))) for _ in range(20)]
+    assert statistics.median(max(each) for each in peaks) == 1
+    stuck = asyncio.create_task(lane.run(lambda _: go.wait(10)))
+    await asyncio.sleep(0.05)
+    await asyncio.gather(*(lane.run(piece) for _ in range(6)))
+    assert not stuck.done()
+    go.set()
+    await stuck
+    await lane.aclose()
 
 
 async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
