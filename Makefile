@@ -83,7 +83,8 @@ tables: $(checks) ## Write the README's tables and the examples' proxy files ane
 	$(bin)/python -m tests.tables
 
 # What `make test` runs in uvloop's event loop, and what an event loop may change.
-on_asyncio := tests/attack tests/failures tests/limits tests/observe tests/pipeline tests/processes
+on_asyncio := tests/attack tests/failures tests/limits tests/observe tests/pipeline tests/processes \
+	tests/web tests/wire
 
 long: export PYTHONDONTWRITEBYTECODE :=
 long: $(checks) ## Run the tests that take long and that `make test` leaves out

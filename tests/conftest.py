@@ -66,14 +66,17 @@ with suppress(ImportError):
     LOOPS["uvloop"] = importlib.import_module("uvloop").new_event_loop
 if "EVENT_LOOP" in os.environ:  # for those in processes of their own
     os.environ["GATEWAY_EVENT_LOOP"] = os.environ["EVENT_LOOP"]
-# Where what an event loop does is seen: on the wire.
-_ON_BOTH = ("web/", "wire/", "adapters/rest/test_client.py", "adapters/rest/test_reader.py")
+# Where what an event loop does is seen. `make long` runs all of the wire in asyncio's loop, too.
+_ON_BOTH = (
+    *(f"web/test_{name}.py" for name in ("connections", "overflow", "plain", "reader", "tls")),
+    *(f"adapters/rest/test_{name}.py" for name in ("client", "reader")),
+)
 
 
 def pytest_asyncio_loop_factories(
     item: pytest.Item,
 ) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Runs a test in the event loop EVENT_LOOP, or else the last; those of the wire in all."""
+    """Runs a test in the event loop EVENT_LOOP, or else the last; those of _ON_BOTH in all."""
     if item.path.relative_to(Path(__file__).parent).as_posix().startswith(_ON_BOTH):
         return LOOPS
     name = os.environ.get("EVENT_LOOP", [*LOOPS][-1])
