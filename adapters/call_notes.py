@@ -4,19 +4,25 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 
-class Cached(Protocol):
-    """A cached answer. What is made of it can be kept with it, and is gone when it is."""
+class CachedAnswer:
+    """An answer as bytes; `views` has what was made of it, which is gone with it."""
 
-    views: dict[Hashable, Any]
+    __slots__ = ("__weakref__", "data", "views")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.views: dict[Hashable, Any] = {}
 
     def use(self) -> bool:
         """Returns whether it is still cached, and counts that it was used."""
+        return False
 
     def add_view(self, name: Hashable, view: object, size: int) -> bool:
         """Keeps a view of so many bytes; returns False, and keeps nothing, without room for it."""
+        return False
 
 
 class CallNotes:
@@ -34,7 +40,7 @@ class CallNotes:
     def __init__(self, traceparent: str = "") -> None:
         self.traceparent = traceparent
         self.partner = ""
-        self.cached: Cached | None = None
+        self.cached: CachedAnswer | None = None
         self.seconds = 0.0
         self.waited = 0.0
 

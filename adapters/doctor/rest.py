@@ -33,7 +33,7 @@ from adapters.rest.checks import written_paths
 from adapters.rest.client import Client, Request
 from adapters.rest.paging import NoArray, Pager, may_be_empty
 from adapters.rest.reader import Received
-from adapters.rest.resource import NothingFits, ResourceCalls, fits
+from adapters.rest.resource import NothingFits, ResourceCalls, fitting
 from adapters.values.convert import Unreadable
 
 T = TypeVar("T")
@@ -509,7 +509,7 @@ async def _filter(
     except (NothingFits, NotFound):
         return
     made = [record for row in rows if (record := reader.record(row, ()))]
-    if all(fits(record, example) for record in made):
+    if all(map(fitting([example]), made)):
         look.ok(f"the backend obeys {by.query}")
     elif rows == await _first(reader, ()):
         text = f"the backend does not obey {by.query}: the gateway goes through the whole list"

@@ -164,6 +164,7 @@ class Pager:
             if page.last or not page.rows:
                 return
             at, mark = until - 1, self.mark(page.rows[-1])
+            enough = most  # of these rows too few were of use
         raise Endless(self._endless(self._paging.offset))
 
     async def _around(self, ask: Ask, at: int, mark: str, size: int) -> tuple[_Page, int]:

@@ -92,7 +92,7 @@ def _fault(status: int, version: str, headers: Mapping[bytes, bytes]) -> str | N
     return TOO_LARGE if int(length) > LARGEST else None
 
 
-class Connection(asyncio.Protocol):
+class ReaderConnection(asyncio.Protocol):
     """A connection of a reader. It has one request under way at most."""
 
     _transport: asyncio.Transport
@@ -223,11 +223,11 @@ class Reader:
     def __init__(self, address: URL) -> None:
         self._host, self._port = address.raw_host or "", address.port
         self._tls = ssl.create_default_context() if address.scheme == "https" else None
-        self.open: set[Connection] = set()
+        self.open: set[ReaderConnection] = set()
         # those that nobody uses; the one that was used last is taken first
-        self._idle: list[Connection] = []
+        self._idle: list[ReaderConnection] = []
         self._sweeper: asyncio.TimerHandle | None = None
-        self._connecting: set[asyncio.Task[Connection]] = set()
+        self._connecting: set[asyncio.Task[ReaderConnection]] = set()
         # what the host name leads to; an address leads to itself, without asking
         self._found, self._found_until = _numbers(self._host, self._port), 0.0
         if self._found:
@@ -250,7 +250,7 @@ class Reader:
         return await self._asked(await self._connected(loop), head, loop)
 
     async def _asked(
-        self, connection: Connection, head: bytes, loop: asyncio.AbstractEventLoop
+        self, connection: ReaderConnection, head: bytes, loop: asyncio.AbstractEventLoop
     ) -> Received:
         try:
             received = await connection.send(head, loop)
@@ -271,7 +271,7 @@ class Reader:
         for connection in self._idle[: max(0, len(self._idle) - most)]:
             connection.close()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: ReaderConnection) -> None:
         self.open.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
@@ -297,7 +297,7 @@ class Reader:
                 break
             connection.close()
 
-    async def _connected(self, loop: asyncio.AbstractEventLoop) -> Connection:
+    async def _connected(self, loop: asyncio.AbstractEventLoop) -> ReaderConnection:
         """Returns a new connection. Raises OSError where there is none, or none in time."""
         task = loop.create_task(self._connect(loop))
         self._connecting.add(task)
@@ -312,7 +312,7 @@ class Reader:
                 raise BackendUnavailable(CLOSED) from error
             raise
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> ReaderConnection:
         if loop.time() >= self._found_until:
             self._found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
             self._found_until = loop.time() + FOUND_FOR
@@ -321,7 +321,7 @@ class Reader:
             try:
                 name = None if self._tls is None else self._host
                 _, connection = await loop.create_connection(
-                    lambda: Connection(self), sock=taken, ssl=self._tls, server_hostname=name
+                    lambda: ReaderConnection(self), sock=taken, ssl=self._tls, server_hostname=name
                 )
             except BaseException:
                 taken.close()

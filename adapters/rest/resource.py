@@ -1,9 +1,9 @@
 """Reads one resource by calls: a record by its id, or a page made of the backend's pages."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -20,6 +20,7 @@ from adapters.rest.paging import MOST_ROWS, Pager, PlaceShelf
 from adapters.rest.records import JsonRows, own_id
 from adapters.rest.requests import Templates, TemplateValues, text_of
 from adapters.values.convert import Unreadable, all_begin
+from adapters.values.times import instant_text, whole_second
 
 # The most rows that one call looks at where each costs a call; then its page ends.
 MOST_DETAILS = 400
@@ -79,6 +80,13 @@ class ListCalls:
             return Filter("since", (name,), condition.value) if bounds else None
         is_one = condition.test == "in" and len(condition.value) == 1
         return Filter("equals", (name,), condition.value[0]) if is_one else None
+
+    def sends(self, filters: Sequence[Filter], only: Only) -> bool:
+        """Returns whether the backend is asked by all of them, and so gives hardly another row."""
+        if only:
+            return False
+        rest = (chosen for chosen in filters if chosen.fields[0] not in self.needed)
+        return all(self._param(chosen)[1] is not None for chosen in rest)
 
     def asking(self, filters: Sequence[Filter]) -> Ask:
         """Returns what asks for pages of what the filters let through; the rest is left to `fits`.
@@ -241,11 +249,11 @@ class ResourceCalls(ResourceReader):
             fields = fields.union(*(chosen.fields for chosen in wanted))
         enough = limit + self.rows.is_selective  # one of them may be no record
         page = await self.filled(
-            listing.pager.batches(ask, place, MOST_ROWS if wanted or only else enough),
+            listing.pager.batches(ask, place, enough if listing.sends(wanted, only) else MOST_ROWS),
             limit,
             only,
             fields,
-            (lambda record: all(fits(record, chosen) for chosen in wanted)) if wanted else None,
+            fitting(wanted) if wanted else None,
             AT_ONCE if self._has_details else 0,
         )
         after = await places.short(page.after)
@@ -312,11 +320,18 @@ class ResourceCalls(ResourceReader):
         return UNUSABLE
 
 
-def fits(record: Record, chosen: Filter) -> bool:
-    """Returns whether a record is what was asked for, whatever the backend made of a parameter."""
+def fitting(filters: Sequence[Filter]) -> Callable[[Record], bool]:
+    """Returns whether a record is what was asked for, whatever the backend made of parameters."""
+    each = [_fits(chosen) for chosen in filters]
+    return lambda record: all(fits(record) for fits in each)
+
+
+def _fits(chosen: Filter) -> Callable[[Record], bool]:
+    name, value = chosen.fields[0], chosen.value
     if chosen.match == SEARCH:
-        return all_begin(chosen.value, (record[name] for name in chosen.fields))
-    value = record[chosen.fields[0]]
+        return lambda record: all_begin(value, (record[name] for name in chosen.fields))
     if chosen.match == "since":
-        return value is not None and datetime.fromisoformat(value) >= chosen.value
-    return bool(value == chosen.value)
+        # in their JSON form, times sort as texts
+        since = instant_text(whole_second(value.astimezone(UTC)))
+        return lambda record: record[name] is not None and record[name] >= since
+    return lambda record: bool(record[name] == value)

@@ -19,7 +19,7 @@ from adapters.mapping.models import DurationsMap, HoursMap, Owned, ValueSource
 from adapters.sql.columns import Columns, parts_of, rows_of, sql
 from adapters.sql.comparisons import on_day
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
-from adapters.sql.engines.statements import Parameters, Question
+from adapters.sql.engines.statements import Parameters, ShapedStatement
 from adapters.values.times import PATTERN, ROOM, Epoch, TimeConverter, written
 
 NO_DAYS = ("____-00%", "_______-00%")
@@ -39,7 +39,9 @@ class CalendarRows:
         self._owner = None if owned.owner is None else Columns((owned.owner.text,))
         self._statements = [self._rows]
 
-    def questions(self, owners: Sequence[Any], bounds: Mapping[str, Any]) -> Iterator[Question]:
+    def questions(
+        self, owners: Sequence[Any], bounds: Mapping[str, Any]
+    ) -> Iterator[ShapedStatement]:
         """Yields what to ask for the rows of the owner, given by all spellings of its key."""
         owner, names = self._owner, tuple(bounds)
         keys = [] if owner is None else owners
@@ -53,7 +55,7 @@ class CalendarRows:
                     parameters.named(name)
                 return rows if owner is None else rows.where(owner.among(given_keys))
 
-            yield Question((self, number, count), values, build)
+            yield ShapedStatement((self, number, count), values, build)
 
 
 class HoursRows(CalendarRows):

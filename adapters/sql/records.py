@@ -24,7 +24,7 @@ from adapters.sql.columns import Columns, KeyedRows, among, comparable, parts_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
 from adapters.sql.engines.base import Criterion, Expression, Speech
 from adapters.sql.engines.connection import OpenConnection
-from adapters.sql.engines.statements import Build, Parameters, Part, Question, values_of
+from adapters.sql.engines.statements import Build, Parameters, Part, ShapedStatement, values_of
 from adapters.values.convert import JoinedText, PartOfText, by_value, fold, whole
 from adapters.values.times import ROOM
 
@@ -77,7 +77,7 @@ class SqlReader:
 
     def one_row(
         self, keys: Sequence[Any], only: Only, fields: Fields, *, bare: bool = False
-    ) -> Question:
+    ) -> ShapedStatement:
         """Asks for the row with the key, in any of its spellings; for its key alone if `bare`.
 
         Compared with every spelling, not by a function of the column, so that its index is used.
@@ -91,7 +91,7 @@ class SqlReader:
 
         return self._question("key" if bare else ("row", read), parts, build)
 
-    def rows_with(self, keys: Sequence[Any]) -> Question:
+    def rows_with(self, keys: Sequence[Any]) -> ShapedStatement:
         """Asks for the rows with these keys."""
         parts = [among("id", self.table.key, padded(keys))]
         conditions = _built(parts)
@@ -105,7 +105,7 @@ class SqlReader:
         after: str | None,
         size: int,
         fields: Fields = None,
-    ) -> Question:
+    ) -> ShapedStatement:
         """Asks for rows in the order of their keys; a first page has a count of blank keys too."""
         key, parts = self.table.key, list(conditions)
         filtered = _built(parts)
@@ -124,7 +124,7 @@ class SqlReader:
 
         return self._question(("page", fields), parts, build, size)
 
-    def marked(self, mark: Expression, value: str, size: int) -> Question:
+    def marked(self, mark: Expression, value: str, size: int) -> ShapedStatement:
         """Asks for rows by what marks them, in the order of their keys."""
         key = self.table.key
 
@@ -134,7 +134,7 @@ class SqlReader:
 
         return self._question("marked", [Part(str(mark), (value,), lambda _: false())], build, size)
 
-    def children(self, name: str, keys: Sequence[Any], fields: Fields) -> Question:
+    def children(self, name: str, keys: Sequence[Any], fields: Fields) -> ShapedStatement:
         """Asks for the rows of a list inside the records with these keys."""
         table = self.table.lists[name]
         parts = [among(name, table.parent, padded(keys))]
@@ -145,14 +145,14 @@ class SqlReader:
             lambda parameters: table.of_parents(fields).where(*conditions(parameters)),
         )
 
-    def blank_count(self, conditions: Sequence[Part]) -> Question:
+    def blank_count(self, conditions: Sequence[Part]) -> ShapedStatement:
         """Asks how many rows have no key, up to MOST_BLANK."""
         filtered = _built(conditions)
         return self._question(
             "blanks", conditions, lambda parameters: select(self._blank_count(filtered(parameters)))
         )
 
-    def blank_rows(self, conditions: Sequence[Part]) -> Question:
+    def blank_rows(self, conditions: Sequence[Part]) -> ShapedStatement:
         """Asks for these rows."""
         filtered = _built(conditions)
         return self._question(
@@ -171,14 +171,14 @@ class SqlReader:
 
     def _question(
         self, kind: Hashable, parts: Sequence[Part], build: Build, size: int | None = None
-    ) -> Question:
+    ) -> ShapedStatement:
         """Returns the question; a `size` is a parameter, or of the shape where it is text."""
         shape, values = (self.name, kind, *(part.shape for part in parts)), values_of(parts)
         if size is None:
-            return Question(shape, values, build)
+            return ShapedStatement(shape, values, build)
         if self.speech.limits_by_top:
-            return Question((*shape, size), values, build)
-        return Question(shape, (*values, size), build)
+            return ShapedStatement((*shape, size), values, build)
+        return ShapedStatement(shape, (*values, size), build)
 
     def refusal(self, condition: Condition) -> str | None:
         """Returns why a statement cannot have the condition; None where it can."""

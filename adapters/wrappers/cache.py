@@ -15,9 +15,9 @@ import msgspec
 import orjson
 
 from adapters.base import Adapter, Draft, Filter, Page, Query, Record
-from adapters.call_notes import CALL_NOTES, timed
+from adapters.call_notes import CALL_NOTES, CachedAnswer, timed
 from adapters.wrappers import Around
-from adapters.wrappers.memory import CachedAnswer, Memory
+from adapters.wrappers.memory import Memory
 
 Ask = Callable[[Query], Awaitable[Page]]
 

@@ -2,27 +2,11 @@
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from cachebox import VTTLCache
 
-
-class CachedAnswer:
-    """An answer as bytes; `views` has what was made of it, which is gone with it."""
-
-    __slots__ = ("__weakref__", "data", "views")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.views: dict[Hashable, Any] = {}
-
-    def use(self) -> bool:
-        """Returns whether it is still cached, and counts that it was used."""
-        return False
-
-    def add_view(self, name: Hashable, view: object, size: int) -> bool:
-        """Keeps a view of so many bytes; returns False, and keeps nothing, without room for it."""
-        return False
+from adapters.call_notes import CachedAnswer
 
 
 class Memory(Protocol):

@@ -22,8 +22,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from adapters.base import BackendUnavailable
+from adapters.call_notes import CachedAnswer
 from adapters.wrappers.breaker import Breaker
-from adapters.wrappers.memory import CachedAnswer
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import orjson
 
 from adapters.base import Adapter, AdapterError, OutcomeUnknown, Page, Record
-from adapters.call_notes import Cached
+from adapters.call_notes import CachedAnswer
 from gateway.audit.buffer import EVERY, Buffer, Unwritten
 from gateway.audit.entries import BEGUN
 from gateway.booking.base import Allowance, Booked, BookingRefused, BookingRequest
@@ -164,7 +164,7 @@ class Pipeline:
         now, limit = call.at, values.limit
         if others is not None and await plan.refers_to_nothing(values, now, others):
             return self._list(admitted, values, Page(records=[]), b"[]")
-        cached: Cached | None = None
+        cached: CachedAnswer | None = None
         for reads in count(1):
             page = await plan.many(values, now, redactor.only, redactor.needed, others)
             # a reply that was made of several answers is made anew each time

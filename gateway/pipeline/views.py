@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from adapters.call_notes import Cached
+from adapters.call_notes import CachedAnswer
 from gateway.pipeline.call import Admitted, Reply
 from gateway.policy.redactor import Redactor
 
@@ -15,7 +15,7 @@ Name = tuple[str, str, str, Redactor, str]
 OVERHEAD, ID = 500, 90
 
 
-class View(NamedTuple):
+class RememberedReply(NamedTuple):
     """A reply, and the ids of the records that it shows."""
 
     reply: Reply
@@ -30,24 +30,24 @@ class Views:
     """
 
     def __init__(self) -> None:
-        self._answers: WeakValueDictionary[Hashable, Cached] = WeakValueDictionary()
+        self._answers: WeakValueDictionary[Hashable, CachedAnswer] = WeakValueDictionary()
 
-    def find(self, admitted: Admitted) -> View | None:
+    def find(self, admitted: Admitted) -> RememberedReply | None:
         """Returns the reply to an equal call, where what it was made of is still cached."""
         name = _name(admitted)
         answer = self._answers.get(name)
         if answer is None or name not in answer.views or not answer.use():
             return None
-        view: View = answer.views[name]
+        view: RememberedReply = answer.views[name]
         return view
 
-    def keep(self, admitted: Admitted, answer: Cached | None, reply: Reply) -> None:
+    def keep(self, admitted: Admitted, answer: CachedAnswer | None, reply: Reply) -> None:
         """Keeps a reply that was made of that cached answer alone, if there is room."""
         if answer is None:
             return
         name, records = _name(admitted), admitted.call.records
         size = OVERHEAD + len(reply.body) + len(reply.next) + ID * len(records)
-        if answer.add_view(name, View(reply, records), size):
+        if answer.add_view(name, RememberedReply(reply, records), size):
             self._answers[name] = answer
 
 

@@ -27,7 +27,7 @@ from gateway.web.addresses import X_FORWARDED_FOR, AddressBuckets, Proxies, chec
 from gateway.web.connection import Connection
 from gateway.web.documents import NAMES, Documents
 from gateway.web.observers import Observers
-from gateway.web.plain import LONGEST_TARGET, TARGETS, Head
+from gateway.web.plain import Head
 from gateway.web.replies import RawResponse, Replies
 
 # `istr` folds the case once, not once for each request.
@@ -45,6 +45,8 @@ _request_id = re.compile(rf"(?!.*{FORM})[A-Za-z0-9._-]{{8,64}}").fullmatch
 _VERSIONS = frozenset({(1, 0), (1, 1)})
 
 _BELOW = f"{BASE_PATH}/"
+# Paths of reads that are remembered, and the most characters of one.
+PATHS, LONGEST_PATH = 4096, 128
 # These close the connection: the rest of the request cannot be told from the next one, and where
 # there is no room for a call, there is none for its connection.
 _CLOSING = (
@@ -224,8 +226,8 @@ class Front:
 
     def __post_init__(self) -> None:
         self._routes = Routes(OPERATIONS)
-        # the operation, id and query of a plain request's target
-        self._asked = lru_cache(TARGETS)(self._read_target)
+        # queries are not remembered: partners search for people by them
+        self._read = lru_cache(PATHS)(partial(self._routes.match, "GET"))
         self._buckets = AddressBuckets()
         self._new_ids = _new_ids()
         self._idle = asyncio.Event()
@@ -281,10 +283,11 @@ class Front:
         refused or has to wait, and while the shutdown goes on: these take the road of all others.
         """
         began = time.perf_counter()
-        asked = self._asked(raw) if len(raw) <= LONGEST_TARGET else self._read_target(raw)
-        if asked is None or self.leaving:
+        path, _, query = raw.partition("?")
+        is_long = len(path) > LONGEST_PATH
+        target = self._routes.match("GET", path) if is_long else self._read(path)
+        if not isinstance(target, Target) or self.leaving:
             return None
-        target, query = asked
         name = target.operation.id
         given = head.traceparent
         call = Call(
@@ -319,11 +322,6 @@ class Front:
         connection.had_key = True
         self.observers.note(call, name, answer.status, None, began)
         return answer
-
-    def _read_target(self, raw: str) -> tuple[Target, str] | None:
-        path, _, query = raw.partition("?")
-        target = self._routes.match("GET", path)
-        return (target, query) if isinstance(target, Target) else None
 
     def _caller(self, peer: str, forwarded: str | None) -> str:
         """Returns the address of the caller; raises NotARequest as `Proxies.caller` does."""

@@ -5,7 +5,6 @@ read here, and left to that parser.
 """
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from gateway.web.addresses import host_of
@@ -14,9 +13,6 @@ from gateway.web.addresses import host_of
 LONGEST_LINE, MOST_LINES = 4096, 64
 # The most bytes of the lines behind the first one that are read here.
 LONGEST_BLOCK = 4096
-# Targets that are remembered, and the longest of them.
-TARGETS, LONGEST_TARGET = 4096, 256
-
 _START, _VERSION = b"GET /", b" HTTP/1.1"
 _target = re.compile(rb"/[A-Za-z0-9/_.~%&=+,:@!$'()*;?-]*").fullmatch
 _lines = re.compile(rb"(?:[A-Za-z-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n").fullmatch
@@ -52,14 +48,7 @@ def target_in(data: bytes, end: int) -> str | None:
     if not data.startswith(_START) or not data.endswith(_VERSION, 0, end) or end > LONGEST_LINE:
         return None
     target = data[len(_START) - 1 : end - len(_VERSION)]
-    return _short_target(target) if len(target) <= LONGEST_TARGET else _read_target(target)
-
-
-def _read_target(target: bytes) -> str | None:
     return target.decode("ascii") if _target(target) else None
-
-
-_short_target = lru_cache(TARGETS)(_read_target)
 
 
 def head_of(block: bytes) -> Head | None:

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.sql.engines.base import T, Work
-from adapters.sql.engines.statements import Question, Statements
+from adapters.sql.engines.statements import ShapedStatement, Statements
 
 Row = Sequence[Any]
 
@@ -41,7 +41,7 @@ class OpenConnection(ABC):
         self.raw: Any = connection.connection.driver_connection
         self.driver = driver
 
-    async def rows(self, question: Question) -> Sequence[Row]:
+    async def rows(self, question: ShapedStatement) -> Sequence[Row]:
         """Returns the rows that answer a question."""
         compiled = self.driver.statements.compiled(question, self.connection.dialect)
         return await self.run(compiled.text, compiled.bound(question.values))
@@ -106,9 +106,9 @@ class HeardConnection(OpenConnection):
     def __init__(self, opened: OpenConnection) -> None:
         super().__init__(opened.driver, opened.connection)
         self._opened = opened
-        self.questions: list[Question] = []
+        self.questions: list[ShapedStatement] = []
 
-    async def rows(self, question: Question) -> Sequence[Row]:
+    async def rows(self, question: ShapedStatement) -> Sequence[Row]:
         self.questions.append(question)
         return await super().rows(question)
 

@@ -53,7 +53,7 @@ Build = Callable[[Parameters], sa.Select[Any]]
 """Builds a statement of one shape, with parameters in the place of all values."""
 
 
-class Question(NamedTuple):
+class ShapedStatement(NamedTuple):
     """A statement by its shape, its values, and what builds it where the shape is new."""
 
     shape: Hashable
@@ -117,7 +117,7 @@ class Statements:
     def __init__(self) -> None:
         self._kept: LRUCache[Hashable, Compiled] = LRUCache(MOST_SHAPES)
 
-    def compiled(self, question: Question, dialect: Dialect) -> Compiled:
+    def compiled(self, question: ShapedStatement, dialect: Dialect) -> Compiled:
         """Returns the statement, compiled unless one of its shape is kept."""
         kept: Compiled | None = self._kept.get(question.shape)
         if kept is None:

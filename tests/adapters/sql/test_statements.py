@@ -16,7 +16,13 @@ from adapters.base import Condition, Filter, Only
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.engines.connection import HeardConnection
 from adapters.sql.engines.mssql import MssqlSpeech
-from adapters.sql.engines.statements import MOST_SHAPES, Compiled, Parameters, Question, Statements
+from adapters.sql.engines.statements import (
+    MOST_SHAPES,
+    Compiled,
+    Parameters,
+    ShapedStatement,
+    Statements,
+)
 from adapters.sql.records import SqlReader
 from tests.adapters.asked import asked
 from tests.adapters.clinic import ask, connect
@@ -134,12 +140,12 @@ def test_calls_that_differ_in_their_values_alone_have_one_statement(stock: Stock
     assert "Élan" not in texts.pop()
 
 
-def _question(shape: Any, *values: Any) -> Question:
+def _question(shape: Any, *values: Any) -> ShapedStatement:
     def build(parameters: Parameters) -> Select[Any]:
         wanted = literal_column("a").in_(parameters.take(len(values)))
         return select(literal_column("7")).where(wanted, literal_column("b") == 5)
 
-    return Question(shape, values, build)
+    return ShapedStatement(shape, values, build)
 
 
 def test_values_come_in_the_drivers_order_with_the_constants_of_the_shape() -> None:
