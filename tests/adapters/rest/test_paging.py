@@ -215,3 +215,9 @@ async def test_empty_pages_without_end_are_found_out_over_several_calls(tmp_path
             await adapter.read_many(ask("consultations", after=after))
         assert cloud.pages <= 101
         await adapter.aclose()
+
+
+async def test_no_more_than_a_page_is_asked_for_until_too_few_rows_were_of_use() -> None:
+    backend = Backend(37)
+    await through(made(OFFSET), backend.offset, wanted=3)
+    assert [dict(params)["l"] for params in backend.asked] == [4, *[10] * 5]

@@ -11,6 +11,7 @@ from aiohttp import web
 from adapters.base import (
     BackendNonsense,
     BackendTimeout,
+    Condition,
     Filter,
     Formed,
     NotFound,
@@ -62,6 +63,17 @@ async def test_a_field_that_a_list_is_sifted_by_is_read_though_nobody_looks_at_i
     assert one["id"] in [each["id"] for each in page.records]
     assert isinstance(page.records, Formed)
     assert page.records.form == ("id", "firstName", "lastName", "email")
+
+
+async def test_what_the_backend_is_asked_by_needs_no_look_at_further_rows(
+    adapter: RestAdapter,
+) -> None:
+    owner = Filter("equals", ("clientId",), (await everything(adapter, "clients"))[0]["id"])
+    patients = adapter.readers["patients"]._listing
+    assert patients.sends([owner], ())
+    assert not patients.sends([owner], (Condition("status", "in", ("ACTIVE",)),))
+    low = Filter("equals", ("isLow",), True)
+    assert not adapter.readers["stock"]._listing.sends([low], ())
 
 
 async def test_a_row_without_an_id_is_left_out_and_counted(
