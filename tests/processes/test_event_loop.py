@@ -44,8 +44,9 @@ def has_eventfd(process: int) -> bool:
 
 @pytest.mark.parametrize("setting", ["uvloop", "asyncio"])
 def test_every_process_of_several_runs_in_the_chosen_loop(
-    template: Template, tmp_path: Path, setting: str
+    template: Template, tmp_path: Path, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("GATEWAY_EVENT_LOOP", raising=False)  # which all tests may run with
     if setting == "uvloop":
         pytest.importorskip("uvloop")
     folder = copy_of(template.folder, tmp_path / "state")
