@@ -411,10 +411,13 @@ class _Filling:
         """How many rows are made records at once: no more than there is room for, but one."""
         return self.at_once or max(1, self.limit - len(self.records) - self.skipped)
 
+    def _all_fit(self, made: Sequence[Record | None]) -> bool:
+        return all(made) and (self.fits is None or all(map(self.fits, filter(None, made))))
+
     def takes(self, made: Sequence[Record | None], batch: Batch, begin: int) -> bool:
         """Takes what was made of rows of the batch; returns whether the page may take more."""
         self.is_formed = self.is_formed and isinstance(made, Formed)
-        if self.fits is None and not self.at_once and not self.is_full and all(made):
+        if not self.at_once and not self.is_full and self._all_fit(made):
             self.records.extend(made)  # type: ignore[arg-type]  # each is a record
             self.looked += len(made)
             self.behind = (batch, begin + len(made) - 1)

@@ -323,7 +323,7 @@ class ResourceCalls(ResourceReader):
 def fitting(filters: Sequence[Filter]) -> Callable[[Record], bool]:
     """Returns whether a record is what was asked for, whatever the backend made of parameters."""
     each = [_fits(chosen) for chosen in filters]
-    return lambda record: all(fits(record) for fits in each)
+    return each[0] if len(each) == 1 else lambda record: all(fits(record) for fits in each)
 
 
 def _fits(chosen: Filter) -> Callable[[Record], bool]:

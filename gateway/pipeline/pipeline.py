@@ -269,7 +269,8 @@ class Pipeline:
 
     def _list(self, admitted: Admitted, values: CallValues, page: Page, body: bytes) -> Reply:
         operation, after = admitted.target.operation, ""
-        admitted.call.records = [own for record in page.records for own in id_of(record)]
+        ids = (record.get("id") for record in page.records)
+        admitted.call.records = [own for own in ids if isinstance(own, str)]
         if page.after is not None:
             bound = bound_to(admitted.key.id, operation.id, values.texts)
             after = next_page(operation, values, self.cursors.write(page.after, bound))
