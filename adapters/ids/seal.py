@@ -24,7 +24,8 @@ ROUNDS = 8
 HALF = 61
 _HALF_MASK = (1 << HALF) - 1
 _MARK_BITS = 58
-REMEMBERED = 65_536
+# Ids that are remembered of those shown, and of those asked for, which anybody can make up.
+REMEMBERED, REMEMBERED_ASKED = 65_536, 8_192
 LONGEST_TEXT = 8
 _NUMBER = re.compile("0|-?[1-9][0-9]{0,18}").fullmatch
 
@@ -66,12 +67,15 @@ class SealedIds(PublicIds):
 
     def __init__(self, secret: bytes, resource: str) -> None:
         key = blake2b(b"sealed ids", key=secret, digest_size=32).digest()
-        self._rounds = tuple(
+        states = [
             blake2b(key=key, digest_size=8, person=bytes([number])) for number in range(ROUNDS)
-        )
+        ]
+        # a copy of each round's state, in the order of the rounds
+        self._rounds = tuple(state.copy for state in states)
         self._mark = _mark(key, resource, b"mark")
         self._text_mark = _mark(key, resource, b"text mark")
         self.seal = lru_cache(maxsize=REMEMBERED, typed=True)(self._seal)
+        self.unseal = lru_cache(maxsize=REMEMBERED_ASKED)(self._unseal)
 
     def shown(self, raw: Any) -> str | None:
         key = _sealable(raw)
@@ -97,19 +101,19 @@ class SealedIds(PublicIds):
         else:
             block = self._mark << 64 | int.from_bytes(key.to_bytes(8, signed=True))
         left, right = block >> HALF, block & _HALF_MASK
-        for number in range(ROUNDS):
-            left, right = right, left ^ self._mix(number, right)
+        for copy in self._rounds:
+            left, right = right, left ^ _mixed(copy(), right)
         return _uuid_of(left << HALF | right)
 
-    def unseal(self, text: str) -> int | str | None:
+    def _unseal(self, text: str) -> int | str | None:
         """Returns the key behind a canonical UUID; None where this resource never made it."""
         digits = int(text.replace("-", ""), 16)
         if digits >> 76 & 0xF != 8 or digits >> 62 & 0x3 != 2:
             return None
         block = digits >> 80 << 74 | (digits >> 64 & 0xFFF) << 62 | digits & (1 << 62) - 1
         left, right = block >> HALF, block & _HALF_MASK
-        for number in reversed(range(ROUNDS)):
-            left, right = right ^ self._mix(number, left), left
+        for copy in reversed(self._rounds):
+            left, right = right ^ _mixed(copy(), left), left
         block = left << HALF | right
         key = block & (1 << 64) - 1
         if block >> 64 == self._mark:
@@ -119,10 +123,11 @@ class SealedIds(PublicIds):
                 return key.to_bytes(LONGEST_TEXT).rstrip(b"\0").decode()
         return None
 
-    def _mix(self, number: int, half: int) -> int:
-        state = self._rounds[number].copy()
-        state.update(half.to_bytes(8))
-        return int.from_bytes(state.digest()) >> 3
+
+def _mixed(state: blake2b, half: int) -> int:
+    """Returns what a round makes of the other half, from its state, which is used up."""
+    state.update(half.to_bytes(8))
+    return int.from_bytes(state.digest()) >> 3
 
 
 def _mark(key: bytes, resource: str, person: bytes) -> int:

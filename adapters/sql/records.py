@@ -7,7 +7,7 @@ and hardly another. Rows that only the engine takes for equal are left out here.
 
 import json
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
@@ -24,7 +24,14 @@ from adapters.sql.columns import Columns, KeyedRows, among, comparable, parts_of
 from adapters.sql.comparisons import COMPARED, ColumnComparison
 from adapters.sql.engines.base import Criterion, Expression, Speech
 from adapters.sql.engines.connection import OpenConnection
-from adapters.sql.engines.statements import Build, Parameters, Part, ShapedStatement, values_of
+from adapters.sql.engines.statements import (
+    MOST_SHAPES,
+    Build,
+    Parameters,
+    Part,
+    ShapedStatement,
+    values_of,
+)
 from adapters.values.convert import JoinedText, PartOfText, by_value, fold, whole
 from adapters.values.times import ROOM
 
@@ -54,6 +61,8 @@ class SqlReader:
         """The rows without a key."""
         self.key_alone = rows_of(table.mapped, *key.parts)
         self.is_native = isinstance(table.ids, NativeIds)
+        # most calls read one record, whatever its key, and no conditions
+        self._unconditional = lru_cache(MOST_SHAPES)(self._row_question)
 
     def rows_with_fields(self, fields: Fields) -> Select[Any]:
         """Returns all rows that have a key, with null in the place of other fields."""
@@ -82,7 +91,14 @@ class SqlReader:
 
         Compared with every spelling, not by a function of the column, so that its index is used.
         """
-        parts = [among("id", self.table.key, keys), *self.conditions(only)]
+        ask = self._row_question if only else self._unconditional
+        asked = ask(len(keys), only, fields, bare)
+        values = (*chain.from_iterable(map(parts_of, keys)), *asked.values)
+        return ShapedStatement(asked.shape, values, asked.build)
+
+    def _row_question(self, count: int, only: Only, fields: Fields, bare: bool) -> ShapedStatement:
+        """Returns the same without the values of so many keys."""
+        parts = [among("id", self.table.key, [()] * count), *self.conditions(only)]
         conditions, read = _built(parts), _read(fields, only)
 
         def build(parameters: Parameters) -> Select[Any]:

@@ -26,7 +26,7 @@ from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
 from adapters.sql.engines.connection import OpenConnection
-from adapters.sql.engines.lanes import ThreadLane
+from adapters.sql.engines.threads import ThreadLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # It takes letters with and without their accents, and in both cases, for the same.

@@ -26,7 +26,7 @@ from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
 from adapters.sql.engines.connection import OpenConnection
-from adapters.sql.engines.lanes import PoolLane
+from adapters.sql.engines.pools import PoolLane
 from adapters.values.convert import LONGEST_FOLDED, fold
 
 # By the beginning of the SQLSTATE; the longest that fits holds.

@@ -21,7 +21,7 @@ from adapters.base import BackendUnavailable
 from adapters.sql.engines import base
 from adapters.sql.engines.base import Criterion, ErrorKind, Expression, Plan, Speech, quoted
 from adapters.sql.engines.connection import OpenConnection
-from adapters.sql.engines.lanes import ThreadLane
+from adapters.sql.engines.threads import ThreadLane
 from adapters.values.convert import fold, number_or_none
 
 OPCODES_BETWEEN_LOOKS = 5_000
@@ -135,7 +135,7 @@ class SqliteLane(ThreadLane):
     never_committed = ThreadLane.never_committed | {ErrorKind.BUSY}
     # it needs the file but no table
     question = "SELECT count(*) FROM sqlite_master"
-    books_singly = in_process = True
+    books_singly = in_process = reads_alone = True
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

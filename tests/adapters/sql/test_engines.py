@@ -154,7 +154,6 @@ async def test_a_question_that_is_asked_alone_cannot_write_either(engine: Engine
     assert await engine.read(query("SELECT count(*) FROM visit WHERE vet = 'X'")) == [(0,)]
 
 
-@SERVERS  # a file begins and ends a transaction at no cost
 async def test_what_is_asked_alone_has_no_transaction_and_all_else_has_one(engine: Engine) -> None:
     for alone in (True, False):
         with asked() as said, patch.object(asked_module, "_NO_ASKING", ("SET", "SELECT SET_CON")):

@@ -15,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from adapters.base import BackendNonsense, BackendUnavailable
 from adapters.call_notes import CALL_NOTES, CallNotes
+from adapters.sql.engines import threads
 from adapters.sql.engines.sqlite import SqliteLane
 
 
@@ -24,65 +25,69 @@ def address(tmp_path: Path) -> URL:
     return make_url(f"sqlite:///{tmp_path}/clinic.db")
 
 
+def none_left(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
 async def test_who_left_what_runs_leaves_no_thread_free_before_its_end(
     address: URL,
 ) -> None:
-    threads, go, ran = SqliteLane(address, 1, 0.2), threading.Event(), []
-    stuck = asyncio.create_task(threads.run(lambda _: go.wait(10)))
+    lane, go, ran = SqliteLane(address, 1, 0.2), threading.Event(), []
+    stuck = asyncio.create_task(lane.run(lambda _: go.wait(10)))
     await asyncio.sleep(0.05)
     stuck.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stuck
     with pytest.raises(BackendUnavailable, match="busy with other calls"):
-        await threads.run(ran.append)
+        await lane.run(ran.append)
     go.set()
     async with asyncio.timeout(5):
-        while threads._room.in_use:  # noqa: ASYNC110 - the thread tells nobody
+        while lane._room.in_use:  # noqa: ASYNC110 - the thread tells nobody
             await asyncio.sleep(0.005)
-    await threads.run(ran.append)
-    await threads.aclose()
+    await lane.run(ran.append)
+    await lane.aclose()
     assert len(ran) == 1
 
 
 async def test_who_leaves_before_its_turn_has_come_leaves_nothing_behind(
     address: URL,
 ) -> None:
-    threads, ran = SqliteLane(address, 1, 5.0), []
+    lane, ran = SqliteLane(address, 1, 5.0), []
     for steps in range(4):
-        task = asyncio.create_task(threads.run(ran.append))
+        task = asyncio.create_task(lane.run(ran.append))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    await threads.run(ran.append)
-    await threads.aclose()
-    assert (threads._room.in_use, threads._room.waiting) == (0, 0)
+    await lane.run(ran.append)
+    await lane.aclose()
+    assert (lane._room.in_use, lane._room.waiting) == (0, 0)
 
 
 async def test_work_that_outlives_the_loop_harms_nobody(address: URL) -> None:
-    threads, go = SqliteLane(address, 1, 5.0), threading.Event()
+    lane, go = SqliteLane(address, 1, 5.0), threading.Event()
 
     async def leave() -> None:
-        task = asyncio.create_task(threads.run(lambda _: go.wait(10)))
+        task = asyncio.create_task(lane.run(lambda _: go.wait(10)))
         await asyncio.sleep(0.05)
         task.cancel()
 
     await asyncio.to_thread(asyncio.run, leave())
     go.set()
-    await threads.aclose()
+    await lane.aclose()
 
 
 async def test_partners_have_their_turns_at_the_threads(address: URL) -> None:
-    threads, order = SqliteLane(address, 1, 5.0), []
+    lane, order = SqliteLane(address, 1, 5.0), []
 
     async def ask(partner: str) -> None:
         asking = CallNotes()
         asking.partner = partner
         CALL_NOTES.set(asking)
-        await threads.run(lambda _: order.append(partner))
+        await lane.run(lambda _: order.append(partner))
 
     await asyncio.gather(*(ask(each) for each in "aaaab"))
-    await threads.aclose()
+    await lane.aclose()
     assert order.index("b") <= 2
 
 
@@ -107,24 +112,76 @@ async def test_short_pieces_run_one_after_the_other_and_wait_for_no_long_one(add
     await lane.aclose()
 
 
+async def test_the_event_loop_hears_of_many_short_pieces_at_once(
+    address: URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "SHORT", 60.0)
+    monkeypatch.setattr(threads, "SHIFT", 60.0)
+    lane, go, ends = SqliteLane(address, 64, 5.0), threading.Event(), list[object]()
+    monkeypatch.setattr(lane, "_tell", lambda tell=lane._tell: (ends.append(1), tell()))
+    first = asyncio.create_task(lane.run(lambda _: go.wait(10)))
+    await asyncio.sleep(0)
+    others = asyncio.gather(*(lane.run(lambda _: None) for _ in range(50)))
+    await asyncio.sleep(0)
+    go.set()
+    await asyncio.gather(first, others)
+    await lane.aclose()
+    assert len(ends) - len(lane._threads) == 1, "one for each thread's end, and one for all calls"
+
+
+async def test_what_ended_is_told_though_its_thread_goes_on_with_what_takes_long(
+    address: URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "SHIFT", 60.0)
+    lane, both, go = SqliteLane(address, 2, 5.0), threading.Event(), threading.Event()
+    first = asyncio.create_task(lane.run(lambda _: both.wait(10)))
+    await asyncio.sleep(0)
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", none_left)
+        second = asyncio.create_task(lane.run(lambda _: go.wait(10)))
+        await asyncio.sleep(0)
+        both.set()
+        async with asyncio.timeout(5):
+            assert await first
+        assert not second.done()
+    go.set()
+    assert await second
+    await lane.aclose()
+
+
+async def test_what_waits_at_the_end_is_done_before_it(address: URL) -> None:
+    lane, go, ran = SqliteLane(address, 8, 5.0), threading.Event(), list[object]()
+    first = asyncio.create_task(lane.run(lambda _: go.wait(10)))
+    await asyncio.sleep(0)
+
+    def longer_than_a_shift(connection: Connection) -> None:
+        time.sleep(2 * threads.SHIFT)
+        ran.append(connection)
+
+    others = [asyncio.create_task(lane.run(longer_than_a_shift)) for _ in range(5)]
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(lane.aclose())
+    await asyncio.sleep(0.05)
+    go.set()
+    async with asyncio.timeout(5):
+        await asyncio.gather(first, closing, *others)
+    assert len(ran) == 5
+
+
 async def test_where_no_thread_can_be_had_nothing_is_asked_and_no_place_is_lost(
     address: URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads, ran = SqliteLane(address, 2, 5.0), []
-
-    def none_left(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
+    lane, ran = SqliteLane(address, 2, 5.0), []
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", none_left)
         for _ in range(3):
             with pytest.raises(BackendUnavailable, match="no thread can be had"):
-                await threads.run(ran.append)
+                await lane.run(ran.append)
     for _ in range(3):
-        await threads.run(ran.append)
-    await threads.aclose()
+        await lane.run(ran.append)
+    await lane.aclose()
     assert len(ran) == 3, "what was given up is not done later"
-    assert threads._room.in_use == 0
+    assert lane._room.in_use == 0
 
 
 async def test_what_comes_after_the_end_is_not_asked(address: URL) -> None:
