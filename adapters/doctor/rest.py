@@ -509,7 +509,7 @@ async def _filter(
     except (NothingFits, NotFound):
         return
     made = [record for row in rows if (record := reader.record(row, ()))]
-    if all(map(fitting([example]), made)):
+    if fitting([example])(made):
         look.ok(f"the backend obeys {by.query}")
     elif rows == await _first(reader, ()):
         text = f"the backend does not obey {by.query}: the gateway goes through the whole list"

@@ -7,11 +7,10 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from dataclasses import field as member
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from adapters import base
 from adapters.base import Filter, Formed, FormedRecord, Only, Page, Record, Trouble
@@ -209,8 +208,7 @@ class Barren(Endless):
     """A list that may still end, with more pages without rows than one call goes through."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(NamedTuple):
     """New rows of a list; `last` tells whether it is known that none follow.
 
     `place` returns the place behind a row, by its number. `end` is the one behind all rows, given
@@ -225,6 +223,8 @@ class Batch:
 
 
 Batches = AsyncGenerator[Batch, None]
+# Tells whether all of these records are what was asked for.
+Fits = Callable[[Sequence[Record]], bool]
 
 
 class ResourceReader(ABC):
@@ -337,7 +337,7 @@ class ResourceReader(ABC):
         limit: int,
         only: Only,
         fields: Fields,
-        fits: Callable[[Record], bool] | None = None,
+        fits: Fits | None = None,
         at_once: int = 0,
     ) -> Page:
         """Returns a page of the records that fit, made `at_once` of so many rows where it is given.
@@ -345,9 +345,12 @@ class ResourceReader(ABC):
         With conditions a full page looks for what follows it: it must not tell of hidden records.
         """
         page = _Filling(limit, self.most, time.monotonic() + self.patience, only, fits, at_once)
-        is_last = False
-        with suppress(Barren):  # the records found are kept, and the next call goes on behind them
+        try:
             is_last = await self._fill(page, batches, fields)
+        except Barren:  # the records found are kept, and the next call goes on behind them
+            is_last = False
+        finally:
+            await batches.aclose()
         records = page.records
         if await self.add_lists(records, fields) and page.is_formed:
             records = Formed(records, self.rows.maker(fields).form)
@@ -360,41 +363,42 @@ class ResourceReader(ABC):
     async def _fill(self, page: "_Filling", batches: Batches, fields: Fields) -> bool:
         """Returns whether the list ended before the page was full or enough was looked at."""
         only = page.only
-        async with aclosing(batches):
-            async for batch in batches:
-                page.keyless += batch.keyless
-                begin, rows = 0, batch.rows
-                while begin < len(rows):
-                    if page.is_enough or (page.is_full and not only):
-                        return False
-                    made = await self.made(rows[begin : begin + page.step], only, fields)
-                    if not page.takes(made, batch, begin):
-                        return False
-                    begin += len(made)
-                if batch.last:
-                    return True
-                page.behind = page.behind if batch.end is None else (batch, None)
-                if page.is_enough or (page.is_full and not rows and not only):
+        async for batch in batches:
+            page.keyless += batch.keyless
+            begin, rows = 0, batch.rows
+            while begin < len(rows):
+                if page.is_enough or (page.is_full and not only):
                     return False
+                made = await self.made(rows[begin : begin + page.step], only, fields)
+                if not page.takes(made, batch, begin):
+                    return False
+                begin += len(made)
+            if batch.last:
+                return True
+            page.behind = page.behind if batch.end is None else (batch, None)
+            if page.is_enough or (page.is_full and not rows and not only):
+                return False
         return True
 
 
-@dataclass(slots=True)
 class _Filling:
     """A page that is being filled, up to `behind`: a batch and a row's number, or None for all."""
 
-    limit: int
-    most: int
-    until: float
-    only: Only
-    fits: Callable[[Record], bool] | None
-    at_once: int
-    records: list[Record] = member(default_factory=list)
-    skipped: int = 0
-    keyless: int = 0
-    looked: int = 0
-    behind: tuple[Batch, int | None] | None = None
-    is_formed: bool = True
+    def __init__(
+        self,
+        limit: int,
+        most: int,
+        until: float,
+        only: Only,
+        fits: Fits | None,
+        at_once: int,
+    ) -> None:
+        self.limit, self.most, self.until = limit, most, until
+        self.only, self.fits, self.at_once = only, fits, at_once
+        self.records: list[Record] = []
+        self.skipped = self.keyless = self.looked = 0
+        self.behind: tuple[Batch, int | None] | None = None
+        self.is_formed = True
 
     @property
     def is_full(self) -> bool:
@@ -411,21 +415,17 @@ class _Filling:
         """How many rows are made records at once: no more than there is room for, but one."""
         return self.at_once or max(1, self.limit - len(self.records) - self.skipped)
 
-    def _all_fit(self, made: Sequence[Record | None]) -> bool:
-        return all(made) and (self.fits is None or all(map(self.fits, filter(None, made))))
-
     def takes(self, made: Sequence[Record | None], batch: Batch, begin: int) -> bool:
         """Takes what was made of rows of the batch; returns whether the page may take more."""
         self.is_formed = self.is_formed and isinstance(made, Formed)
-        if not self.at_once and not self.is_full and self._all_fit(made):
-            self.records.extend(made)  # type: ignore[arg-type]  # each is a record
+        fits = self.fits
+        if not self.at_once and not self.is_full and all(made) and (fits is None or fits(made)):  # type: ignore[arg-type]  # each is a record
+            self.records.extend(made)  # type: ignore[arg-type]  # as above
             self.looked += len(made)
             self.behind = (batch, begin + len(made) - 1)
             return True
         for number, record in enumerate(made, begin):
-            counts = record is not None and (
-                record is UNUSABLE or self.fits is None or self.fits(record)
-            )
+            counts = record is not None and (record is UNUSABLE or fits is None or fits((record,)))
             if self.is_full and (counts or not self.only):
                 return False
             self.looked += 1

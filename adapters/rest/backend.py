@@ -16,7 +16,7 @@ from adapters.mapping.models import BackendMap, ErrorRule, Login
 from adapters.mapping.paths import path
 from adapters.rest.client import Client, Request
 from adapters.rest.reader import Received
-from adapters.rest.requests import Endpoint, Templates, TemplateValues
+from adapters.rest.requests import Endpoint, Templates, TemplateValues, extended
 from adapters.values.convert import Unreadable, whole
 
 T = TypeVar("T")
@@ -165,7 +165,7 @@ class Backend:
         def ask(more: Params, link: str | None) -> Awaitable[Answer]:
             if link is not None:
                 return self.read(Request(endpoint.label, "GET", link))
-            return self.read(endpoint.request(values, [*params, *more]) if more else first)
+            return self.read(extended(first, more))
 
         return ask
 

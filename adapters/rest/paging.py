@@ -7,13 +7,12 @@ nor read twice.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -39,6 +38,7 @@ LONGEST_KEPT = 8_000
 SHELF = "places of lists"
 MOST_NEAR = 3
 EMPTY = "where the backend leaves an empty list out, write items: NAME || `[]`"
+_MARKED = json.JSONEncoder().encode
 _COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 _NAME = re.compile(r"[^\W\d]\w{0,30}").fullmatch
 _NEXT = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+=(?:"[^"]*"|[^\s;,"]*))*)').finditer
@@ -58,8 +58,7 @@ def may_be_empty(error: AdapterError) -> bool:
     return isinstance(error, NoArray) and not error.near
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(NamedTuple):
     """Rows of an answer; `begin` counts the rows before, `last` tells if none follow."""
 
     begin: int
@@ -78,7 +77,7 @@ class _Page:
         def place(number: int) -> str:
             return _place(*position, begin + fresh + number, self.mark(self.rows[fresh + number]))
 
-        return Batch(rows=self.rows[fresh:], place=place, last=self.last)
+        return Batch(self.rows[fresh:] if fresh else self.rows, place, self.last)
 
 
 class Pager:
@@ -125,22 +124,21 @@ class Pager:
 
     def mark(self, row: Any) -> str:
         """Returns a short text for a row, made of its key."""
-        key = json.dumps(value_at(self._key, row)).encode()
-        return blake2b(key, digest_size=9).hexdigest()
+        return blake2b(_MARKED(value_at(self._key, row)).encode(), digest_size=9).hexdigest()
 
     def _endless(self, name: str | None) -> str:
         return f"{self._label}: the list does not end; does the backend know {name}?"
 
     async def _page(self, ask: Ask, begin: int, *params: tuple[str | None, int]) -> _Page:
         """Returns the page that begins there. Parameters without a name are not sent."""
-        answer = await ask(tuple((name, number) for name, number in params if name), None)
+        answer = await ask([(name, number) for name, number in params if name], None)
         rows = self.rows(answer)
         total = None if self._total is None else whole(value_at(self._total, answer.data))
         last = total is not None and begin + len(rows) >= total
         return _Page(begin, rows, self.mark, last)
 
     async def _whole(self, ask: Ask, after: str | None, enough: int) -> Batches:
-        page = replace(await self._page(ask, 0), last=True)
+        page = (await self._page(ask, 0))._replace(last=True)
         at, mark = _parts(after, (-1, ""))
         fresh = page.behind(mark)
         yield page.batch(max(at, 0) if fresh is None else fresh)
@@ -169,23 +167,25 @@ class Pager:
 
     async def _around(self, ask: Ask, at: int, mark: str, size: int) -> tuple[_Page, int]:
         """Returns a page from the row at `at` on, and the number in it of the first new row."""
-        begin, most, paging = max(at, 0), self._paging.most, self._paging
-
-        async def page_at(begin: int, size: int) -> tuple[_Page, int | None]:
-            page = await self._page(ask, begin, (paging.offset, begin), (paging.limit, size))
-            return page, page.behind(mark)
-
-        page, fresh = await page_at(begin, size)
+        begin, most = max(at, 0), self._paging.most
+        page = await self._from(ask, begin, size)
         if at < 0:
             return page, 0
+        fresh = page.behind(mark)
         if fresh is None and size < most:  # further away, since rows were added
-            page, fresh = await page_at(begin, most)
+            page = await self._from(ask, begin, most)
+            fresh = page.behind(mark)
         if fresh is None and begin:  # or nearer, since some were removed
-            before, nearer = await page_at(max(0, begin - most + 1), most)
+            before = await self._from(ask, max(0, begin - most + 1), most)
+            nearer = before.behind(mark)
             if nearer is not None:
                 return before, nearer
         # the row itself was removed: the next one has its number
         return page, fresh or 0
+
+    def _from(self, ask: Ask, begin: int, size: int) -> Coroutine[Any, Any, _Page]:
+        paging = self._paging
+        return self._page(ask, begin, (paging.offset, begin), (paging.limit, size))
 
     async def _numbers(self, ask: Ask, after: str | None, enough: int) -> Batches:
         """Yields pages by their number. Every page has the same size."""
@@ -290,8 +290,10 @@ def _parts(place: str | None, beginning: Sequence[Any]) -> Sequence[Any]:
 
 def _behind(rows: Sequence[Any], mark_of: Callable[[Any], str], mark: str) -> int | None:
     """Returns the number of the first row behind the marked one; None where it is not there."""
+    if not mark:
+        return None
     numbers = (number for number, row in enumerate(rows, 1) if mark_of(row) == mark)
-    return next(numbers, None) if mark else None
+    return next(numbers, None)
 
 
 class PlaceShelf:

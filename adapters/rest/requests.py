@@ -1,15 +1,14 @@
 """Makes requests of the mapping's calls, with values written as the backend writes them."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import orjson
-from yarl import URL
 
 from adapters.base import BackendNonsense, FieldShape, NotFound
 from adapters.mapping.converters import Converters, conversion_name
@@ -20,6 +19,7 @@ Shapes = Mapping[str, FieldShape]
 # What stands as it is in a part of a path, and in a name or value of a query.
 _PLAIN_PART = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
 _PLAIN_QUERY = re.compile(r"[A-Za-z0-9_.~!$'()*,/:?@-]*").fullmatch
+_ALSO_PLAIN = "!$'()*,/:?@"
 
 
 class TemplateValues(NamedTuple):
@@ -118,12 +118,23 @@ class Endpoint:
             part if isinstance(part, str) else quoted(_path_part(part(values)))
             for part in self.parts
         ]
-        target = "/" + "/".join(parts)
-        if self.query or more:
-            query = [(name, fill(values)) for name, fill in self.query]
-            target += query_text([*query, *more])
         body = None if self.body is None else orjson.dumps(self.body(values))
-        return Request(self.label, self.method, target, body)
+        made = Request(self.label, self.method, "/" + "/".join(parts), body)
+        return extended(made, [*((name, fill(values)) for name, fill in self.query), *more])
+
+
+def extended(request: Request, more: Iterable[tuple[str, Any]]) -> Request:
+    """Returns the request with further parameters. What has no value is left out."""
+    pairs = [
+        f"{_quoted_in_query(name)}={_quoted_in_query(text_of(value))}"
+        for name, value in more
+        if value is not None
+    ]
+    if not pairs:
+        return request
+    label, method, target, body = request
+    begin = "&" if "?" in target else "?"
+    return Request(label, method, f"{target}{begin}{'&'.join(pairs)}", body)
 
 
 def _path_part(value: Any) -> str:
@@ -138,14 +149,8 @@ def quoted(part: str) -> str:
     return part if _PLAIN_PART(part) else quote(part, safe="")
 
 
-def query_text(query: Sequence[tuple[str, Any]]) -> str:
-    """Returns the query with its ?, quoted; "" for none. What has no value is left out."""
-    pairs = [(name, text_of(value)) for name, value in query if value is not None]
-    if not pairs:
-        return ""
-    if all(_PLAIN_QUERY(name) and _PLAIN_QUERY(value) for name, value in pairs):
-        return "?" + "&".join([f"{name}={value}" for name, value in pairs])
-    return f"?{URL.build(query=pairs).raw_query_string}"
+def _quoted_in_query(part: str) -> str:
+    return part if _PLAIN_QUERY(part) else quote_plus(part, safe=_ALSO_PLAIN)
 
 
 def text_of(value: Any) -> str:

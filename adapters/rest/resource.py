@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 from adapters import base
 from adapters.base import BackendNonsense, Filter, NotFound, Only, Page, Record
-from adapters.mapped.records import UNUSABLE, Barren, Fields, ResourceReader
+from adapters.mapped.records import UNUSABLE, Barren, Fields, Fits, ResourceReader
 from adapters.mapping.checker import SEARCH
 from adapters.mapping.converters import Converters
-from adapters.mapping.models import ListCall, MappingFile, ResourceMap
+from adapters.mapping.models import FilterParameter, ListCall, MappingFile, ResourceMap
 from adapters.mapping.paths import path
 from adapters.rest.backend import AT_ONCE, TO_ONE, Ask, Backend, for_each
 from adapters.rest.client import Client
@@ -66,6 +66,9 @@ class ListCalls:
         self.pager = Pager(call.page, path(call.items), self.id.plain, self._call.label)
         self.needed = frozenset(name for name in call.names if name in self._shapes)
         self._by = {name: by for name, by in call.filters.items() if name not in self.needed}
+        self._writers = {
+            name: self._writer(name, by) for name, by in self._by.items() if name != SEARCH
+        }
         searched = call.filters[SEARCH].fields or () if SEARCH in call.filters else ()
         names = {*call.filters, *call.sift, *self.needed, *searched}
         self.names, self.sifted = frozenset(names - {SEARCH}), {*call.sift, "id"}
@@ -81,48 +84,63 @@ class ListCalls:
         is_one = condition.test == "in" and len(condition.value) == 1
         return Filter("equals", (name,), condition.value[0]) if is_one else None
 
-    def sends(self, filters: Sequence[Filter], only: Only) -> bool:
-        """Returns whether the backend is asked by all of them, and so gives hardly another row."""
-        if only:
-            return False
-        rest = (chosen for chosen in filters if chosen.fields[0] not in self.needed)
-        return all(self._param(chosen)[1] is not None for chosen in rest)
-
-    def asking(self, filters: Sequence[Filter]) -> Ask:
+    def asking(self, filters: Sequence[Filter], only: Only = ()) -> tuple[Ask, bool]:
         """Returns what asks for pages of what the filters let through; the rest is left to `fits`.
 
+        With it comes whether the backend is asked by all of them, and so gives hardly another row.
         Raises BackendNonsense where a value that the path needs is not given, NothingFits or
         NotFound where no record can have one that is.
         """
-        given = {chosen.fields[0]: chosen.value for chosen in filters if chosen.match == "equals"}
-        if not self.needed <= given.keys():
-            needed = ", ".join(sorted(self.needed))
-            raise BackendNonsense(f"this list can only be asked for by {needed}")
-        params = [param for param in map(self._param, filters) if param[1] is not None]
-        return self._parts.backend.pages(self._call, TemplateValues(given), params)
+        given: dict[str, Any] = {}
+        if self.needed:
+            given = {
+                chosen.fields[0]: chosen.value for chosen in filters if chosen.match == "equals"
+            }
+            if not self.needed <= given.keys():
+                needed = ", ".join(sorted(self.needed))
+                raise BackendNonsense(f"this list can only be asked for by {needed}")
+            filters = [
+                chosen
+                for chosen in filters
+                if chosen.match == SEARCH or chosen.fields[0] not in self.needed
+            ]
+        params = [self._param(chosen) for chosen in filters]
+        is_all = not only and all(value is not None for _, value in params)
+        return self._parts.backend.pages(self._call, TemplateValues(given), params), is_all
 
     def _param(self, chosen: Filter) -> tuple[str, Any]:
         """Returns a parameter and its value as the backend writes it; None if it cannot say it."""
-        name = chosen.fields[0]
-        by = self._by.get(SEARCH if chosen.match == SEARCH else name)
-        if by is None:
-            return "", None
         if chosen.match == SEARCH:
-            return by.query, chosen.value if set(chosen.fields) <= set(by.fields or ()) else None
-        is_own = by.model_fields_set - {"query", "form", "fields"}
-        conversion, shape = by if is_own else self._fields[name], self._shapes[name]
+            by = self._by.get(SEARCH)
+            if by is None or not by.fields or not set(chosen.fields).issubset(by.fields):
+                return "", None
+            return by.query, chosen.value
+        name = chosen.fields[0]
+        if name not in self._writers:
+            return "", None
+        return self._by[name].query, self._writers[name](chosen)
+
+    def _writer(self, name: str, by: FilterParameter) -> Callable[[Filter], Any]:
+        """Returns what writes the value of a filter by that field as the backend does, or None."""
+        shape = self._shapes[name]
+        conversion = by if by.model_fields_set - {"query", "form", "fields"} else self._fields[name]
         converter: Any = self._parts.converters.make(conversion, shape)
-        if chosen.match == "since":
-            raw = converter.since(chosen.value)
-        elif shape.format == "boolean" and conversion.yes is None:
-            raw = chosen.value
-        else:
-            spellings = converter.encode(chosen.value)
-            if not spellings:
-                raise NothingFits
-            # a code with several spellings is more than one parameter can ask for
-            raw = spellings[0] if len(spellings) == 1 or shape.format == "uuid" else None
-        return by.query, raw if raw is None or by.form is None else by.form.format(text_of(raw))
+        is_plain = shape.format == "boolean" and conversion.yes is None
+
+        def write(chosen: Filter) -> Any:
+            if chosen.match == "since":
+                raw = converter.since(chosen.value)
+            elif is_plain:
+                raw = chosen.value
+            else:
+                spellings = converter.encode(chosen.value)
+                if not spellings:
+                    raise NothingFits
+                # a code with several spellings is more than one parameter can ask for
+                raw = spellings[0] if len(spellings) == 1 or shape.format == "uuid" else None
+            return raw if raw is None or by.form is None else by.form.format(text_of(raw))
+
+        return write
 
 
 class ResourceCalls(ResourceReader):
@@ -212,7 +230,7 @@ class ResourceCalls(ResourceReader):
         if not sought:
             return rows
         after: str | None = None
-        ask, pager = self._listing.asking(()), self._listing.pager
+        (ask, _), pager = self._listing.asking(()), self._listing.pager
         while sought.difference(rows):
             with suppress(Barren):  # the list may go on behind it
                 async with aclosing(pager.batches(ask, after, MOST_ROWS)) as batches:
@@ -242,14 +260,14 @@ class ResourceCalls(ResourceReader):
         wanted = [*filters, *(more for more in conditions if more.fields[0] not in named)]
         place = await places.whole(after)
         try:
-            ask = listing.asking(wanted)
+            ask, is_all = listing.asking(wanted, only)
         except (NothingFits, NotFound):
             return Page(records=[])
         if wanted and fields is not None:
             fields = fields.union(*(chosen.fields for chosen in wanted))
         enough = limit + self.rows.is_selective  # one of them may be no record
         page = await self.filled(
-            listing.pager.batches(ask, place, enough if listing.sends(wanted, only) else MOST_ROWS),
+            listing.pager.batches(ask, place, enough if is_all else MOST_ROWS),
             limit,
             only,
             fields,
@@ -263,7 +281,7 @@ class ResourceCalls(ResourceReader):
         """Returns the list's pager and what asks for it; None where that needs an id."""
         if self._list is None or (self._list.needed and not filters):
             return None
-        return self._list.pager, self._list.asking(filters)
+        return self._list.pager, self._list.asking(filters)[0]
 
     async def sample(self, most: int = AT_ONCE) -> list[Any]:
         """Returns some records as the backend gives them; none where the list needs an id.
@@ -320,18 +338,23 @@ class ResourceCalls(ResourceReader):
         return UNUSABLE
 
 
-def fitting(filters: Sequence[Filter]) -> Callable[[Record], bool]:
-    """Returns whether a record is what was asked for, whatever the backend made of parameters."""
+def fitting(filters: Sequence[Filter]) -> Fits:
+    """Returns whether records are what was asked for, whatever the backend made of parameters."""
     each = [_fits(chosen) for chosen in filters]
-    return each[0] if len(each) == 1 else lambda record: all(fits(record) for fits in each)
+    return each[0] if len(each) == 1 else lambda records: all(fits(records) for fits in each)
 
 
-def _fits(chosen: Filter) -> Callable[[Record], bool]:
+def _fits(chosen: Filter) -> Fits:
     name, value = chosen.fields[0], chosen.value
     if chosen.match == SEARCH:
-        return lambda record: all_begin(value, (record[name] for name in chosen.fields))
+        names = chosen.fields
+        return lambda records: all(
+            all_begin(value, (record[name] for name in names)) for record in records
+        )
     if chosen.match == "since":
-        # in their JSON form, times sort as texts
+        # in their JSON form, times sort as texts; an empty one is before all others
         since = instant_text(whole_second(value.astimezone(UTC)))
-        return lambda record: record[name] is not None and record[name] >= since
-    return lambda record: bool(record[name] == value)
+        return lambda records: (
+            min([record[name] or "" for record in records], default=since) >= since
+        )
+    return lambda records: [record[name] for record in records].count(value) == len(records)

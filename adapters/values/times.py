@@ -280,7 +280,7 @@ class ZonedTime(TimeConverter):
             raise Unreadable from error
 
     def encode(self, value: Any) -> tuple[Any, ...]:
-        return (f"{written(_moment(value).astimezone(UTC), PATTERN)}+00:00",)
+        return (_moment(value).astimezone(UTC).isoformat(" ", "seconds"),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,10 +70,10 @@ async def test_what_the_backend_is_asked_by_needs_no_look_at_further_rows(
 ) -> None:
     owner = Filter("equals", ("clientId",), (await everything(adapter, "clients"))[0]["id"])
     patients = adapter.readers["patients"]._listing
-    assert patients.sends([owner], ())
-    assert not patients.sends([owner], (Condition("status", "in", ("ACTIVE",)),))
+    assert patients.asking([owner])[1]
+    assert not patients.asking([owner], (Condition("status", "in", ("ACTIVE",)),))[1]
     low = Filter("equals", ("isLow",), True)
-    assert not adapter.readers["stock"]._listing.sends([low], ())
+    assert not adapter.readers["stock"]._listing.asking([low])[1]
 
 
 async def test_a_row_without_an_id_is_left_out_and_counted(
