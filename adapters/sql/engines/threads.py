@@ -58,7 +58,7 @@ class ThreadLane(Lane):
 
     Where the database is on a server, each piece has a thread at once, and a shift for itself. In
     this process one thread works at a time. A piece that takes long holds the others up for no more
-    than a moment, and then another thread goes on with them.
+    than a moment, and then other threads go on with them.
     """
 
     # short, as a thread cannot be left alone: `aclose` waits for it
@@ -145,14 +145,15 @@ class ThreadLane(Lane):
             self._begin(loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Has another thread go on with the pieces, where one takes long."""
+        """Has a thread for each piece that waits, where nothing ended since the last look."""
         self._look_at = None
         self._tell()
         if self._pieces:
             if not self._went_on and not self._closed:
                 with suppress(RuntimeError):  # then they wait on
-                    self._have_a_thread_free()
-                    self._begin(loop)
+                    for _ in range(min(len(self._pieces), self.size - self._working)):
+                        self._have_a_thread_free()
+                        self._begin(loop)
             self._look_at = loop.call_later(SHORT, self._look, loop)
         self._went_on = False
 
