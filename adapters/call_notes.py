@@ -4,7 +4,9 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct
 
 
 class CachedAnswer:
@@ -25,7 +27,7 @@ class CachedAnswer:
         return False
 
 
-class CallNotes:
+class CallNotes(Struct, eq=False):
     """The notes of one call: the seconds for which it asked, and for which it waited for room.
 
     `traceparent` is sent to a practice system over HTTP, in W3C's form; "" sends nothing. `partner`
@@ -33,16 +35,13 @@ class CallNotes:
     `cached` is the cached answer that the last read gave, if it gave one.
     """
 
-    __slots__ = ("cached", "partner", "seconds", "traceparent", "waited")
+    traceparent: str = ""
+    partner: str = ""
+    cached: CachedAnswer | None = None
+    seconds: float = 0.0
+    waited: float = 0.0
     # whether `begin`, `end` and `ended` are to be told
-    traced = False
-
-    def __init__(self, traceparent: str = "") -> None:
-        self.traceparent = traceparent
-        self.partner = ""
-        self.cached: CachedAnswer | None = None
-        self.seconds = 0.0
-        self.waited = 0.0
+    traced: ClassVar[bool] = False
 
     @property
     def trace_id(self) -> str | None:

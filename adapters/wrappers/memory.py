@@ -65,9 +65,11 @@ class LocalAnswer(CachedAnswer):
         return memory.clock() < self.end and memory.drops[self._counter] == self._drops
 
     def use(self) -> bool:
-        is_current = self.is_current
-        self._memory.hits += is_current
-        return is_current
+        memory = self._memory
+        if memory.clock() >= self.end or memory.drops[self._counter] != self._drops:
+            return False
+        memory.hits += 1
+        return True
 
     def add_view(self, name: Hashable, view: object, size: int) -> bool:
         if len(self.views) >= MOST_VIEWS:

@@ -26,7 +26,7 @@ from gateway.observe.process import Lag, watch_process
 from gateway.pipeline.cursor import CursorCipher
 from gateway.pipeline.pipeline import Pipeline
 from gateway.pipeline.shedder import AdaptiveLimit, LoadShedder
-from gateway.pipeline.steps import hidden_fields, owner_of
+from gateway.pipeline.steps import hidden_fields
 from gateway.policy.policy import Policy
 from gateway.policy.running.keeper import PolicyStatus
 from gateway.processes.reports import Workers
@@ -103,8 +103,7 @@ async def open_answering(  # noqa: PLR0913 - what answers has that many parts
         shedder=shedder,
         audit=journal.audit,
     )
-    owner = partial(owner_of, keys=ring)
-    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, owner)
+    observers = Observers(journal, kit.metrics, usage, kit.events, kit.now, ring.owner_of)
     documents = Documents(
         public_url=kit.settings.public_url_at(listening.getsockname()[1]),
         policy=policy,

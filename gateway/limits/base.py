@@ -43,7 +43,8 @@ class Used(Struct, frozen=True, gc=False):
 
 def whole_seconds(left: float) -> int:
     """Returns what is left of a window, in seconds rounded up: 1 to 3600."""
-    return min(max(ceil(left), 1), WINDOW)
+    seconds = ceil(left)
+    return seconds if 0 < seconds < WINDOW else min(max(seconds, 1), WINDOW)
 
 
 class LimiterDown(Exception):
@@ -83,8 +84,8 @@ class MemoryLimiter(Limiter):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # key id -> [end of the window, calls admitted in it]; insertion order is order of ending
-        self._windows: dict[str, list[float]] = {}
+        # key id -> the window's end, and calls admitted in it; insertion order is order of ending
+        self._windows: dict[str, tuple[float, int]] = {}
 
     async def hit(self, key_id: str, limit: int) -> Quota:
         return self.hit_at_once(key_id, limit)
@@ -95,18 +96,18 @@ class MemoryLimiter(Limiter):
         if window is None or window[0] <= now:
             for old, _ in [*takewhile(lambda kept: kept[1][0] <= now, self._windows.items())]:
                 del self._windows[old]
-            window = self._windows[key_id] = [now + WINDOW, 0.0]
-        reset = whole_seconds(window[0] - now)
-        if window[1] >= limit:
-            return Quota(limit, 0, reset, admitted=False)
-        window[1] += 1
-        return Quota(limit, limit - int(window[1]), reset, admitted=True)
+            window = self._windows[key_id] = now + WINDOW, 0
+        end, calls = window
+        if calls >= limit:
+            return Quota(limit, 0, whole_seconds(end - now), admitted=False)
+        self._windows[key_id] = end, calls + 1
+        return Quota(limit, limit - calls - 1, whole_seconds(end - now), admitted=True)
 
     async def peek(self, key_ids: Sequence[str]) -> Mapping[str, Used]:
         now = self._clock()
         held = ((key_id, self._windows.get(key_id)) for key_id in key_ids)
         return {
-            key_id: Used(int(window[1]), whole_seconds(window[0] - now))
+            key_id: Used(window[1], whole_seconds(window[0] - now))
             for key_id, window in held
             if window is not None and window[0] > now
         }

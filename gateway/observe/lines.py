@@ -62,9 +62,15 @@ class Outbox:
         return len(self._fresh) + len(self.texts)
 
     def add(self, line: msgspec.Struct) -> None:
-        self._fresh.append(line)
-        if len(self._fresh) >= TOGETHER:
+        fresh = self._fresh
+        fresh.append(line)
+        if len(fresh) == 1:
+            self.begun()
+        elif len(fresh) >= TOGETHER:
             self.encode()
+
+    def begun(self) -> None:
+        """Learns that a line came while no other waited to be encoded."""
 
     def encode(self) -> None:
         """Encodes the new lines; one that cannot be encoded is missing, and no other for it."""
@@ -142,9 +148,8 @@ class AccessLog(Outbox):
         self._is_due = False
         self.writes = Attempts(events, "logs_unwritable", kind=OSError)
 
-    def add(self, line: msgspec.Struct) -> None:
-        """Queues a line, which is written within 0.2 seconds."""
-        super().add(line)
+    def begun(self) -> None:
+        """Has the lines written within 0.2 seconds."""
         if not self._is_due:
             self._soon()
 

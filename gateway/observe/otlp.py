@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -36,24 +36,21 @@ CLOSING = 2.0
 _ANSWERS = frozenset({"answered", "NotFound", "SlotTaken", "PatientDeceased", "Rejected"})
 
 
-class Traced(CallNotes):
+class Traced(CallNotes, kw_only=True, eq=False):
     """The span of a call, and one more for each question to the practice system."""
 
-    __slots__ = ("_context", "_span", "_tracer")
-    traced = True
-
-    def __init__(self, tracer: Tracer, operation: str, given: str) -> None:
-        parent = trace.set_span_in_context(_remote(given)) if given else None
-        self._tracer = tracer
-        self._span = tracer.start_span(operation, context=parent, kind=SpanKind.SERVER)
-        self._context = trace.set_span_in_context(self._span)
-        super().__init__(_written(self._span))
+    tracer: Tracer
+    span: Span
+    traced: ClassVar[bool] = True
 
     def begin(self, verb: str, resource: str) -> Span:
         """Starts the span of a question, which requests over HTTP then name as their parent."""
         names = {"gateway.verb": verb, "gateway.resource": resource}
-        span = self._tracer.start_span(
-            f"{verb} {resource}", context=self._context, kind=SpanKind.CLIENT, attributes=names
+        span = self.tracer.start_span(
+            f"{verb} {resource}",
+            context=trace.set_span_in_context(self.span),
+            kind=SpanKind.CLIENT,
+            attributes=names,
         )
         self.traceparent = _written(span)
         return span
@@ -67,12 +64,12 @@ class Traced(CallNotes):
 
     def ended(self, status: int, key_id: str | None) -> None:
         """Ends the span of the call."""
-        self._span.set_attribute("http.response.status_code", status)
+        self.span.set_attribute("http.response.status_code", status)
         if key_id is not None:
-            self._span.set_attribute("gateway.key_id", key_id)
+            self.span.set_attribute("gateway.key_id", key_id)
         if status >= 500:
-            self._span.set_status(StatusCode.ERROR)
-        self._span.end()
+            self.span.set_status(StatusCode.ERROR)
+        self.span.end()
 
 
 class Otlp(Traces):
@@ -92,7 +89,10 @@ class Otlp(Traces):
 
     def begin(self, operation: str, given: Sequence[str]) -> CallNotes:
         """Begins a new trace, or goes on with the partner's where its header is sound."""
-        return Traced(self._tracer, operation or "other", read(given) if given else "")
+        known = read(given) if given else ""
+        parent = trace.set_span_in_context(_remote(known)) if known else None
+        span = self._tracer.start_span(operation or "other", context=parent, kind=SpanKind.SERVER)
+        return Traced(_written(span), tracer=self._tracer, span=span)
 
     async def aclose(self) -> None:
         """Sends what waits; leaves a collector that hangs after two seconds."""

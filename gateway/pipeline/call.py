@@ -44,7 +44,8 @@ class Call(Struct, kw_only=True, eq=False):
     """One call: what came, and from `key` on what is noted on its way.
 
     `at` is when it came. `target` is an error where the path or the method is unknown; it counts
-    only once the key has been accepted. `secrets` are all values of the header. `query` is raw.
+    only once the key has been accepted. `digest` is that of the one secret; where several came, of
+    one that nobody has. `query` is raw.
     `address` is the caller's, as far as it is known. The adapters note in `asking`. `entry` is what
     the audit holds already of a call that runs. `mark_untold` is for a booking that its caller
     cannot be told of and would not find again. `waits_since`, by time.monotonic, is set while the
@@ -55,7 +56,7 @@ class Call(Struct, kw_only=True, eq=False):
     request_id: str
     method: str
     target: Target | GatewayError
-    secrets: Sequence[str]
+    digest: bytes | None
     query: str
     upload: Upload
     address: str = ""
@@ -76,15 +77,15 @@ class Call(Struct, kw_only=True, eq=False):
     ) -> Entry:
         """Returns what the audit is to hold of the call, as far as it has come."""
         return Entry(
-            time=now,
-            request_id=self.request_id,
-            key_id=None if self.key is None else self.key.id,
-            operation=operation,
-            record_ids=self.records,
-            level=self.level,
-            policy=self.policy,
-            outcome=outcome,
-            reason=reason,
+            now,
+            self.request_id,
+            None if self.key is None else self.key.id,
+            operation,
+            self.records,
+            self.level,
+            self.policy,
+            outcome,
+            reason,
         )
 
 

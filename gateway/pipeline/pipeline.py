@@ -72,8 +72,9 @@ class Pipeline:
     def admit(self, call: Call) -> Admitted | None:
         """Takes a call past key, permission, room and limit; None where it has to wait for one.
 
-        Raises what refuses the call. Only one that is admitted has a place, which `remembered` or
-        `answer` gives back. The time until a refusal does not tell which secrets exist.
+        Raises what refuses the call. One that is admitted has room: `remembered` lets it in where
+        it is to be answered, and `answer` out again. The time until a refusal does not tell which
+        secrets exist.
         """
         try:
             key, target = self._accept(call)
@@ -87,7 +88,6 @@ class Pipeline:
             return None
         call.quota = quota
         throttle(quota)
-        shedder.inside.add(call)
         return self._admitted(call, key, target)
 
     async def _admit_later(self, call: Call) -> Admitted:
@@ -112,7 +112,7 @@ class Pipeline:
 
     def _accept(self, call: Call, *, settled: bool = False) -> tuple[Key, Target]:
         """Raises what refuses a call however much room there is; `settled` as in `KeyRing.find`."""
-        key = authenticate(call.secrets, call.address, self.keys, call.at, settled=settled)
+        key = authenticate(call.digest, call.address, self.keys, call.at, settled=settled)
         call.key, call.asking.partner, target = key, key.id, call.target
         if isinstance(target, GatewayError):
             raise target
@@ -128,11 +128,13 @@ class Pipeline:
 
     def remembered(self, admitted: Admitted) -> Reply | None:
         """Returns the reply to an equal call, while what it was made of is cached; else None."""
-        view = self._views.find(admitted)
+        view, call, shedder = self._views.find(admitted), admitted.call, self.shedder
         if view is None:
+            shedder.inside.add(call)
             return None
-        admitted.call.records = view.records
-        self.shedder.leave(admitted.call)
+        call.records = view.records
+        if call in shedder.inside:
+            shedder.leave(call)
         return view.reply
 
     async def answer(self, admitted: Admitted) -> Reply:
@@ -199,7 +201,7 @@ class Pipeline:
 
         def check_key() -> Key:
             """Checks the key again: it may be revoked while a body or a booking takes its time."""
-            key = authenticate(call.secrets, call.address, self.keys, self.now(), settled=True)
+            key = authenticate(call.digest, call.address, self.keys, self.now(), settled=True)
             authorize(key, plan.operation)
             return key
 

@@ -27,22 +27,30 @@ NOBODY = Key(
 )
 
 
+def digest_of(secrets: Sequence[str]) -> bytes | None:
+    """Returns the digest by which a call's key is looked up; None without any secret.
+
+    In place of two secrets one is looked up that nobody has.
+    """
+    if not secrets:
+        return None
+    return digest(secrets[0] if len(secrets) == 1 else NOBODYS)
+
+
 def authenticate(
-    secrets: Sequence[str], address: str, keys: KeyRing, now: datetime, *, settled: bool = False
+    secret: bytes | None, address: str, keys: KeyRing, now: datetime, *, settled: bool = False
 ) -> Key:
-    """Returns the key of the one secret, where it may be used from the caller's address.
+    """Returns the key of that secret, a digest, where it may be used from the caller's address.
 
     Raises KeyMissing without any secret, KeyInvalid for every other reason, Unavailable where the
     keys cannot be read, and KeysBehind where they should be read first, unless that is `settled`.
 
-    In place of two secrets one is looked up that nobody has, and without a good secret the address
-    is looked up too: the time does not tell why a key is refused.
+    Without a good secret the address is looked up too: the time does not tell why a key is refused.
     """
-    if not secrets:
+    if secret is None:
         raise errors.KeyMissing
-    secret = secrets[0] if len(secrets) == 1 else NOBODYS
     try:
-        key = keys.find(digest(secret), now, settled=settled)
+        key = keys.find(secret, now, settled=settled)
     except KeysUnreadable as error:
         # the outage was reported once, which every call need not repeat
         raise errors.Unavailable(error.retry_after) from None
@@ -53,14 +61,6 @@ def authenticate(
         raise errors.KeyInvalid(candidate.id)
     keys.touch(key.id, now)
     return key
-
-
-def owner_of(secrets: Sequence[str], keys: KeyRing) -> str:
-    """Returns the id of the key whose secret was refused, "" where that is nobody's.
-
-    It is for the figures, once the answer has gone: the answer must not depend on it in any way.
-    """
-    return keys.owner_of(digest(secrets[0])) if len(secrets) == 1 else ""
 
 
 def authorize(key: Key, operation: Operation) -> None:

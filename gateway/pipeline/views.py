@@ -36,10 +36,8 @@ class Views:
         """Returns the reply to an equal call, where what it was made of is still cached."""
         name = _name(admitted)
         answer = self._answers.get(name)
-        if answer is None or name not in answer.views or not answer.use():
-            return None
-        view: RememberedReply = answer.views[name]
-        return view
+        view: RememberedReply | None = None if answer is None else answer.views.get(name)
+        return None if answer is None or view is None or not answer.use() else view
 
     def keep(self, admitted: Admitted, answer: CachedAnswer | None, reply: Reply) -> None:
         """Keeps a reply that was made of that cached answer alone, if there is room."""

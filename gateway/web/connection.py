@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from math import inf
+from types import CoroutineType
 from typing import Any, Protocol
 
 from aiohttp import hdrs, web
@@ -264,39 +265,40 @@ class Connection(RequestHandler):
         self.is_silent = False
         if self._plain is not None:
             self._wait_behind(data)
+        elif not self._is_between or self._buffer_paused:
+            self._read(data)
+        elif self._answer_plain(data):
+            pass
         elif (
-            self._is_between
-            and not self._buffer_paused
-            and 4 < len(data) <= LARGEST_HEAD
+            4 < len(data) <= LARGEST_HEAD
             and data.find(HEAD_END) == len(data) - 4
             and data.count(b" ", 0, data.find(b"\r")) == BLANKS
         ):
-            # one head and nothing else, as almost always
-            if not self._answer_plain(data):
-                super().data_received(data)
-                if self._messages:
-                    self._check_head()
+            # one head and nothing else
+            super().data_received(data)
+            if self._messages:
+                self._check_head()
         else:
             self._read(data)
 
     def _answer_plain(self, data: bytes) -> bool:
-        """Answers a plain request; returns False, with nothing done, for every other head."""
-        waiter, head = self._waiter, self._last_head
+        """Answers a plain request; returns False, with nothing done, for everything else."""
+        waiter, head, line = self._waiter, self._last_head, target_in(data)
+        if line is None or self._take is None or self._request_count >= MOST_REQUESTS - 1:
+            return False
         # aiohttp waits for a request, or is about to do so for the first
         waits = not self._request_count if waiter is None else not waiter.done()
-        if self._take is None or not waits or self._close or self._force_close:
+        if not waits or self._close or self._force_close:
             return False
-        end = data.find(b"\r\n")
-        target = target_in(data, end)
-        if target is None or self._request_count >= MOST_REQUESTS - 1:
-            return False
-        if head is None or len(data) != end + 2 + len(head.block) or not data.endswith(head.block):
-            head = self._last_head = head_of(data[end + 2 :])
-        answer = None if head is None else self._take(self, head, target)
+        target, end = line
+        block = data[end:]
+        if head is None or head.block != block:
+            head = self._last_head = head_of(block)
+        answer: Any = None if head is None else self._take(self, head, target)
         if answer is None:
             return False
         self._request_count += 1
-        if asyncio.iscoroutine(answer):
+        if isinstance(answer, CoroutineType):
             self._plain = self._loop.create_task(self._finish_plain(answer))
         elif self._write_plain(answer):
             self._plain = self._loop.create_task(self._finish_plain(self.sent(), answer.closes))

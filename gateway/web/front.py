@@ -22,7 +22,7 @@ from gateway.keys.secret import FORM
 from gateway.observe.traces import Traces
 from gateway.pipeline.call import Admitted, Call, Target
 from gateway.pipeline.pipeline import Pipeline
-from gateway.pipeline.steps import authenticate
+from gateway.pipeline.steps import authenticate, digest_of
 from gateway.web.addresses import X_FORWARDED_FOR, AddressBuckets, Proxies, check_addressed
 from gateway.web.connection import Connection
 from gateway.web.documents import NAMES, Documents
@@ -295,7 +295,7 @@ class Front:
             request_id=self.request_id(head.request_id),
             method="GET",
             target=target,
-            secrets=(head.secret,),
+            digest=head.digest,
             query=query,
             upload=NO_BODY,
             asking=self.traces.begin(name, () if given is None else (given,)),
@@ -309,7 +309,6 @@ class Front:
             if admitted is not None:
                 reply = self.pipeline.remembered(admitted)
         except Exception:  # noqa: BLE001 - a refusal, or a fault of ours, which that road answers
-            self.pipeline.shedder.leave(call)
             return None
         if admitted is None:
             return None
@@ -405,7 +404,7 @@ class Front:
             request_id=self.request_id(headers.get(X_REQUEST_ID)),
             method=request.method,
             target=target,
-            secrets=headers.getall(X_API_KEY, ()),
+            digest=digest_of(headers.getall(X_API_KEY, ())),
             query=query,
             upload=Body(request, self.body_timeout),
             asking=self.traces.begin(name, headers.getall(TRACEPARENT, ())),
@@ -415,10 +414,10 @@ class Front:
     async def _document(self, request: web.BaseRequest, call: Call, path: str) -> RawResponse:
         if path not in NAMES:
             raise errors.NotFound
-        if call.secrets:
+        if call.digest is not None:
             # who shows a key gets its view
             keys, now = self.pipeline.keys, self.now()
-            call.key = authenticate(call.secrets, call.address, keys, now, settled=True)
+            call.key = authenticate(call.digest, call.address, keys, now, settled=True)
         if call.method not in {"GET", "HEAD"}:
             raise errors.MethodNotAllowed("GET, HEAD")
         content = await self.documents.get(path, call.query, call.key)

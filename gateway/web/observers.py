@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -34,7 +34,7 @@ class Observers:
     usage: Usage
     events: Events
     now: Callable[[], datetime]
-    owner_of: Callable[[Sequence[str]], str]
+    owner_of: Callable[[bytes], str]
 
     def __post_init__(self) -> None:
         self._uncounted: list[tuple[Call, str, KeyMissing | KeyInvalid, float]] = []
@@ -44,15 +44,15 @@ class Observers:
     ) -> None:
         """Notes a call in the access log, the audit, the figures, and the usage of its key."""
         seconds = time.perf_counter() - began
-        self.metrics.count(operation, status, seconds)
+        metrics, asking, key, quota = self.metrics, call.asking, call.key, call.quota
+        metrics.count(operation, status, seconds)
         if error is not None:
             self._refused(call, operation, error, seconds)
         elif call.level is not None:
-            self.metrics.shown(operation, call.level, call.policy, len(call.records))
-        if call.quota is not None:
-            self.metrics.hits += 1
-        asking = call.asking
-        key_id = None if call.key is None else call.key.id
+            metrics.shown(operation, call.level, call.policy, len(call.records))
+        if quota is not None:
+            metrics.hits += 1
+        key_id = None if key is None else key.id
         if key_id is not None:
             self.usage.count(key_id, operation or OTHER, status, seconds)
         if asking.traced:
@@ -66,12 +66,12 @@ class Observers:
             status,
             # whole microseconds, so that the line stays short
             int(seconds * 1e6) / 1000,
-            int(asking.seconds * 1e6) / 1000,
+            int(asking.seconds * 1e6) / 1000 if asking.seconds else 0.0,
             int(asking.waited * 1e6) / 1000 if asking.waited else 0.0,
             asking.trace_id if asking.traceparent else None,
         )
         if call.entry is None:
-            counted = call.quota is not None and call.quota.admitted
+            counted = quota is not None and quota.admitted
             is_audited = operation != ASSET or error is not None
             entry = entry_of(call, operation, call.at, error) if is_audited else None
             self.journal.note(access, entry, counted=counted)
@@ -84,7 +84,8 @@ class Observers:
         """Counts the refused calls, for the keys whose secrets they named where there are such."""
         uncounted, self._uncounted = self._uncounted, []
         for call, operation, error, seconds in uncounted:
-            self.usage.count(self.owner_of(call.secrets), operation, error.status, seconds)
+            owner = "" if call.digest is None else self.owner_of(call.digest)
+            self.usage.count(owner, operation, error.status, seconds)
             reason = type(error).__name__
             if isinstance(error, KeyInvalid) and error.used_elsewhere:
                 key = error.used_elsewhere

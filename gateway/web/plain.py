@@ -5,16 +5,18 @@ read here, and left to that parser.
 """
 
 import re
+import string
 from typing import NamedTuple
 
+from gateway.keys.secret import digest
 from gateway.web.addresses import host_of
 
 # The most bytes of a line of a head, and lines, that the parser takes.
 LONGEST_LINE, MOST_LINES = 4096, 64
 # The most bytes of the lines behind the first one that are read here.
 LONGEST_BLOCK = 4096
-_START, _VERSION = b"GET /", b" HTTP/1.1"
-_target = re.compile(rb"/[A-Za-z0-9/_.~%&=+,:@!$'()*;?-]*").fullmatch
+_START, _VERSION = b"GET /", b" HTTP/1.1\r\n"
+_OF_TARGETS = string.ascii_letters.encode() + string.digits.encode() + b"/_.~%&=+,:@!$'()*;?-"
 _lines = re.compile(rb"(?:[A-Za-z-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n").fullmatch
 # What is read, as the parser's callers name it, and what the gateway does not look at.
 _READ = {
@@ -34,21 +36,25 @@ _IGNORED = frozenset(
 
 
 class Head(NamedTuple):
-    """The lines behind the first one, as they came, and the values of those that count."""
+    """The lines behind the first one, as they came, and the values of those that count.
+
+    `digest` is that of the one secret.
+    """
 
     block: bytes
-    secret: str
+    digest: bytes
     request_id: str | None = None
     forwarded: str | None = None
     traceparent: str | None = None
 
 
-def target_in(data: bytes, end: int) -> str | None:
-    """Returns the target of the request line up to `end`; None for another kind of line."""
-    if not data.startswith(_START) or not data.endswith(_VERSION, 0, end) or end > LONGEST_LINE:
+def target_in(data: bytes) -> tuple[str, int] | None:
+    """Returns a request's target, and where its first line ends; None for another kind of line."""
+    end = data.find(_VERSION, 4, LONGEST_LINE + 2)
+    target = data[4:end]
+    if end < 0 or not data.startswith(_START) or target.translate(None, _OF_TARGETS):
         return None
-    target = data[len(_START) - 1 : end - len(_VERSION)]
-    return target.decode("ascii") if _target(target) else None
+    return str(target, "ascii"), end + len(_VERSION)
 
 
 def head_of(block: bytes) -> Head | None:
@@ -72,4 +78,4 @@ def head_of(block: bytes) -> Head | None:
         return None
     if "secret" not in values or not host_of(values.pop("host", "")):
         return None
-    return Head(block, **values)
+    return Head(block, digest(values.pop("secret")), **values)

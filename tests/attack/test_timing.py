@@ -17,7 +17,7 @@ from attack.timing import BOUND, ELSEWHERE, in_process, over_the_wire, requests,
 from gateway.contract.errors import KeyInvalid
 from gateway.keys.ring import KeyRing
 from gateway.keys.secret import mint
-from gateway.pipeline.steps import authenticate
+from gateway.pipeline.steps import authenticate, digest_of
 
 PAIRS = 1500
 NOW = datetime.now(UTC)
@@ -60,7 +60,7 @@ def way(given: tuple[str, ...], ring: KeyRing) -> list[tuple[str, int]]:
     gc.disable()
     sys.settrace(trace)
     try:
-        authenticate(given, ELSEWHERE, ring, NOW, settled=True)
+        authenticate(digest_of(given), ELSEWHERE, ring, NOW, settled=True)
     except KeyInvalid:
         return lines
     finally:

@@ -44,7 +44,7 @@ def call_of(key: Key) -> Call:
         request_id="",
         method="GET",
         target=NotFound(),
-        secrets=(),
+        digest=None,
         query="",
         upload=NO_UPLOAD,
     )

@@ -6,13 +6,13 @@ import shutil
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from adapters.base import BackendUnavailable, Query, Record
-from gateway.keys.secret import mint
+from gateway.keys.secret import digest, mint
 from gateway.store import open_store
 from gateway.usage import CallSums, answered
 from tests.conftest import Begin, RunningGateway
@@ -155,9 +155,9 @@ async def test_whose_secret_it_was_is_looked_up_once_the_answer_has_gone(partner
     observers = partner.gateway.gateway.public.runner.server.request_handler.observers
     looked = []
 
-    def slowly(secrets: Sequence[str]) -> str:
+    def slowly(secret: bytes) -> str:
         time.sleep(0.5)
-        looked.append(secrets)
+        looked.append(secret)
         return ""
 
     observers.owner_of = slowly
@@ -171,4 +171,4 @@ async def test_whose_secret_it_was_is_looked_up_once_the_answer_has_gone(partner
 
     assert await asyncio.to_thread(ask) < 0.4
     await until(lambda: looked)
-    assert [list(each) for each in looked] == [["vk_none"]]
+    assert looked == [digest("vk_none")]
