@@ -87,9 +87,9 @@ on_asyncio := tests/attack tests/failures tests/limits tests/observe tests/pipel
 	tests/web tests/wire
 
 long: export PYTHONDONTWRITEBYTECODE :=
-long: $(checks) ## Run the tests that take long and that `make test` leaves out
+long: $(checks) ## Run the tests that take long, and all examples of those that are generated
 	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder \
-		-m long $(ARGS)
+		-m "long or hypothesis" $(ARGS)
 	$(if $(ARGS),,EVENT_LOOP=asyncio $(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope \
 		--no-loadscope-reorder $(on_asyncio))
 

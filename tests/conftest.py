@@ -40,11 +40,23 @@ from tests.partner import ALL, Partner
 from tests.secrecy import secrets_at_rest, secrets_in
 from tests.world import WORLDS, World
 
-# A slow machine is no fault of the code: no generated test has a deadline of its own.
-hypothesis.settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("untimed")
+# How many examples `make test` tries of each generated test that names no number of its own.
+_SOME = 40
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A slow machine is no fault of the code: no generated test has a deadline of its own.
+
+    Unless only what does not take long is run, each tries as many examples as Hypothesis would.
+    """
+    whole = hypothesis.settings.get_profile("default").max_examples
+    hypothesis.settings.register_profile(
+        "untimed",
+        max_examples=_SOME if config.option.markexpr == "not long" else whole,
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    hypothesis.settings.load_profile("untimed")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,9 +78,10 @@ with suppress(ImportError):
     LOOPS["uvloop"] = importlib.import_module("uvloop").new_event_loop
 if "EVENT_LOOP" in os.environ:  # for those in processes of their own
     os.environ["GATEWAY_EVENT_LOOP"] = os.environ["EVENT_LOOP"]
-# Where what an event loop does is seen. `make long` runs all of the wire in asyncio's loop, too.
+# Where what an event loop does is seen and little else runs. `make long` runs all of the wire in
+# asyncio's loop, too.
 _ON_BOTH = (
-    *(f"web/test_{name}.py" for name in ("connections", "overflow", "plain", "reader", "tls")),
+    "web/test_reader.py",
     *(f"adapters/rest/test_{name}.py" for name in ("client", "reader")),
 )
 

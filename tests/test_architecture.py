@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.test_floors import ADAPTER_FLOORS, FLOORS
@@ -52,16 +53,23 @@ def test_every_file_that_is_named_is_there() -> None:
     assert len(PAGE.splitlines()) <= MOST_LINES
 
 
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Each file of both packages, as Python reads it."""
+    files = [*ROOT.glob("gateway/**/*.py"), *ROOT.glob("adapters/**/*.py")]
+    return {str(file.relative_to(ROOT)): ast.parse(file.read_bytes()) for file in files}
+
+
 def classes_and_functions() -> tuple[Counter[str], list[str]]:
     """How often each class is defined, and the functions that are too long."""
     classes: Counter[str] = Counter()
     long = []
-    for file in [*ROOT.glob("gateway/**/*.py"), *ROOT.glob("adapters/**/*.py")]:
-        for node in ast.walk(ast.parse(file.read_bytes())):
+    for file, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 classes[node.name] += 1
             elif is_long(node):
-                long.append(f"{file.relative_to(ROOT)}: {getattr(node, 'name', '')}")
+                long.append(f"{file}: {getattr(node, 'name', '')}")
     return classes, long
 
 
@@ -100,15 +108,15 @@ def docstrings() -> Iterator[tuple[str, str]]:
 
     Properties and tests are left out, and so are commands and pages, whose words people read.
     """
-    for file in [*ROOT.glob("gateway/**/*.py"), *ROOT.glob("adapters/**/*.py")]:
-        for node in ast.walk(ast.parse(file.read_bytes())):
+    for file, tree in trees().items():
+        for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             marks = " ".join(map(ast.unparse, node.decorator_list))
             spoken = re.search(r"property|command|group|^(?:get|post)\(", marks)
             text = ast.get_docstring(node)
             if text and not spoken and not node.name.startswith("test_"):
-                yield f"{file.relative_to(ROOT)}:{node.lineno} {node.name}", text.split()[0]
+                yield f"{file}:{node.lineno} {node.name}", text.split()[0]
 
 
 def test_a_docstring_says_what_its_function_does() -> None:

@@ -40,12 +40,14 @@ def backend(farm: Farm) -> int:
     return targets.start_backend(farm).addresses["uncached"].port
 
 
+@pytest.mark.long
 def test_the_gateway_does_its_work_with_and_without_a_cache(farm: Farm, backend: int) -> None:
     [target] = targets.start_gateway(farm, backend)
     assert set(target.addresses) == {"uncached", "cached"}
     assert faults_of(target) == []
 
 
+@pytest.mark.long
 def test_nginx_does_its_work_in_all_three_ways(farm: Farm, backend: int) -> None:
     needs_nginx()
     words = targets.nginx_words(farm.folder, free_port(), backend)
@@ -56,6 +58,7 @@ def test_nginx_does_its_work_in_all_three_ways(farm: Farm, backend: int) -> None
     assert [fault for each in found for fault in faults_of(each)] == []
 
 
+@pytest.mark.long
 def test_who_does_no_work_is_told_of_all_of_it(farm: Farm) -> None:
     [bare] = targets.start_bare(farm, 0)
     assert faults_of(bare) == []
@@ -66,6 +69,7 @@ def test_who_does_no_work_is_told_of_all_of_it(farm: Farm) -> None:
     assert len(work) == 7
 
 
+@pytest.mark.long
 def test_an_open_loop_counts_what_is_no_200(farm: Farm) -> None:
     direct = targets.start_backend(farm)
     paths = (*RECORDS[:3], "/clients/de1c1f7e-4f1a-4d7e-9a9b-000000000000")

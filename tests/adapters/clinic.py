@@ -1,5 +1,7 @@
 """The sample clinic, made once and copied for each test that changes it."""
 
+import fcntl
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -19,14 +21,20 @@ from gateway.backend import shapes
 TODAY = date(2026, 3, 4)
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 SECRET = b"0123456789abcdef0123456789abcdef"
-_kept = TemporaryDirectory()
+# Where the processes of a run find what one of them made; the first begins the others.
+_TEMPLATES = "TEST_TEMPLATES"
+if _TEMPLATES not in os.environ:
+    _kept = TemporaryDirectory()
+    os.environ[_TEMPLATES] = _kept.name
 
 
 def copy_to(folder: Path, today: date = TODAY) -> Path:
     """A fresh copy of the clinic's database, as it is on that day."""
-    template = Path(_kept.name) / f"{today}.db"
-    if not template.exists():
-        create(template, today=today)
+    template = Path(os.environ[_TEMPLATES]) / f"{today}.db"
+    with template.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not template.exists():
+            create(template, today=today)
     return Path(shutil.copy(template, folder / "clinic.db"))
 
 

@@ -205,6 +205,7 @@ def fewest_places(work: float, neighbours: int) -> tuple[int, int]:
     return fewest, by_all
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="needs schedstat")
 def test_a_neighbour_that_burns_the_core_takes_nobody_s_places_and_own_work_does() -> None:
     fewest, by_all = fewest_places(0.015, 8)

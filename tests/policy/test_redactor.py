@@ -136,6 +136,7 @@ def described(resource: Resource, visible: frozenset[str]) -> OAS31Validator:
 SHOWN = [resource for resource in RESOURCES if resource.name != "vets"]
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("resource", SHOWN, ids=lambda each: each.name)
 def test_whatever_comes_in_what_goes_out_is_as_the_document_describes_it(
     resource: Resource,
