@@ -38,6 +38,11 @@ _NUMERIC = (convert.Number, convert.Integer, convert.Money)
 _OF_TEXTS = (convert.JoinedText, convert.PartOfText, convert.SplitText)
 # Most addresses. Others are left to the converter.
 _ADDRESS = re.compile("[A-Za-z0-9._+-]{1,64}+@[A-Za-z0-9.-]{1,255}+").fullmatch
+# Times as they are shown, on days that every month has.
+_INSTANT = re.compile(
+    "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +98,33 @@ class Remembered(dict[Any, Any]):
 
 def checked(read: Callable[[Any], Any], shape: FieldShape) -> Callable[[Any], Any]:
     """Returns `read`, which then raises Unreadable for a value without the form of the contract."""
-    has_form = _FORMS[shape.format]
+    has_form, known = _FORMS[shape.format], shape.values
 
     def is_sound(value: Any) -> bool:
-        return bool(has_form(value)) and (not shape.values or value in shape.values)
+        return has_form(value) and (not known or value in known)
+
+    def are_sound(values: Any) -> bool:
+        return type(values) is list and all(map(is_sound, values))
+
+    is_whole = are_sound if shape.many else is_sound
 
     def read_soundly(raw: Any) -> Any:
         value = read(raw)
-        if value is None:
-            return None
-        values = value if shape.many else [value]
-        if type(values) is not list or not all(map(is_sound, values)):
-            raise Unreadable
-        return value
+        if value is None or is_whole(value):
+            return value
+        raise Unreadable
 
     return read_soundly
+
+
+def _as_shown(zero: Sequence[str], others: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns what takes a time that stands as it is shown; `others` reads all else."""
+
+    def read(raw: Any) -> Any:
+        is_shown = type(raw) is str and _INSTANT(raw) is not None and raw[:10] not in zero
+        return raw if is_shown else others(raw)
+
+    return read
 
 
 def _pattern(pattern: str, read: Callable[[str], object] = str) -> Callable[[Any], bool]:
@@ -199,7 +216,10 @@ class Member:
         if isinstance(converter, Id):
             return self._id(converter, read)
         if kind in _RECURRING:
-            seen = self._name("seen", Remembered(checked(value.decode, shape)))
+            decode = checked(value.decode, shape)
+            if isinstance(converter, times.ZonedTime) and shape.format == "date-time":
+                decode = _as_shown(converter.zero, decode)
+            seen = self._name("seen", Remembered(decode))
             if kind in _NUMERIC:
                 floats = self._name("floats", Remembered(checked(value.decode, shape)))
                 read = f"{floats}[{v}] if type({v}) is float else {read}"
@@ -210,7 +230,7 @@ class Member:
         v = self.variable
         lines = [
             f"if type({v}) is str:",
-            f"    if len({v}) > LONGEST: raise Unreadable",
+            f"    if len({v}) > {LONGEST}: raise Unreadable",
             f"    {v} = {v}.strip() or None",
             f"elif {v} is not None: {v} = {read}",
         ]
@@ -273,7 +293,7 @@ def source_text(members: Sequence[Member]) -> str:
 
 def compiled(source: str, members: Sequence[Member]) -> Make:
     """Returns the function of that text."""
-    names: dict[str, Any] = {"EXACT": _EXACT, "LONGEST": LONGEST, "address": _ADDRESS}
+    names: dict[str, Any] = {"EXACT": _EXACT, "address": _ADDRESS}
     names["Unreadable"] = Unreadable
     for member in members:
         names |= member.names

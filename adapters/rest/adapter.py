@@ -52,13 +52,14 @@ class StepCall(NamedTuple):
 class RestSession:
     """Answers by calls over HTTP; a booking has until `deadline`, by the event loop's clock."""
 
+    _values = TemplateValues()
+    _made: str | None = None
+    _attempt: Attempt | None = None
+
     def __init__(self, adapter: "RestAdapter", deadline: float) -> None:
         self._adapter, self._readers, self._calls = adapter, adapter.readers, adapter.diary_calls
         self._backend = adapter.parts.backend
         self._deadline, self._locks = deadline, list[asyncio.Lock]()
-        self._values = TemplateValues()
-        self._made: str | None = None
-        self._attempt: Attempt | None = None
         self.progress = BookingProgress()
 
     together = staticmethod(together)

@@ -184,10 +184,12 @@ class Backend:
 
     async def _answer(self, request: Request, patience: float | None) -> Answer:
         """Returns the answer; asks again with a new token where the old one was refused."""
+        if self._login is None:
+            return await self._sent(request, self._fixed, patience)
         headers = await self.headers()
         begun = time.monotonic()
         answer = await self._sent(request, headers, patience)
-        if answer.means != "logged out" or self._login is None:
+        if answer.means != "logged out":
             return answer
         new = await self.headers(refused=headers)
         if new is headers:

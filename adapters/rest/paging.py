@@ -280,7 +280,8 @@ def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
 
 
 def _place(*parts: Any) -> str:
-    return _COMPACT(parts)
+    text = orjson.dumps(parts).decode()
+    return text if text.isascii() else _COMPACT(parts)
 
 
 def _parts(place: str | None, beginning: Sequence[Any]) -> Sequence[Any]:

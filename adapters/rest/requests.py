@@ -20,6 +20,8 @@ Shapes = Mapping[str, FieldShape]
 _PLAIN_PART = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
 _PLAIN_QUERY = re.compile(r"[A-Za-z0-9_.~!$'()*,/:?@-]*").fullmatch
 _ALSO_PLAIN = "!$'()*,/:?@"
+# How each letter of ASCII is quoted there.
+_QUOTED = {code: quote_plus(chr(code), safe=_ALSO_PLAIN) for code in range(128)}
 
 
 class TemplateValues(NamedTuple):
@@ -150,7 +152,9 @@ def quoted(part: str) -> str:
 
 
 def _quoted_in_query(part: str) -> str:
-    return part if _PLAIN_QUERY(part) else quote_plus(part, safe=_ALSO_PLAIN)
+    if _PLAIN_QUERY(part):
+        return part
+    return part.translate(_QUOTED) if part.isascii() else quote_plus(part, safe=_ALSO_PLAIN)
 
 
 def text_of(value: Any) -> str:

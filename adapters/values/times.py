@@ -373,9 +373,11 @@ def is_day(text: str) -> bool:
 
 def whole_second(moment: datetime) -> datetime:
     """Returns the first whole second not before the moment, or the calendar's last second."""
+    if not moment.microsecond:
+        return moment
     whole = moment.replace(microsecond=0)
     try:
-        return whole if whole == moment else whole + timedelta(seconds=1)
+        return whole + timedelta(seconds=1)
     except OverflowError:
         return whole
 
@@ -384,7 +386,7 @@ def instant_text(moment: datetime) -> str:
     """Returns an aware moment in its JSON form, in UTC and whole seconds."""
     # isoformat, because strftime does not pad the years before 1000
     shown = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-    return f"{shown.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+    return f"{shown.isoformat()[:19]}Z"
 
 
 def _raw(moment: datetime, pattern: str, columns: int) -> Any:
