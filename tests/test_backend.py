@@ -196,7 +196,7 @@ async def test_what_nobody_wants_remembered_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("backend", "most"),
     [
-        ({"url": "sqlite:///clinic.db"}, 4),
+        ({"url": "sqlite:///clinic.db"}, 8),
         ({"url": "postgresql://clinic@127.0.0.1/clinic"}, 8),
         ({"adapter": "rest", "url": "https://cloud.example.org"}, 20),
         ({"adapter": "clinic_x:Adapter"}, 20),
@@ -209,7 +209,7 @@ def test_how_many_calls_are_under_way_by_default_depends_on_the_kind(
     assert Settings.model_validate({"backend": backend}).backend.most_calls == most
 
 
-@pytest.mark.parametrize(("given", "most"), [({}, 4), ({"in_flight": 7}, 7)])
+@pytest.mark.parametrize(("given", "most"), [({}, 8), ({"in_flight": 7}, 7)])
 async def test_the_adapter_has_room_for_as_many_calls_as_are_let_in(
     given: dict[str, int], most: int, tmp_path: Path
 ) -> None:

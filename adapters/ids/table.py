@@ -266,6 +266,8 @@ class IdKeeper:
 
         A UUID that names none is looked up, and asked for once more if it is spelt otherwise.
         """
+        if not self._tabled:
+            return await ask()
         ids = self._tabled.get(query.resource)
         if not isinstance(ids, NativeIds):
             await self.learn_query(query)
@@ -308,6 +310,8 @@ class IdKeeper:
         return result
 
     async def _learn(self, named: Iterable[tuple[str, str | None]]) -> None:
+        if not self._tabled:
+            return
         for ids in self._waiting(MOST_WAITING):  # room for what the backend is about to answer
             await ids.keep()
         for resource, public_id in named:

@@ -40,9 +40,9 @@ _HERE = Path(__file__).resolve().parent.parent
 # The policy lies at the top of a checkout. Where the gateway is installed, it lies in its package.
 _SHIPPED_POLICIES = (_HERE.parent / "policies.yaml", _HERE / "policies.yaml")
 # Calls of the practice system at once, by default. A server of its own takes many. A database's
-# connections are for the practice's desk first. SQLite works in this process, where more threads
-# would do no more, but hold up the event loop.
-IN_FLIGHT, IN_FLIGHT_SQL, IN_FLIGHT_SQLITE = 20, 8, 4
+# connections are for the practice's desk first. SQLite works in this process, where many long reads
+# at once would hold up the event loop.
+IN_FLIGHT, IN_FLIGHT_SQL = 20, 8
 # Seconds by default. Appointment types hardly ever change. All else changes at the practice's own
 # desk, so the clinic decides for how long an answer may be out of date.
 _REMEMBERED = {APPOINTMENT_TYPE.name: 60.0}
@@ -105,8 +105,7 @@ class BackendSettings(Group):
     """Seconds that one booking may take."""
     in_flight: int | None = Field(None, ge=1)
     """Calls of it that may be under way at once, in each process: bookings are at most half of
-    them, searches a quarter. Where it is not given: 4 over SQLite, 8 over another database, else
-    20."""
+    them, searches a quarter. Where it is not given: 8 over a database, else 20."""
     queue: int = Field(100, ge=0)
     """Calls that may wait for that, a second at most; more are 503."""
     breaker_failures: int = Field(5, ge=1)
@@ -119,10 +118,7 @@ class BackendSettings(Group):
         """What `in_flight` says, or where it is not given what fits the kind of practice system."""
         if self.in_flight is not None:
             return self.in_flight
-        if self.adapter != "sql":
-            return IN_FLIGHT
-        address = "" if self.url is None else self.url.get_secret_value()
-        return IN_FLIGHT_SQLITE if address.startswith("sqlite:") else IN_FLIGHT_SQL
+        return IN_FLIGHT_SQL if self.adapter == "sql" else IN_FLIGHT
 
     @pydantic.model_validator(mode="after")
     def _one_secret(self) -> "BackendSettings":
