@@ -16,7 +16,6 @@ from hmac import compare_digest
 from pathlib import Path
 
 from sqlalchemy import select, true
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import BackendUnavailable
 from gateway import identity
@@ -24,6 +23,7 @@ from gateway.settings import Settings, StartRefused, read_secret_file
 from gateway.settings.kinds import read_sealing_secret, secret_text
 from gateway.store import Store, StoreError
 from gateway.store.base import BoundedStore
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import adding, meta, public_ids
 
 FILE = "sealing.secret"

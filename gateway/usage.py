@@ -9,11 +9,11 @@ from itertools import islice
 from operator import attrgetter
 
 from sqlalchemy import delete, func, select, union_all
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.background import Periodic, WallClock
 from gateway.events import Events
 from gateway.store.base import Store
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import add_sums, usage, usage_days
 
 # Sums that wait while the store cannot be written; beyond that number the oldest are given up.

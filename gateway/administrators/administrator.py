@@ -12,9 +12,9 @@ from uuid import uuid4
 from msgspec import convert
 from sqlalchemy import Delete, Update, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store import Store
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import admin_sessions as sessions
 from gateway.store.tables import administrators as table
 from gateway.store.tables import members

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import convert
 from sqlalchemy import delete, func, insert, select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store import Store
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import admin_deeds as table
 from gateway.store.tables import members
 

@@ -23,11 +23,11 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.administrators.administrator import name_key
 from gateway.administrators.sessions import digest
 from gateway.store import Store
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import adding
 from gateway.store.tables import admin_failures as table
 

@@ -18,10 +18,10 @@ from uuid import uuid4
 
 from msgspec import convert
 from sqlalchemy import Row, delete, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.administrators.administrator import Administrator, Credential, prove
 from gateway.store import Store
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import admin_sessions as sessions
 from gateway.store.tables import administrators as table
 from gateway.store.tables import members

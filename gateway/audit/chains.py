@@ -19,12 +19,12 @@ from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.entries import AuditSecret, ChainHead
 from gateway.identity import content_of, state_line, write_new
 from gateway.settings import Settings
 from gateway.store import Store
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import audit_chains as chains
 
 PLACE = "folder.id"

@@ -14,11 +14,11 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import astuple
 from sqlalchemy import delete, select, text, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.audit.chains import day_files
 from gateway.audit.entries import ANSWERED, CountedLine
 from gateway.store import Store, tables
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import audit_calls, audit_days, audit_reads, audit_views
 
 # Bytes that are read and decoded at once: what fits the processor's cache takes half the time.

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.booking import base
 from gateway.booking.base import Allowance, BookingRequest, LedgerRow, LostClaim, Outcome
 from gateway.store.base import BoundedStore, changed
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import adding, bookings, resolved_bookings
 
 # Turns that all vets share, and as many that all keys share. Each is a row, and made-up ids of vets

@@ -9,13 +9,13 @@ from math import inf
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.base import Adapter, AdapterError, BackendUnavailable, Page, Query, Record
 from adapters.wrappers import Around
 from gateway.booking.rows import LedgerRows
 from gateway.contract.window import BookingWindow
 from gateway.store.base import Store, StoreError
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import adding, booked_times
 
 # Seconds for which a reading of the ledger counts, and until the next after one that failed.

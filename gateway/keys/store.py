@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from msgspec import MsgspecError, convert
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.contract.resources import GOVERNED
 from gateway.keys.key import Key, read_network
 from gateway.keys.secret import digest, hint, mint
 from gateway.store import tables
 from gateway.store.base import Store, StoreError
+from gateway.store.engine import AsyncConnection
 from gateway.store.tables import instant, keys, meta, read_instant, revisions, secrets
 
 

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, false, insert, inspect, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gateway.events import Sayable
+from gateway.store.engine import AsyncConnection, AsyncEngine
 from gateway.store.tables import adding, make, meta
 from gateway.store.tables import version as noted
 

@@ -18,10 +18,10 @@ from sqlalchemy import event, func, select, text
 from sqlalchemy.engine import ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from gateway.store.base import Store, StoreError
+from gateway.store.engine import AsyncConnection, AsyncEngine, create_async_engine
 from gateway.store.tables import meta
 
 T = TypeVar("T")

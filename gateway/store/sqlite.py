@@ -15,10 +15,10 @@ from typing import Any
 import aiosqlite
 from sqlalchemy import select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from gateway.identity import reason_of
 from gateway.store.base import Store, StoreError
+from gateway.store.engine import AsyncConnection, create_async_engine
 from gateway.store.tables import meta
 
 WAIT_MS = 5_000

@@ -8,7 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Index, Integer, LargeBinary, String, Text
-from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.store.engine import AsyncConnection
 
 # Rows that go to the driver at once.
 ROWS_AT_ONCE = 2_000

@@ -11,11 +11,11 @@ from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.policy.policy import Version
 from gateway.store import tables
 from gateway.store.base import Store, StoreError
+from gateway.store.engine import AsyncConnection
 
 RAN, HELD, REFUSED = "ran", "held", "refused"
 # Decisions on a policy that waited.
