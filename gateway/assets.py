@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+if TYPE_CHECKING:  # see `templates`
+    from jinja2 import Environment
 
 # The Cache-Control of an address with the file's digest, and of any other.
 FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "public, no-cache"
@@ -50,8 +52,16 @@ def static_files(folder: Path) -> dict[str, StaticFile]:
     return {path.relative_to(folder).as_posix(): StaticFile(path) for path in paths}
 
 
-def templates(folder: Path) -> Environment:
+def templates(folder: Path) -> "Environment":
     """Returns the templates in a folder; those of HTML and SVG escape what they are given."""
+    # imported late: a process that nobody asks for a page does without
+    from jinja2 import (  # noqa: PLC0415
+        Environment,
+        FileSystemLoader,
+        StrictUndefined,
+        select_autoescape,
+    )
+
     return Environment(
         loader=FileSystemLoader(folder),
         autoescape=select_autoescape(["html", "svg"]),

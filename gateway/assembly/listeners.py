@@ -10,10 +10,6 @@ from socket import socket
 from aiohttp import web
 
 from adapters.base import Adapter
-from gateway.admin.context import Panel
-from gateway.admin.guard import HEADERS
-from gateway.admin.panel import panel
-from gateway.admin.words import check_words
 from gateway.assembly.kit import Kit
 from gateway.audit.buffer import Buffer
 from gateway.backend import clinic_zone
@@ -59,6 +55,8 @@ def bind_all(settings: Settings, closers: ExitStack | AsyncExitStack) -> Sockets
     """
     check_panel(settings)
     if settings.admin_listen:
+        from gateway.admin.words import check_words  # noqa: PLC0415 - as for the panel below
+
         check_words()
 
     def bound(address: str, setting: str) -> socket:
@@ -115,6 +113,11 @@ def panel_listener(  # noqa: PLR0913 - the panel tells of that many parts
     settings, listening = kit.settings, sockets.panel
     if listening is None:
         return None
+    # imported late: a process without the panel does not load its pages, which take megabytes
+    from gateway.admin.context import Panel  # noqa: PLC0415
+    from gateway.admin.guard import HEADERS  # noqa: PLC0415
+    from gateway.admin.panel import panel  # noqa: PLC0415
+
     is_open = _is_open(settings)
     proxies = Proxies(settings.proxies, settings.proxy_hops)
     certificate = certificate_of(kit) if is_open else None

@@ -10,6 +10,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,6 +115,9 @@ class Documents:
             seen = key.permissions, levels, key.bookings_per_day, key.networks
         view = path, policy.hash, seen
         if view not in self._kept:
+            if path in (DOCS, REFERENCE):
+                # loads a library: other calls go on meanwhile
+                await asyncio.to_thread(_templates)
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
             data = openapi.document(
@@ -165,7 +169,9 @@ def _page(template: str, document: Data, **values: Any) -> str:
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
-    return _templates.get_template(template).render(document=document, calls=calls, **values)
+    page = _templates().get_template(template)
+    text: str = page.render(document=document, calls=calls, **values)
+    return text
 
 
 def inline(text: str) -> Markup:
@@ -189,8 +195,10 @@ def prose(text: str) -> Markup:
     return Markup().join(blocks)
 
 
-_templates = templates(_TEMPLATES)
-_templates.filters |= {"inline": inline, "prose": prose}
-_templates.globals.update(
-    about=answers, errors=errors, operations=operations, levels=LEVEL_SUMMARIES
-)
+@cache
+def _templates() -> Any:
+    """Returns the templates of the pages; the first call takes long."""
+    made = templates(_TEMPLATES)
+    made.filters |= {"inline": inline, "prose": prose}
+    made.globals.update(about=answers, errors=errors, operations=operations, levels=LEVEL_SUMMARIES)
+    return made
