@@ -207,14 +207,14 @@ FORGERIES: list[Callable[[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("forged", FORGERIES)
-async def test_a_forged_cookie_is_as_none(
-    claire: Manager, running_gateway: RunningGateway, forged: Callable[[str], str]
-) -> None:
-    await guessed(running_gateway.gateway.store, "Claire", FREE + 4)
-    forger = signed_out(claire)
-    forger.cookies[device(claire)] = forged(claire.cookies[device(claire)])
-    assert (await forger.sign_in()).status == 429
+async def test_a_forged_cookie_is_as_none(claire: Manager, running_gateway: RunningGateway) -> None:
+    # so many that the pause is longer than this test takes
+    await guessed(running_gateway.gateway.store, "Claire", FREE + 7)
+    for number, forged in enumerate(FORGERIES):
+        forger = signed_out(claire)
+        forger.cookies[device(claire)] = forged(claire.cookies[device(claire)])
+        assert (await forger.sign_in()).status == 429, number
+    assert (await signed_out(claire).sign_in()).status == 303
 
 
 async def test_a_stolen_cookie_of_one_helps_nothing_with_another_and_opens_nothing(

@@ -76,18 +76,22 @@ async def test_a_stolen_cookie_opens_nothing_once_its_owner_has_signed_out(
     assert (await thief.get("/keys")).status == 303
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:1", "/\nx", "x"],
+ASTRAY = (
+    *("https://evil.example", "//evil.example", "/\\evil.example"),
+    *("javascript:1", "/\nx", "x"),
 )
+
+
 async def test_signing_in_leads_to_pages_of_this_panel_alone(
-    running_gateway: RunningGateway, session: aiohttp.ClientSession, wanted: str
+    running_gateway: RunningGateway, session: aiohttp.ClientSession
 ) -> None:
-    manager = (await manager_of(running_gateway, session)).other()
-    page = await manager.get("/sign-in")
-    form = {"asked": page.field("asked"), "name": "Claire", "password": PASSWORD}
-    told = await manager.send("/sign-in", form | {"next": wanted})
-    assert (told.status, told.headers["Location"]) == (303, "/keys")
+    claire = await manager_of(running_gateway, session)
+    for wanted in ASTRAY:
+        manager = claire.other()
+        page = await manager.get("/sign-in")
+        form = {"asked": page.field("asked"), "name": "Claire", "password": PASSWORD}
+        told = await manager.send("/sign-in", form | {"next": wanted})
+        assert (told.status, told.headers["Location"]) == (303, "/keys"), wanted
 
 
 async def test_what_lets_somebody_in_rests_nowhere(
