@@ -135,7 +135,7 @@ class MappedAdapter(ABC):
                 query.filters, query.limit, query.after, query.only, query.fields
             )
 
-        searches = any(chosen.match == "search" for chosen in query.filters)
+        searches = "search" in [chosen.match for chosen in query.filters]
         return await self._keeper.kept((self.search if searches else self.read)(page))
 
     async def create_appointment(self, draft: Draft) -> Record:

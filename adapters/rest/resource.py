@@ -255,16 +255,18 @@ class ResourceCalls(ResourceReader):
         fields: Fields = None,
     ) -> Page:
         listing, places = self._listing, self._parts.places
-        named = {name for chosen in filters for name in chosen.fields}
-        conditions = filter(None, map(listing.filter_of, only))
-        wanted = [*filters, *(more for more in conditions if more.fields[0] not in named)]
+        wanted = filters
+        if only:
+            named = {name for chosen in filters for name in chosen.fields}
+            conditions = filter(None, map(listing.filter_of, only))
+            wanted = [*filters, *(more for more in conditions if more.fields[0] not in named)]
         place = await places.whole(after)
         try:
             ask, is_all = listing.asking(wanted, only)
         except (NothingFits, NotFound):
             return Page(records=[])
         if wanted and fields is not None:
-            fields = fields.union(*(chosen.fields for chosen in wanted))
+            fields = fields.union(*[chosen.fields for chosen in wanted])
         enough = limit + self.rows.is_selective  # one of them may be no record
         page = await self.filled(
             listing.pager.batches(ask, place, enough if is_all else MOST_ROWS),

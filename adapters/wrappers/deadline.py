@@ -36,8 +36,8 @@ class CallSpan:
         self._deadline, self.late = deadline, False
 
     def __enter__(self) -> "CallSpan":
-        task: Any = asyncio.current_task()
-        loop, deadline = task.get_loop(), self._deadline
+        loop, deadline = asyncio.get_running_loop(), self._deadline
+        task: Any = asyncio.current_task(loop)
         self._task, self._cancelling = task, task.cancelling()
         self.until = loop.time() + deadline.seconds
         deadline.running[self] = None

@@ -99,7 +99,7 @@ class Guarded(Around):
     async def read_many(self, query: Query) -> Page:
         """Reads likewise. A search needs one of the places for searches too."""
         ask, kind = self._inner.read_many, self._many
-        if any(chosen.match == "search" for chosen in query.filters):
+        if "search" in [chosen.match for chosen in query.filters]:
             return await self._ask_among(self._searches, kind, query.resource, ask, query)
         return await self._ask(kind, query.resource, ask, query)
 

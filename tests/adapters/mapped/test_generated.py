@@ -155,6 +155,7 @@ WRITTEN: list[Any] = [
         "\N{FULLWIDTH DIGIT TWO}026-03-01T10:00:00Z",
         "2026-03-01T10:00:00Z\n",
         "0000-00-00T10:00:00Z",
+        "0000-01-01T10:00:00Z",
     ),
     *(datetime(2026, 10, 25, 2, 30, fold=fold) for fold in (0, 1)),  # noqa: DTZ001 - a wall clock
     *(datetime(2026, 3, 1, 9, tzinfo=UTC), date(2026, 3, 1), date(1900, 1, 1), timedelta(1)),
@@ -271,6 +272,21 @@ def test_rows_of_anything_read_alike_with_any_fields(
     lines = data.draw(st.lists(line | VALUES, max_size=3) | VALUES)
     fields = st.sets(st.sampled_from(RESOURCE.paths), max_size=4).map(frozenset)
     judged(road, values, lines, data.draw(st.none() | fields))
+
+
+# Times as they are shown, or nearly so.
+SHOWN = st.from_regex(
+    "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](Z|[.]0Z|[+]01)?", fullmatch=True
+) | st.datetimes().map(lambda moment: f"{moment.replace(microsecond=0).isoformat()}Z")
+
+
+@given(SHOWN, st.sampled_from(("zoned", "local", "utc")))
+def test_times_read_alike_whether_they_stand_as_they_are_shown_or_not(
+    value: str, name: str
+) -> None:
+    blank = dict.fromkeys([*SOURCES, "later"])
+    for road in ROADS:
+        judged(road, blank | {name: value}, [], None)
 
 
 @pytest.mark.parametrize("row", [None, "row", [], 7])

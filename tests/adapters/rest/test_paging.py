@@ -221,3 +221,12 @@ async def test_no_more_than_a_page_is_asked_for_until_too_few_rows_were_of_use()
     backend = Backend(37)
     await through(made(OFFSET), backend.offset, wanted=3)
     assert [dict(params)["l"] for params in backend.asked] == [4, *[10] * 5]
+
+
+async def test_a_place_is_ascii_whatever_the_backends_cursor_is() -> None:
+    async def answer(params: Params, link: str | None) -> Answer:
+        return Answer({"rows": [{"id": 1}, {"id": 2}], "next": None if params else "é\u2028"})
+
+    way = made({"by": "cursor", "cursor": "c", "next": "next"})
+    [first, last] = [batch async for batch in way.batches(answer, None, 1)]
+    assert (first.end, last.place(0).isascii()) == (r'["\u00e9\u2028",""]', True)

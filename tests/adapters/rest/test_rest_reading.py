@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from adapters.doctor.rest import examine
 from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Verdict
 from adapters.rest.adapter import RestAdapter
+from adapters.rest.resource import fitting
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import made
 from tests.adapters.clinic import NOW, TODAY, ask, everything, slots
@@ -392,3 +393,25 @@ async def test_the_doctor_keeps_no_id_and_refuses_none(
     assert [e for e in found if e.subject == "vets" and e.verdict == Verdict.FAILED] == []
     assert not shelf.kept
     await adapter.aclose()
+
+
+def test_a_record_is_what_was_asked_for_where_each_filter_fits_it() -> None:
+    since = Filter("since", ("at",), datetime(2026, 3, 1, 9, 0, 0, 1, UTC))
+    fits = fitting([since])
+    assert fits([])
+    assert fits([{"at": "2026-03-01T09:00:01Z"}, {"at": "2027-01-01T00:00:00Z"}])
+    for other in ("2026-03-01T09:00:00Z", None):
+        assert not fits([{"at": "2026-03-01T09:00:01Z"}, {"at": other}])
+    state = Filter("equals", ("state",), "OPEN")
+    both = fitting([since, state])
+    record = {"at": "2026-03-01T09:00:01Z", "state": "OPEN"}
+    assert fitting([state])([record, record])
+    assert both([record])
+    for other in ("SHUT", None):
+        assert not fitting([state])([record, {**record, "state": other}])
+        assert not both([{**record, "state": other}])
+    words = Filter("search", ("first", "last"), "zoe mar")
+    assert fitting([words])([{"first": "Zoé", "last": "Martin"}])
+    assert not fitting([words])(
+        [{"first": "Zoé", "last": "Martin"}, {"first": "Zoé", "last": None}]
+    )
