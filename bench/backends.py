@@ -19,8 +19,9 @@ import click
 
 from bench.calls import Asked, Call
 from bench.practices import EXAMPLES, Made, made_practices, opened
-from bench.rows import rows
+from bench.rows import Row, rows
 from bench.rows import table as rows_table
+from bench.served import new_event_loop
 
 MOST = 2.0
 SMALLER = 100
@@ -133,7 +134,10 @@ def run(server: str, url: str, plan: Plan) -> tuple[list[Figure], bool]:
         made_practices(EXAMPLES[server], url, sizes, Path(folder), keep=plan.keep) as made,
     ):
         figures = asyncio.run(_measured(made, plan))
-        found = asyncio.run(rows(made[0])) if server == "postgres" else ()
+        found: Sequence[Row] = ()
+        if server == "postgres":
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                found = runner.run(rows(made[0]))
     for line in (*table(server, plan.scales, figures), *rows_table(found)):
         print(line)
     return figures, any(row.is_over for row in found)
@@ -174,7 +178,8 @@ def main(
     """Measure a practice of that scale against one a hundred times smaller.
 
     Both are made on the server by an account that may create databases, and dropped at the end.
-    On PostgreSQL, a record's cost is also measured against the driver's alone. Ends with 1 where a
+    On PostgreSQL, a record's cost is also measured against the driver's alone, through the adapter
+    and through the whole gateway. Ends with 1 where a
     call that is bound takes more than twice as long on the big one, or a record costs too much.
     """
     urls = {"postgres": postgres, "mariadb": mariadb}

@@ -6,6 +6,7 @@ without CONFIG FEATURE...` is one that lacks these, and does only when asked wha
 second or minute.
 """
 
+import asyncio
 import os
 import sys
 import threading
@@ -29,6 +30,15 @@ def answer_asks(do: Callable[[str], None]) -> None:
         sys.stdout.flush()
 
 
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of a gateway by the same settings."""
+    is_fast = os.environ.get("GATEWAY_EVENT_LOOP") != "asyncio" and find_spec("uvloop") is not None
+    loop: asyncio.AbstractEventLoop = import_module(
+        "uvloop" if is_fast else "asyncio"
+    ).new_event_loop()
+    return loop
+
+
 def bare(port: int) -> None:
     """The reference: one route, constant bytes, no access log."""
     import orjson
@@ -43,9 +53,7 @@ def bare(port: int) -> None:
 
     app = web.Application()
     app.router.add_get("/api/v1/clients/{id}", handler)
-    # the event loop of a gateway by the same settings
-    is_fast = os.environ.get("GATEWAY_EVENT_LOOP") != "asyncio" and find_spec("uvloop") is not None
-    loop = import_module("uvloop" if is_fast else "asyncio").new_event_loop()
+    loop = new_event_loop()
     web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None, loop=loop)
 
 

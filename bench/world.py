@@ -37,6 +37,17 @@ clients:
 """
 
 
+def bench_key() -> Key:
+    """A key that may do and see all, without end."""
+    return Key(
+        name="bench",
+        permissions=frozenset(Permission),
+        level=AccessLevel.FULL,
+        limit=NO_LIMIT,
+        created_at=datetime.now(UTC),
+    )
+
+
 def masked_policy() -> str:
     """The shipped policy with that part for clients."""
     text = shipped_policy().read_text(encoding="utf-8")
@@ -104,13 +115,7 @@ class World:
         """A key with every permission; for `many` a hundred thousand others beside it."""
         store = open_store(f"sqlite:///{self._folder}/state-{name}/gateway.db")
         await store.migrate()
-        key = Key(
-            name="bench",
-            permissions=frozenset(Permission),
-            level=AccessLevel.FULL,
-            limit=NO_LIMIT,
-            created_at=datetime.now(UTC),
-        )
+        key = bench_key()
         self._secrets[name] = await KeyStore(store).add(key)
         if name == "many":
             await self._add_many(store, key.id)

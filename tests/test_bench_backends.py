@@ -54,9 +54,10 @@ def test_the_ratio_is_the_median_of_the_rounds_own() -> None:
 def test_a_record_is_over_beyond_so_many_times_what_its_driver_takes(
     cpu: float, verdict: str
 ) -> None:
-    row = Row("clients", [Spent(100.0, 150.0)] * 3, [Spent(cpu, 300.0)] * 3)
+    whole = [Spent(each, 900.0) for each in (300.0, 420.0, 990.0)]
+    row = Row("clients", [Spent(100.0, 150.0)] * 3, [Spent(cpu, 300.0)] * 3, whole)
     _, line, _ = rows_table([row])
-    assert line.endswith(verdict)
+    assert line.endswith(f"420.0 (  900.0)  4.20  {verdict}")
     assert row.is_over is (verdict == "OVER")
     assert list(rows_table([])) == []
 
