@@ -271,8 +271,9 @@ class Pipeline:
 
     def _list(self, admitted: Admitted, values: CallValues, page: Page, body: bytes) -> Reply:
         operation, after = admitted.target.operation, ""
-        ids = (record.get("id") for record in page.records)
-        admitted.call.records = [own for own in ids if isinstance(own, str)]
+        admitted.call.records = [
+            own for record in page.records if isinstance(own := record.get("id"), str)
+        ]
         if page.after is not None:
             bound = bound_to(admitted.key.id, operation.id, values.texts)
             after = next_page(operation, values, self.cursors.write(page.after, bound))
@@ -291,5 +292,6 @@ def next_page(operation: Operation, values: CallValues, cursor: str) -> str:
     for param in operation.params:
         if param.where == "path":
             path = path.replace(f"{{{param.name}}}", query.pop(param.name))
-    query |= {LIMIT.name: str(values.limit), CURSOR.name: cursor}
-    return f"{path}?{urlencode(query)}"
+    filters = f"{urlencode(query)}&" if query else ""
+    # neither has a character that needs quoting
+    return f"{path}?{filters}{LIMIT.name}={values.limit}&{CURSOR.name}={cursor}"
