@@ -36,7 +36,8 @@ class Memory(Protocol):
 
 # The bytes of an entry, and of a view, beside its key and its value.
 ENTRY = 200
-# Views of one answer. Where there are more, the oldest goes.
+# Views of one answer. Where there are so many, no other is kept: as many again, asked for in turn,
+# would only drive out one another.
 MOST_VIEWS = 32
 # The counters of drops that all marks share. With fewer, more would be dropped than needed.
 COUNTERS = 1024
@@ -73,8 +74,7 @@ class LocalAnswer(CachedAnswer):
 
     def add_view(self, name: Hashable, view: object, size: int) -> bool:
         if len(self.views) >= MOST_VIEWS:
-            oldest = next(iter(self.views))
-            del self.views[oldest], self.sizes[oldest]
+            return False
         self.views[name], self.sizes[name] = view, size + ENTRY
         if self.is_current and self._memory.resize(self):
             return True

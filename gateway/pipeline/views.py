@@ -8,10 +8,10 @@ from adapters.call_notes import CachedAnswer
 from gateway.pipeline.call import Admitted, Reply
 from gateway.policy.redactor import Redactor
 
-# An operation, the id and the query as they came, how records are shown, and the key to which
-# cursors are bound.
-Name = tuple[str, str, str, Redactor, str]
-# Bytes of a view beside those of its reply, and of each record's id.
+# An operation, the id and the query as they came, the policy's hash, how records are shown, and the
+# key to which cursors are bound.
+Name = tuple[str, str, str, str | None, Redactor, str]
+# Bytes of a view beside those of its query and its reply, and of each record's id.
 OVERHEAD, ID = 500, 90
 
 
@@ -26,7 +26,8 @@ class Views:
     """The replies of one process that can be given again.
 
     A reply is kept with the cached answer that it was made of, and counts against the cache's
-    bytes. A new policy has other redactors, and so finds no reply of the former.
+    bytes. Under a new policy no reply of the former is found, even where the records are shown in
+    the same way: whether there are any may depend on conditions for records of other resources.
     """
 
     def __init__(self) -> None:
@@ -43,13 +44,14 @@ class Views:
         """Keeps a reply that was made of that cached answer alone, if there is room."""
         if answer is None:
             return
-        name, records = _name(admitted), admitted.call.records
-        size = OVERHEAD + len(reply.body) + len(reply.next) + ID * len(records)
-        if answer.add_view(name, RememberedReply(reply, records), size):
+        name, call = _name(admitted), admitted.call
+        size = OVERHEAD + len(call.query) + len(reply.body) + len(reply.next)
+        size += ID * len(call.records)
+        if answer.add_view(name, RememberedReply(reply, call.records), size):
             self._answers[name] = answer
 
 
 def _name(admitted: Admitted) -> Name:
-    target, operation = admitted.target, admitted.target.operation
+    call, target, operation = admitted.call, admitted.target, admitted.target.operation
     bound = admitted.key.id if operation.paged else ""
-    return operation.id, target.id, admitted.call.query, admitted.redactor, bound
+    return operation.id, target.id, call.query, call.policy, admitted.redactor, bound

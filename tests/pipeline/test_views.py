@@ -10,13 +10,20 @@ from typing import Any
 import aiohttp
 
 from adapters.sample import MAPPING
+from adapters.wrappers.memory import MOST_VIEWS, LocalMemory
 from gateway.contract.access import LEVELS
 from gateway.contract.operations import OPERATIONS
 from gateway.contract.resources import GOVERNED
+from gateway.pipeline.call import Admitted, Call, Reply, Target
+from gateway.pipeline.steps import NOBODY
+from gateway.pipeline.views import Views
 from gateway.policy.masks import Mask, fitting
 from gateway.policy.policy import Policy, ResourceRules, Rules, Version, compile_policy
+from gateway.policy.redactor import Redactor
 from gateway.policy.rows import RowFilter, ValueTest, in_closed
 from gateway.settings import BackendSettings, CacheSettings
+from gateway.web.front import NO_BODY
+from tests.adapters.stand_in import NOW
 from tests.conftest import RunningGateway, Start
 from tests.partner import Answer, Partner
 from tests.policy.sights import opening
@@ -122,3 +129,58 @@ async def test_a_cached_answer_is_the_answer_of_a_gateway_that_caches_nothing(
             assert told(await one.get(path)) == told(await other.get(path)), (number, path)
             viewed += memory.hits - before
     assert viewed > STEPS / 10
+
+
+async def test_a_new_policy_hides_what_refers_to_records_that_it_hides(
+    start_gateway: Start, session: aiohttp.ClientSession
+) -> None:
+    gateway = await start_gateway(cache=CacheSettings(**CACHED))
+    partner = await Partner(gateway, session, None).with_key()
+    pipeline, ids = gateway.gateway.public.front.pipeline, await gateway.ids()
+    rules = {
+        each.name: ResourceRules({path: opening(LEVELS[0]) for path in each.paths}, {})
+        for each in GOVERNED
+    }
+    nobody = RowFilter({"lastName": ValueTest(allowed=frozenset())})
+    clients = ResourceRules(rules["clients"].fields, dict.fromkeys(LEVELS, nobody))
+    old, new = (Version(hash=digit * 64, content=b"", file="policies.yaml") for digit in "12")
+    before = compile_policy(old, rules, lambda trouble: None)
+    after = compile_policy(new, {**rules, "clients": clients}, lambda trouble: None, before)
+    asked = f"/patients?clientId={ids['clients']}", f"/invoices/client/{ids['clients']}"
+    pipeline.policy = lambda: before
+    shown = [(await partner.get(path)).data for path in asked]
+    pipeline.policy = lambda: after
+    hidden = [await partner.get(path) for path in asked]
+    assert all(shown)
+    assert [(each.status, each.data) for each in hidden[:1]] == [(200, [])]
+    assert hidden[1].status == 404
+
+
+async def kept(*queries: str) -> tuple[Views, LocalMemory]:
+    """Views of one answer, each of a call with such a query; and where the answer is cached."""
+    memory, views = LocalMemory(10, 100_000), Views()
+    answer = await memory.keep("patients", "", b"0", b"[]", 60)
+    target = Target(next(each for each in OPERATIONS if each.id == "list_patients"))
+    redactor = Redactor(target.operation.returns, ["id"], lambda trouble: None)
+    for query in queries:
+        call = Call(
+            at=NOW,
+            request_id="",
+            method="GET",
+            target=target,
+            digest=None,
+            query=query,
+            upload=NO_BODY,
+        )
+        views.keep(Admitted(call, NOBODY, target, redactor, None), answer, Reply(200, b"[]"))
+    return views, memory
+
+
+async def test_one_question_in_ever_other_words_makes_no_more_views_than_are_found() -> None:
+    views, _ = await kept(*(f"limit=%3{number:03}" for number in range(2 * MOST_VIEWS)))
+    assert len(views._answers) == MOST_VIEWS
+
+
+async def test_the_query_of_a_view_counts_against_the_bytes_of_the_cache() -> None:
+    short, long = [(await kept(query))[1].kept.current_size() for query in ("a", "a" * 4000)]
+    assert long - short == 3999
