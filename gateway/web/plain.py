@@ -11,27 +11,20 @@ from typing import NamedTuple
 from gateway.keys.secret import digest
 from gateway.web.addresses import host_of
 
-# The most bytes of a line of a head, and lines, that the parser takes.
-LONGEST_LINE, MOST_LINES = 4096, 64
+# The most bytes of a request line that the parser takes.
+LONGEST_LINE = 4096
 # The most bytes of the lines behind the first one that are read here.
 LONGEST_BLOCK = 4096
 _START, _VERSION = b"GET /", b" HTTP/1.1\r\n"
 _OF_TARGETS = string.ascii_letters.encode() + string.digits.encode() + b"/_.~%&=+,:@!$'()*;?-"
 _lines = re.compile(rb"(?:[A-Za-z-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n").fullmatch
-# What is read, as the parser's callers name it, and what the gateway does not look at.
-_READ = {
-    b"host": "host",
-    b"x-api-key": "secret",
-    b"x-request-id": "request_id",
-    b"x-forwarded-for": "forwarded",
-    b"traceparent": "traceparent",
-    b"connection": "connection",
-}
-_IGNORED = frozenset(
-    b"accept accept-encoding accept-language cache-control cookie dnt forwarded from origin pragma"
-    b" priority referer sec-ch-ua sec-ch-ua-mobile sec-ch-ua-platform sec-fetch-dest sec-fetch-mode"
-    b" sec-fetch-site sec-fetch-user tracestate upgrade-insecure-requests user-agent via"
-    b" x-forwarded-host x-forwarded-port x-forwarded-proto x-real-ip".split()
+# What counts of a head, and what the gateway does not look at.
+_NAMES = frozenset(
+    "host x-api-key x-request-id x-forwarded-for traceparent connection"  # noqa: SIM905 - a list would be long
+    " accept accept-encoding accept-language cache-control cookie dnt forwarded from origin pragma"
+    " priority referer sec-ch-ua sec-ch-ua-mobile sec-ch-ua-platform sec-fetch-dest sec-fetch-mode"
+    " sec-fetch-site sec-fetch-user tracestate upgrade-insecure-requests user-agent via"
+    " x-forwarded-host x-forwarded-port x-forwarded-proto x-real-ip".split()
 )
 
 
@@ -58,24 +51,27 @@ def target_in(data: bytes) -> tuple[str, int] | None:
 
 
 def head_of(block: bytes) -> Head | None:
-    """Returns the head of a plain request with one key, from the lines behind the first."""
+    """Returns the head of a plain request with one key, from the lines behind the first.
+
+    A name that comes twice is not plain: the parser refuses that of some.
+    """
     if len(block) > LONGEST_BLOCK or _lines(block) is None:
         return None
-    lines = block[:-4].split(b"\r\n")
+    lines = str(block[:-4], "ascii").split("\r\n")
     values: dict[str, str] = {}
     for line in lines:
-        name, _, value = line.partition(b": ")
-        known = _READ.get(name.lower())
-        if known is None:
-            if name.lower() in _IGNORED:
-                continue
-            return None
-        if known in values:
-            return None
-        values[known] = value.strip(b" ").decode("ascii")
-    connection = values.pop("connection", "keep-alive")
-    if len(lines) > MOST_LINES or connection.lower() != "keep-alive":
+        name, _, value = line.partition(": ")
+        values[name.lower()] = value
+    if len(values) < len(lines) or not _NAMES.issuperset(values):
         return None
-    if "secret" not in values or not host_of(values.pop("host", "")):
+    secret, host = values.get("x-api-key"), values.get("host", "")
+    closes = values.get("connection", "keep-alive").lower() != "keep-alive"
+    if secret is None or closes or not host_of(host):
         return None
-    return Head(block, digest(values.pop("secret")), **values)
+    return Head(
+        block,
+        digest(secret),
+        values.get("x-request-id"),
+        values.get("x-forwarded-for"),
+        values.get("traceparent"),
+    )

@@ -144,6 +144,7 @@ UNUSUAL = (
     " folded",
     "Accept: caf\u00e9",
     "Accept : */*",
+    "User-Agent: one\r\nUser-Agent: another",
 )
 
 
@@ -183,6 +184,7 @@ def test_unusual_first_lines_are_left_to_the_parser(first: bytes) -> None:
 
 
 NAMES = ["Host", "X-API-Key", "Accept", "X-Request-Id", "Connection", "Via", "Content-Length", "TE"]
+NAMES += ["User-Agent", "Cookie"]
 LINE = st.builds(
     "{}{}{}".format,
     st.sampled_from(NAMES) | st.text("aB-_ \t\x00:", max_size=4),
