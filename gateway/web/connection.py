@@ -160,6 +160,7 @@ class WriteBufferLimit:
                 await reader.drained()
         except TimeoutError:
             self._cut_off(reader)
+            raise ConnectionResetError("the reader took too long") from None
         finally:
             self._forget(reader)
 

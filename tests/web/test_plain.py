@@ -22,6 +22,7 @@ from gateway.web.plain import head_of, target_in
 from tests.conftest import Begin
 from tests.partner import Partner
 from tests.waiting import until
+from tests.web.test_connections import slow_reader
 from tests.web.wire import Heard, head, say
 from tests.world import OTHER_ID, SOME_ID, World, record_of
 
@@ -310,6 +311,27 @@ async def test_a_call_at_the_end_is_answered_and_closes_its_connection(slow: Any
     await leaving
     assert (heard.statuses, heard.closed) == ([200], True)
     assert heard.answers[0][1]["connection"] == "close"
+
+
+@pytest.mark.parametrize("cached", [0, 60])
+async def test_nothing_behind_an_answer_that_is_not_taken_is_done(
+    partner_of: Begin, cached: int
+) -> None:
+    world = World(one=lambda query: one(query) | {"address": "x" * 1_000_000})
+    partner = await partner_of(world, cache=CacheSettings(get_client=cached))
+    asked = head(partner, "GET", CLIENT)
+    await say(partner.gateway.port, asked, until=b'"}')
+    public = partner.gateway.gateway.public
+    limiter, metrics = public.runner.server.limiter, public.front.observers.metrics
+    limiter.write_limit.patience = 0.3
+    async with slow_reader(partner.gateway, asked) as line:
+        await until(lambda: limiter.write_limit.bytes > 0)
+        hits = metrics.hits
+        await asyncio.get_running_loop().sock_sendall(line, asked)
+        await until(lambda: not limiter._inside)
+        await asyncio.sleep(0.05)
+        assert metrics.hits == hits
+    assert not public.front.running
 
 
 async def test_a_caller_who_leaves_gives_its_place_back(slow: Any) -> None:
