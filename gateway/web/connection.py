@@ -51,8 +51,8 @@ LIMITS: dict[str, Any] = {
 }
 # The most requests of one connection.
 MOST_REQUESTS = 10_000
-# The most bytes that are read while a plain request is answered.
-MOST_BEHIND = 64 * 1024
+# Where more bytes than these have come while a plain request is answered, no more are read.
+MOST_BEHIND = TAKEN_AT_ONCE
 # Answers unreadable requests and faults; called with the error and the status of aiohttp's answer.
 Refuse = Callable[[BaseException | None, int], web.StreamResponse]
 
@@ -341,7 +341,9 @@ class Connection(RequestHandler):
         self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
         if self._behind:
             behind, self._behind = self._behind, b""
-            if len(behind) > MOST_BEHIND and self.transport is not None:
+            if self.transport is None or self.transport.is_closing():  # it was cut off just now
+                return
+            if len(behind) > MOST_BEHIND:
                 self.transport.resume_reading()
             self.data_received(behind)
 

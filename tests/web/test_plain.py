@@ -334,6 +334,26 @@ async def test_nothing_behind_an_answer_that_is_not_taken_is_done(
     assert not public.front.running
 
 
+async def test_nothing_behind_is_read_where_the_connection_is_cut_off_with_the_answer(
+    slow: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    partner, state = await slow()
+    _, writer = await asyncio.open_connection("127.0.0.1", partner.gateway.port)
+    writer.write(head(partner, "GET", CLIENT))
+    await until(lambda: state.asked == 1)
+    public = partner.gateway.gateway.public
+    [line] = public.runner.server.limiter._inside
+    writer.write(head(partner, "GET", "/api/v1/nowhere"))
+    await until(lambda: line._behind)
+    state.go.set()
+    line.cut_off()
+    await until(lambda: not public.runner.server.limiter._inside)
+    await asyncio.sleep(0.05)
+    assert "fault outside a call" not in capsys.readouterr().err
+    assert not public.front.running
+    writer.close()
+
+
 async def test_a_caller_who_leaves_gives_its_place_back(slow: Any) -> None:
     partner, state = await slow()
     _, writer = await asyncio.open_connection("127.0.0.1", partner.gateway.port)
