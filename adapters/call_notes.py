@@ -1,4 +1,4 @@
-"""Keeps, in CALL_NOTES, how long a partner's call asked the practice system, and its trace."""
+"""Keeps what adapters note of a partner's call: how long it asked, its trace, what was cached."""
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
