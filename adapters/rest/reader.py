@@ -232,6 +232,7 @@ class Reader:
         self._found, self._found_until = _numbers(self._host, self._port), 0.0
         if self._found:
             self._found_until = math.inf
+        self._looking: asyncio.Task[None] | None = None
         self._is_closed = False
 
     async def get(self, head: bytes) -> Received:
@@ -279,8 +280,9 @@ class Reader:
     async def aclose(self) -> None:
         """Closes every connection, for good; what is under way is BackendUnavailable."""
         self._is_closed = True
-        for task in self._connecting:
-            task.cancel()
+        for task in (*self._connecting, self._looking):
+            if task is not None:
+                task.cancel()
         for connection in list(self.open):
             connection.end(BackendUnavailable(CLOSED))
         if self._sweeper is not None:
@@ -313,13 +315,15 @@ class Reader:
             raise
 
     async def _connect(self, loop: asyncio.AbstractEventLoop) -> ReaderConnection:
+        if self._is_closed:
+            raise BackendUnavailable(CLOSED)
         if loop.time() >= self._found_until:
-            self._found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-            self._found_until = loop.time() + FOUND_FOR
+            await self._looked_up(loop)
         async with asyncio.timeout(CONNECT_PATIENCE):
             taken = await _first_that_answers(loop, self._found)
             try:
-                name = None if self._tls is None else self._host
+                # no certificate has the dot that may end a name
+                name = None if self._tls is None else self._host.rstrip(".")
                 _, connection = await loop.create_connection(
                     lambda: ReaderConnection(self), sock=taken, ssl=self._tls, server_hostname=name
                 )
@@ -327,6 +331,17 @@ class Reader:
                 taken.close()
                 raise
         return connection
+
+    async def _looked_up(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Waits for the look-up of the host name, one for all: each blocks a thread to its end."""
+        if self._looking is None or self._looking.done():
+            self._looking = loop.create_task(self._look_up(loop))
+            self._looking.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        await asyncio.shield(self._looking)
+
+    async def _look_up(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        self._found_until = loop.time() + FOUND_FOR
 
 
 def _numbers(host: str, port: int | None) -> Sequence[Any]:
@@ -344,17 +359,20 @@ async def _first_that_answers(
     failed: OSError | None = None
     until = loop.time() + CONNECT_PATIENCE
     for number, address in enumerate(addresses):
-        tried = opened_socket(address)
         share = (until - loop.time()) / (len(addresses) - number)
+        try:
+            tried = opened_socket(address)
+        except OSError as error:  # as for IPv6 where this machine has none
+            failed = error
+            continue
         try:
             async with asyncio.timeout(share):
                 await loop.sock_connect(tried, address[4])
-        except OSError as error:
+        except BaseException as error:
             tried.close()
+            if not isinstance(error, OSError):
+                raise
             failed = error
-        except BaseException:
-            tried.close()
-            raise
         else:
             return tried
     raise failed or OSError("its host name leads to no address")

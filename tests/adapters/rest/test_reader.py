@@ -407,6 +407,64 @@ async def test_of_several_addresses_one_that_is_silent_leaves_time_for_the_next(
             assert 0.3 < time.monotonic() - began < 1.0
 
 
+async def test_of_several_addresses_one_that_this_machine_has_no_sockets_for_is_passed_over() -> (
+    None
+):
+    async with raw(http()) as server, client_of("http://cloud.test/api") as client:
+        good = ("127.0.0.1", int(server.url.split(":")[2].split("/")[0]))
+        reader = client._reader = Reader(URL("http://cloud.test/api"))
+        stream = (socket.SOCK_STREAM, 6, "")
+        reader._found = [(999, *stream, good), (socket.AF_INET, *stream, good)]
+        reader._found_until = math.inf
+        assert (await client.read(ASK, {})).status == 200
+
+
+async def test_a_host_name_is_looked_up_once_for_all_who_need_it_and_again_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, go, asked = list[Any](), asyncio.Event(), list[str]()
+
+    async def look_up(host: str, *_: Any, **__: Any) -> list[Any]:
+        asked.append(host)
+        await go.wait()
+        if not found:
+            raise socket.gaierror(socket.EAI_AGAIN, "no")
+        return found
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+    async with raw(http()) as server, client_of("http://cloud.test/api") as client:
+        left, *calls = [asyncio.create_task(client.read(ASK, {})) for _ in range(5)]
+        await until(lambda: bool(asked))
+        left.cancel()
+        await asyncio.gather(left, return_exceptions=True)
+        go.set()
+        ends = await asyncio.gather(*calls, return_exceptions=True)
+        assert {type(end) for end in ends} == {BackendUnavailable}
+        assert asked == ["cloud.test"]
+        good = ("127.0.0.1", int(server.url.split(":")[2].split("/")[0]))
+        found.append((socket.AF_INET, socket.SOCK_STREAM, 6, "", good))
+        await asyncio.gather(*(client.read(ASK, {}) for _ in range(5)))
+        assert asked.count("cloud.test") == 2
+
+
+async def test_no_connection_is_made_once_the_client_is_closed() -> None:
+    """Not even in the place of a kept one that broke at that very moment."""
+    async with raw(PLAIN, None, PLAIN) as server, client_of(server.url) as client:
+        await client.read(ASK, {})
+        reader = client._reader
+        assert reader is not None
+        (kept,) = reader.open
+        asked = asyncio.create_task(client.read(ASK, {}))
+        await asyncio.sleep(0)
+        kept.connection_lost(None)
+        await client.aclose()
+        with pytest.raises(BackendUnavailable, match="has closed its connections"):
+            await asked
+        await asyncio.sleep(0.05)
+        assert server.connections == 1
+        assert not reader.open
+
+
 async def test_a_peer_is_watched_for_signs_of_life() -> None:
     async with raw(http()) as server, client_of(server.url) as client:
         await client.read(ASK, {})
@@ -447,6 +505,11 @@ async def test_a_certificate_must_be_trusted_and_be_the_hosts(
             assert (await client.read(ASK, {})).body == b"{}"
             assert client._reader is not None
             assert len(client._reader.open) == 1
+        async with client_of(f"https://localhost.:{port}") as client:
+            reader = client._reader = Reader(URL(f"https://localhost.:{port}"))
+            kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+            reader._found, reader._found_until = [(*kind, ("127.0.0.1", port))], math.inf
+            assert (await client.read(ASK, {})).body == b"{}"
         async with client_of(f"https://127.0.0.1:{port}") as client:
             with pytest.raises(BackendUnavailable, match="certificate is not to be trusted"):
                 await client.read(ASK, {})
