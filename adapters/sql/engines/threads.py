@@ -187,7 +187,8 @@ class ThreadLane(Lane):
             except IndexError:
                 return
             try:
-                ended = Ended(answer, self._tried(attempt, flow))
+                # who left before it began wants nothing of it
+                ended = Ended(answer, None if answer.done() else self._tried(attempt, flow))
             except BaseException as error:  # noqa: BLE001 - whatever it is, it is the caller's
                 ended = Ended(answer, None, error)
             self._ended.append(ended)

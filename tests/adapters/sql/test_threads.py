@@ -64,6 +64,24 @@ async def test_who_leaves_before_its_turn_has_come_leaves_nothing_behind(
     assert (lane._room.in_use, lane._room.waiting) == (0, 0)
 
 
+async def test_what_waits_for_a_thread_is_not_done_once_its_caller_left(address: URL) -> None:
+    lane, go, ran = SqliteLane(address, 4, 5.0), threading.Event(), list[object]()
+    with pytest.MonkeyPatch.context() as slow:
+        slow.setattr(threads, "SHORT", 60.0)
+        first = asyncio.create_task(lane.run(lambda _: go.wait(10)))
+        await asyncio.sleep(0)
+        left = asyncio.create_task(lane.run(ran.append))
+        await asyncio.sleep(0)
+        left.cancel()
+        await asyncio.gather(left, return_exceptions=True)
+        go.set()
+        await first
+    await lane.aclose()
+    await asyncio.sleep(0)
+    assert not ran
+    assert lane._room.in_use == 0
+
+
 async def test_work_that_outlives_the_loop_harms_nobody(address: URL) -> None:
     lane, go = SqliteLane(address, 1, 5.0), threading.Event()
 
