@@ -121,7 +121,8 @@ def _as_shown(zero: Sequence[str], others: Callable[[Any], Any]) -> Callable[[An
     """Returns what takes a time that stands as it is shown; `others` reads all else."""
 
     def read(raw: Any) -> Any:
-        is_shown = type(raw) is str and _INSTANT(raw) is not None and raw[:10] not in zero
+        is_shown = type(raw) is str and _INSTANT(raw) is not None
+        is_shown = is_shown and raw[:10] not in zero and raw not in zero
         return raw if is_shown else others(raw)
 
     return read

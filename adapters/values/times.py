@@ -262,7 +262,7 @@ class ZonedTime(TimeConverter):
 
     def decode(self, raw: Any) -> str | None:
         parts = _SHOWN(raw) if type(raw) is str else None
-        if parts is not None and parts[1] not in self.zero and is_day(parts[1]):
+        if parts is not None and not self._is_zero(raw) and is_day(parts[1]):
             return str(raw)
         return TimeConverter.decode(self, raw)
 
@@ -270,14 +270,17 @@ class ZonedTime(TimeConverter):
         if isinstance(raw, datetime) and raw.tzinfo is not None:
             return raw.astimezone(UTC)
         text = plain(raw)
-        if text is None or text[:10] in self.zero:
+        if text is None or self._is_zero(text):
             return None
-        if (parts := _ZONED(text)) is None or (shown := wall(parts[1], self.zero)) is None:
+        if (parts := _ZONED(text)) is None or (shown := wall(parts[1], ())) is None:
             raise Unreadable
         try:
             return datetime.fromisoformat(f"{shown.isoformat()}{parts[2]}").astimezone(UTC)
         except (ValueError, OverflowError) as error:
             raise Unreadable from error
+
+    def _is_zero(self, text: str) -> bool:
+        return text[:10] in self.zero or text in self.zero
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (_moment(value).astimezone(UTC).isoformat(" ", "seconds"),)

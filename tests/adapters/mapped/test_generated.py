@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.base import FieldShape, Formed, Trouble
@@ -92,7 +92,7 @@ SOURCES: dict[str, Any] = {
     "local": {"zero": ["2026-01-01 00:00:00", "1900-01-01"]},
     "french": {"pattern": "%d/%m/%Y %H:%M"},
     "utc": {"as": "utc time"},
-    "zoned": {"as": "zoned time"},
+    "zoned": {"as": "zoned time", "zero": ["1900-01-01", "2026-01-01T00:00:00Z"]},
     "epoch": {"as": "epoch", "zero": ["0", "-1"]},
     "millis": {"as": "epoch", "unit": "milliseconds"},
     "day": {},
@@ -281,6 +281,7 @@ SHOWN = st.from_regex(
 
 
 @given(SHOWN, st.sampled_from(("zoned", "local", "utc")))
+@example("2026-01-01T00:00:00Z", "zoned")
 def test_times_read_alike_whether_they_stand_as_they_are_shown_or_not(
     value: str, name: str
 ) -> None:

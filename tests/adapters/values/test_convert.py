@@ -83,6 +83,13 @@ READ: list[tuple[convert.Converter, Any, Any]] = [
     (times.ZonedTime(), "2026-07-01 10:00:00+02", "2026-07-01T08:00:00Z"),
     (times.ZonedTime(), "2026-07-01T10:00:00.250Z", "2026-07-01T10:00:00Z"),
     (times.ZonedTime(), "2026-07-01 10:00:00.0000000 -03:30", "2026-07-01T13:30:00Z"),
+    (times.ZonedTime(zero=("1970-01-01T00:00:00Z",)), "1970-01-01T00:00:00Z", None),
+    (times.ZonedTime(zero=("1970-01-01 00:00:00+00",)), " 1970-01-01 00:00:00+00", None),
+    (
+        times.ZonedTime(zero=("1970-01-01T00:00:00",)),
+        "1970-01-01T00:00:00Z",
+        "1970-01-01T00:00:00Z",
+    ),
     (times.Epoch(), 1_772_355_600, "2026-03-01T09:00:00Z"),
     (times.Epoch(), "0", None),
     (times.Epoch(), 0.0, None),
