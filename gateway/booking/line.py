@@ -1,8 +1,8 @@
 """Lines up the bookings of this process that are for the same time of the same vet.
 
 One of them at a time is worked on. Where the practice system refuses it as the time is taken, all
-that stood behind it when its work began are refused too: each of them, sent in its place, would
-have been told the same. However else it ends (booked, failed, not known), the next one is sent.
+that stood behind it when its work began are refused too: none of them, sent in its place, would
+have been booked. However else it ends (booked, failed, not known), the next one is sent.
 """
 
 import asyncio
