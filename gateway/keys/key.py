@@ -1,11 +1,20 @@
 """A key: what the clinic decided about one partner. The secret is not part of it."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    collapse_addresses,
+    ip_address,
+    ip_network,
+)
 from typing import Annotated
 from uuid import uuid4
 
@@ -15,8 +24,10 @@ from gateway.contract.access import AccessLevel, Permission
 
 DEFAULT_LIMIT = 1000
 MOST_NETWORKS = 100
-# Addresses that are remembered for each key, with whether they are in its networks.
-REMEMBERED = 1_000
+# Addresses whose places are remembered.
+REMEMBERED = 10_000
+# The places of IPv6 addresses are behind those of IPv4, and what is no address is before all.
+_IPV6, _NOWHERE = 1 << 32, -1
 # IPv4 addresses that are written as IPv6 ones.
 _MAPPED = IPv6Network("::ffff:0:0/96")
 
@@ -36,19 +47,38 @@ def read_network(text: str) -> str:
     return str(network if network.num_addresses > 1 else network.network_address)
 
 
-def within_some(networks: Iterable[str]) -> Callable[[str], bool]:
-    """Returns what tells whether an address is in one of the networks, and remembers it."""
-    known = [ip_network(network) for network in networks]
+@lru_cache(REMEMBERED)
+def _place_of(address: str) -> int:
+    """Returns the place of an address among all of both versions."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return _NOWHERE
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+        parsed = parsed.ipv4_mapped
+    return _place(parsed)
 
-    @lru_cache(REMEMBERED)
+
+def _place(address: IPv4Address | IPv6Address) -> int:
+    return int(address) + (_IPV6 if isinstance(address, IPv6Address) else 0)
+
+
+def within_some(networks: Iterable[str]) -> Callable[[str], bool]:
+    """Returns what tells whether an address is in one of the networks.
+
+    It takes as long however many there are, so that the time of a refusal tells nothing of them.
+    """
+    known = [ip_network(network) for network in networks]
+    apart: list[IPv4Network | IPv6Network] = [
+        *collapse_addresses(each for each in known if isinstance(each, IPv4Network)),
+        *collapse_addresses(each for each in known if isinstance(each, IPv6Network)),
+    ]
+    firsts = [_place(network[0]) for network in apart]
+    lasts = [_NOWHERE - 1, *(_place(network[-1]) for network in apart)]
+
     def is_within(address: str) -> bool:
-        with suppress(ValueError):
-            parsed = ip_address(address.partition("%")[0])
-            if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
-                parsed = parsed.ipv4_mapped
-            # an address of the other family is in no network
-            return any(parsed in network for network in known)
-        return False  # it is no address
+        place = _place_of(address)
+        return place <= lasts[bisect_right(firsts, place)]
 
     return is_within
 

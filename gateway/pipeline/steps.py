@@ -57,7 +57,7 @@ def authenticate(
     candidate = NOBODY if key is None else key
     within = candidate.within
     is_elsewhere = within is not None and not within(address)
-    if key is None or is_elsewhere:
+    if is_elsewhere or key is None:
         raise errors.KeyInvalid(candidate.id)
     keys.touch(key.id, now)
     return key

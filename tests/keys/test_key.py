@@ -1,8 +1,19 @@
 """The networks of a key: how they are written, and who is within."""
 
-import pytest
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 
-from gateway.keys.key import REMEMBERED, read_network, within_some
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.keys.key import REMEMBERED, _place_of, read_network, within_some
 
 
 @pytest.mark.parametrize(
@@ -63,8 +74,34 @@ def test_an_address_is_within_one_of_them_or_not(address: str, within: bool) -> 
     assert [is_within(address) for _ in range(2)] == [within, within]
 
 
+NETWORK = st.one_of(
+    st.builds(ip_network, st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)), st.just(False)),
+    st.builds(ip_network, st.tuples(st.just(10 << 24), st.integers(7, 32)), st.just(False)),
+    st.builds(
+        ip_network,
+        st.tuples(st.sampled_from([b"\0" * 16, b"\xff" * 16]), st.integers(0, 128)),
+        st.just(False),
+    ),
+)
+
+
+@given(st.lists(NETWORK, max_size=6), st.data())
+def test_who_is_within_is_what_each_network_says(
+    networks: list[IPv4Network | IPv6Network], data: st.DataObject
+) -> None:
+    ends = [each[number] for each in networks for number in (0, -1)]
+    near = [type(end)(int(end) + step) for end in ends for step in (-1, 0, 1) if fits(end, step)]
+    address = data.draw(st.sampled_from([*near, ip_address("10.0.0.1"), ip_address("::1:0:1")]))
+    within = any(address in network for network in networks)
+    assert within_some(map(str, networks))(str(address)) == within
+
+
+def fits(address: IPv4Address | IPv6Address, step: int) -> bool:
+    return 0 <= int(address) + step < 2**address.max_prefixlen
+
+
 def test_so_many_addresses_are_remembered_and_no_more() -> None:
     is_within = within_some(["10.0.0.0/8"])
-    for number in range(3 * REMEMBERED):
+    for number in range(REMEMBERED + 5):
         assert is_within(f"10.0.{number // 256}.{number % 256}")
-        assert is_within.cache_info().currsize <= REMEMBERED
+    assert 0 < _place_of.cache_info().currsize <= REMEMBERED
