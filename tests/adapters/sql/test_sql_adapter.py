@@ -433,7 +433,7 @@ async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
         asyncio.create_task(adapter.engine.read(endless)) for _ in range(adapter.engine.reader.size)
     ]
     await asyncio.sleep(0)
-    adapter.engine.reader._room._patience = 0.0
+    adapter.engine.reader._room._patience = 0.1
     late = [
         asyncio.create_task(adapter.engine.read(lambda _: asked.append(1)))
         for _ in range(MOST_WAITING)
