@@ -65,12 +65,12 @@ class Outbox:
         fresh = self._fresh
         fresh.append(line)
         if len(fresh) == 1:
-            self.begun()
+            self.on_first()
         elif len(fresh) >= TOGETHER:
             self.encode()
 
-    def begun(self) -> None:
-        """Learns that a line came while no other waited to be encoded."""
+    def on_first(self) -> None:
+        """Does what a line needs that comes while no other waits to be encoded."""
 
     def encode(self) -> None:
         """Encodes the new lines; one that cannot be encoded is missing, and no other for it."""
@@ -148,7 +148,7 @@ class AccessLog(Outbox):
         self._is_due = False
         self.writes = Attempts(events, "logs_unwritable", kind=OSError)
 
-    def begun(self) -> None:
+    def on_first(self) -> None:
         """Has the lines written within 0.2 seconds."""
         if not self._is_due:
             self._soon()

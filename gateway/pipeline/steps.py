@@ -57,6 +57,7 @@ def authenticate(
     candidate = NOBODY if key is None else key
     within = candidate.within
     is_elsewhere = within is not None and not within(address)
+    # NOBODY is elsewhere from every address, so both refusals take the same steps
     if is_elsewhere or key is None:
         raise errors.KeyInvalid(candidate.id)
     keys.touch(key.id, now)

@@ -30,7 +30,7 @@ SHIFT = 0.001
 SHORT = 0.005
 
 
-class Piece(NamedTuple):
+class Job(NamedTuple):
     """Work that waits for a thread, and whom its end is told."""
 
     attempt: Attempt
@@ -46,7 +46,7 @@ class Ended(NamedTuple):
     error: BaseException | None = None
 
 
-class Shift(NamedTuple):
+class WorkShift(NamedTuple):
     """What a thread is sent for: the loop to tell of its end, and whether it is its last."""
 
     loop: asyncio.AbstractEventLoop
@@ -74,8 +74,8 @@ class ThreadLane(Lane):
         self._own = threading.local()
         self._opened: set[OpenConnection] = set()
         # between the event loop and the threads
-        self._shifts: SimpleQueue[Shift] = SimpleQueue()
-        self._pieces: deque[Piece] = deque()
+        self._shifts: SimpleQueue[WorkShift] = SimpleQueue()
+        self._jobs: deque[Job] = deque()
         self._ended: deque[Ended] = deque()
         # of the event loop alone: how many shifts are under way, when it looks after them, and
         # whether any piece ended since it did
@@ -108,7 +108,7 @@ class ThreadLane(Lane):
             raise base.BackendUnavailable(
                 "no thread can be had to ask the practice system"
             ) from error
-        self._pieces.append(Piece(attempt, flow, answer))
+        self._jobs.append(Job(attempt, flow, answer))
         if begins:
             self._begin(loop)
         elif self._look_at is None:
@@ -135,23 +135,23 @@ class ThreadLane(Lane):
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self._working += 1
-        self._shifts.put(Shift(loop))
+        self._shifts.put(WorkShift(loop))
 
     def _end(self, loop: asyncio.AbstractEventLoop) -> None:
         """Ends a shift, after which another begins where pieces wait."""
         self._working -= 1
         self._tell()
-        if self._pieces and self._working < self._at_once:
+        if self._jobs and self._working < self._at_once:
             self._begin(loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Has a thread for each piece that waits, where nothing ended since the last look."""
         self._look_at = None
         self._tell()
-        if self._pieces:
+        if self._jobs:
             if not self._went_on and not self._closed:
                 with suppress(RuntimeError):  # then they wait on
-                    for _ in range(min(len(self._pieces), self.size - self._working)):
+                    for _ in range(min(len(self._jobs), self.size - self._working)):
                         self._have_a_thread_free()
                         self._begin(loop)
             self._look_at = loop.call_later(SHORT, self._look, loop)
@@ -183,7 +183,7 @@ class ThreadLane(Lane):
         """Does what waits, and begins nothing once time.monotonic is past `until`."""
         while True:
             try:
-                attempt, flow, answer = self._pieces.popleft()
+                attempt, flow, answer = self._jobs.popleft()
             except IndexError:
                 return
             try:
@@ -208,7 +208,7 @@ class ThreadLane(Lane):
         self._closed = True
         loop = asyncio.get_running_loop()
         for _ in self._threads:
-            self._shifts.put(Shift(loop, is_last=True))
+            self._shifts.put(WorkShift(loop, is_last=True))
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
         for opened in self._opened:
