@@ -8,7 +8,8 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,7 +32,8 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("scenario", nargs="*", help=f"some of {', '.join(SCENARIOS)}; else all")
     parser.add_argument("--check", action="store_true", help="only look whether each does its work")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=1, help="each with processes of its own")
+    parser.add_argument("--rounds", type=int, default=5, help="of each run")
     parser.add_argument("--seconds", type=int, default=3, help="of each sample")
     parser.add_argument("--force", action="store_true", help="measure on a busy machine too")
     parsed = parser.parse_args()
@@ -57,23 +59,20 @@ def _jiffies() -> tuple[int, int]:
 
 def measure(
     names: Sequence[str], targets: Sequence[Target], wanted: argparse.Namespace, folder: Path
-) -> dict[str, list[Round]]:
-    """Returns the rounds of each scenario, of which it tells the rates as they come."""
-    results: dict[str, list[Round]] = {}
+) -> Iterator[tuple[str, Round]]:
+    """Yields the rounds of each scenario, of which it tells the rates as they come."""
     for name in names:
         for number in range(wanted.rounds):
             found = one_round(SCENARIOS[name], targets, wanted.seconds, folder)
-            results.setdefault(name, []).append(found)
             rates = "; ".join(f"{each} {one.rate:,.0f}" for each, one in found.items())
             tell(f"{name} {number + 1} of {wanted.rounds}: {rates}")
-    return results
+            yield name, found
 
 
-def print_tables(results: Mapping[str, Sequence[Round]], targets: Sequence[Target]) -> None:
+def print_tables(results: Mapping[str, Sequence[Round]], held: Mapping[str, str]) -> None:
     """The spread of each scenario, then what goes into the README."""
     for name, rounds in results.items():
         print(f"\n### {name}\n", *details(rounds), sep="\n")
-    held = {each.name: " and ".join(megabytes(each)) for each in targets}
     print("\n### For the README\n", *summary(results, held), sep="\n")
 
 
@@ -94,23 +93,38 @@ def main() -> int:
         tell(f"the machine is {share:.0%} busy, which would mislead: wait, or say --force")
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
-    with TemporaryDirectory() as folder, ExitStack() as stack, on_core(LOAD_CORE):
-        return compare(wanted, without, Farm(Path(folder), stack))
-
-
-def compare(wanted: argparse.Namespace, without: Collection[str], farm: Farm) -> int:
-    """Returns 1 where a target does not do its work; the others are measured."""
-    backend = start_backend(farm)
-    targets, faults = start_all(farm, backend.addresses["uncached"].port, without)
-    found = {each.name: faults_of(each) for each in targets}
-    targets = [each for each in targets if not found[each.name]]
-    faults += [fault for each in found.values() for fault in each]
-    tell(*(f"{each.name}: does its work" for each in targets), *faults)
+    results: defaultdict[str, list[Round]] = defaultdict(list)
+    held: dict[str, str] = {}
+    faults: list[str] = []
+    for _ in range(wanted.runs):
+        faults += one_run(wanted, without, results, held)
     if not wanted.check:
-        able = [name for name, each in SCENARIOS.items() if each.rate or "wrk" not in without]
-        chosen = [name for name in able if name in (wanted.scenario or able)]
-        print_tables(measure(chosen, [backend, *targets], wanted, farm.folder), targets)
+        print_tables(results, held)
     return 1 if faults else 0
+
+
+def one_run(
+    wanted: argparse.Namespace,
+    without: Collection[str],
+    results: defaultdict[str, list[Round]],
+    held: dict[str, str],
+) -> list[str]:
+    """Adds rounds and memory of targets that it starts; returns what some of these do not do."""
+    with TemporaryDirectory() as folder, ExitStack() as stack, on_core(LOAD_CORE):
+        farm = Farm(Path(folder), stack)
+        backend = start_backend(farm)
+        targets, faults = start_all(farm, backend.addresses["uncached"].port, without)
+        found = {each.name: faults_of(each) for each in targets}
+        targets = [each for each in targets if not found[each.name]]
+        faults += [fault for each in found.values() for fault in each]
+        tell(*(f"{each.name}: does its work" for each in targets), *faults)
+        if not wanted.check:
+            able = [name for name, each in SCENARIOS.items() if each.rate or "wrk" not in without]
+            chosen = [name for name in able if name in (wanted.scenario or able)]
+            for name, one in measure(chosen, [backend, *targets], wanted, farm.folder):
+                results[name].append(one)
+            held |= {each.name: " and ".join(megabytes(each)) for each in targets}
+    return faults
 
 
 def tell(*lines: str) -> None:

@@ -58,13 +58,9 @@ def bad(rounds: Sequence[Round], name: str) -> int:
     return sum(one[name].bad for one in rounds if name in one)
 
 
-def median(values: Sequence[float], form: str, unit: str = "") -> str:
-    """Returns the median as text, a dash where there is nothing."""
-    return format(statistics.median(values), form) + unit if values else "-"
-
-
-def spread(values: Sequence[float], form: str) -> str:
-    """Returns the median, and in brackets the least and the most."""
+def spread(values: Sequence[float], form: str, unit: str = "") -> str:
+    """Returns the median, and in brackets the least and the most; a dash where there is nothing."""
     if not values:
         return "-"
-    return f"{median(values, form)} ({min(values):{form}} to {max(values):{form}})"
+    middle = statistics.median(values)
+    return f"{middle:{form}}{unit} ({min(values):{form}} to {max(values):{form}})"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from bench.peers.samples import Round, added, bad, each_round, median, ratios, spread
+from bench.peers.samples import Round, added, bad, each_round, ratios, spread
 from bench.peers.targets import BARE, DIRECT, LACKS, NGINX, NGINX_WHOLE
 
 Rounds = Sequence[Round]
@@ -49,18 +49,21 @@ def _spreads(rounds: Rounds, name: str) -> Iterator[str]:
 
 def summary(results: Mapping[str, Rounds], memory: Mapping[str, str]) -> Iterator[str]:
     """Yields the README's table, of the targets whose memory is told."""
-    rows = ([name, *_medians(results, name), held, LACKS[name]] for name, held in memory.items())
+    rows = ([name, *_figures(results, name), held, LACKS[name]] for name, held in memory.items())
     yield from table(HEAD, rows)
 
 
-def _medians(results: Mapping[str, Rounds], name: str) -> Iterator[str]:
+def _figures(results: Mapping[str, Rounds], name: str) -> Iterator[str]:
+    """Yields each figure as median (least to most)."""
     for scenario in AGAINST_BARE:
         rounds = results.get(scenario, ())
-        yield _sound(median(ratios(rounds, name, BARE, RATE), ".2g"), rounds, name, BARE)
+        figures = ratios(rounds, name, BARE, RATE)
+        text = "1" if figures and name == BARE else spread(figures, ".2f")
+        yield _sound(text, rounds, name, BARE)
     slow, low = results.get("slow", ()), results.get("latency", ())
-    yield _sound(median(each_round(slow, name, RATE), ",.0f"), slow, name)
-    yield _sound(median(each_round(slow, name, P99), ".0f", " ms"), slow, name)
-    yield _sound(median(added(low, name, DIRECT, P50), ".2f", " ms"), low, name, DIRECT)
+    yield _sound(spread(each_round(slow, name, RATE), ",.0f"), slow, name)
+    yield _sound(spread(each_round(slow, name, P99), ".0f", " ms"), slow, name)
+    yield _sound(spread(added(low, name, DIRECT, P50), ".2f", " ms"), low, name, DIRECT)
 
 
 def _sound(text: str, rounds: Rounds, *names: str) -> str:
