@@ -51,7 +51,8 @@ class Asked:
         stock = await self._walk("stock")
         self._words = [each["lastName"] for each in _some(clients, chance) if each["lastName"]]
         here = {each["id"] for each in clients}
-        owned = [each for each in patients if each["clientId"] in here]
+        alive = (each for each in patients if each["status"] != "DECEASED")
+        owned = [each for each in alive if each["clientId"] in here]
         self._owned = [(each["clientId"], each["id"]) for each in _some(owned, chance)]
         for name, records in (("clients", clients), ("patients", patients), ("stock", stock)):
             self._ids[name] = _some([each["id"] for each in records], chance)
