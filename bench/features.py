@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aiohttp.web_protocol import RequestHandler
+
 from adapters.call_notes import CallNotes
 from adapters.wrappers import guard
 from gateway.audit import buffer, journal, upkeep
@@ -68,8 +70,13 @@ def _without_gate() -> None:
 
 
 def _without_edge() -> None:
-    """How large heads are, who calls through a proxy, and what readers leave unread."""
-    del connection.Connection.data_received
+    """How large heads are, what waits behind a request, and what readers leave unread."""
+
+    def receive(self: connection.Connection, data: bytes) -> None:
+        if not self._answer_plain(data):
+            RequestHandler.data_received(self, data)
+
+    connection.Connection.data_received = receive  # type: ignore[method-assign]
     connection.Connection.unsent_bytes = lambda self: 0  # type: ignore[method-assign]
 
 

@@ -95,11 +95,9 @@ _SETTINGS = {
 }
 
 # For connections that read: what is asked outside of a transaction is a snapshot and cannot write,
-# and so is what a function in the statement asks.
-_READING = {
-    "default_transaction_isolation": "repeatable read",
-    "default_transaction_read_only": "on",
-}
+# and so is what a function in the statement asks. A pooler may ignore options of the start, so this
+# is a statement.
+_READING = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _LIMIT = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)"
 
 # Letters, marks, and accents that stand behind their letter. The micro sign would turn Greek.
@@ -237,9 +235,9 @@ class PostgresLane(PoolLane):
     async def _connect(self, *_: Any, **__: Any) -> Any:
         dsn = self.address.set(drivername="postgresql").render_as_string(hide_password=False)
         try:
-            return await asyncpg.connect(
+            connection = await asyncpg.connect(
                 dsn,
-                server_settings=_SETTINGS | ({} if self.booking else _READING),
+                server_settings=_SETTINGS,
                 # kept as long as the connection, however long they are
                 max_cached_statement_lifetime=0,
                 max_cacheable_statement_size=0,
@@ -248,6 +246,13 @@ class PostgresLane(PoolLane):
             raise BackendUnavailable(
                 "the server does not take an option that stands behind the ? of its address"
             ) from error
+        if not self.booking:
+            try:
+                await connection.execute(_READING)
+            except BaseException:
+                connection.terminate()
+                raise
+        return connection
 
     async def fetch(
         self, opened: OpenConnection, text: str, bound: Sequence[Any] | None

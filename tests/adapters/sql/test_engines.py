@@ -5,7 +5,7 @@ import contextlib
 import re
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -151,6 +151,20 @@ async def test_a_question_that_is_asked_alone_cannot_write_either(engine: Engine
     for _ in range(2):  # on a fresh connection, and on one that is kept
         with pytest.raises((BackendNonsense, BackendUnavailable)):
             await engine.ask(lambda it: it.run("UPDATE visit SET vet = 'X'", ()), alone=True)
+    assert await engine.read(query("SELECT count(*) FROM visit WHERE vet = 'X'")) == [(0,)]
+
+
+@pytest.mark.parametrize("server", ["postgresql"], indirect=True)
+async def test_it_cannot_behind_a_pooler_that_ignores_options_of_the_start(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*given: Any, server_settings: object, **named: Any) -> Awaitable[Any]:
+        return asyncpg_connect(*given, **named)
+
+    asyncpg_connect = asyncpg.connect
+    monkeypatch.setattr(asyncpg, "connect", connect)
+    with pytest.raises((BackendNonsense, BackendUnavailable)):
+        await engine.ask(lambda it: it.run("UPDATE visit SET vet = 'X'", ()), alone=True)
     assert await engine.read(query("SELECT count(*) FROM visit WHERE vet = 'X'")) == [(0,)]
 
 
