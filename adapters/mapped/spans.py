@@ -15,7 +15,7 @@ from adapters.values.times import length
 
 LONGEST_OPEN = timedelta(days=2)
 MOST_MINUTES = 1_000_000
-is_day = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
+looks_like_day = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 
 
 def lasting(raw: Any) -> timedelta | None:
@@ -87,7 +87,7 @@ def type_lasts(minutes: int | None, default: int) -> timedelta:
 def whole_day(end: Any) -> Any:
     """Returns an end; one that is a day without a time lasts until that day is over."""
     shown = end.strip() if isinstance(end, str) else end
-    if isinstance(shown, str) and is_day(shown):
+    if isinstance(shown, str) and looks_like_day(shown):
         with suppress(ValueError, OverflowError):
             return (date.fromisoformat(shown) + ONE_DAY).isoformat()
     return end

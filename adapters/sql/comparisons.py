@@ -15,7 +15,7 @@ from sqlalchemy import and_, false, func, literal_column, not_, or_
 from adapters.base import Condition
 from adapters.ids.seal import Id
 from adapters.mapped.slots import ONE_DAY
-from adapters.mapped.spans import is_day
+from adapters.mapped.spans import looks_like_day
 from adapters.mapping.row_conditions import is_ordered, meets
 from adapters.sql.columns import Columns, among, as_parameter, comparable
 from adapters.sql.engines.base import Criterion, Expression, Speech, given, quoted
@@ -192,11 +192,11 @@ class ColumnComparison:
     ) -> Iterator[Criterion]:
         """Yields conditions that exclude the values that mean no time."""
         for zero in zeros:
-            if as_text and is_day(zero) is None:
+            if as_text and looks_like_day(zero) is None:
                 yield kept != given(None, zero)
             elif zero == _NO_DAY and not as_text:
                 yield kept >= given(None, self.speech.first_day)
-            elif as_text or is_day(zero):
+            elif as_text or looks_like_day(zero):
                 yield not_(on_day(kept, zero, as_text=as_text))
 
 

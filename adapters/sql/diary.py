@@ -14,7 +14,7 @@ from sqlalchemy import Select, and_, null, or_
 from adapters.mapped.diary import EARLIEST, BusySource, SlotsSource, TimesSource
 from adapters.mapped.session import HoursRow, TimeRow
 from adapters.mapped.slots import Interval
-from adapters.mapped.spans import LONGEST_OPEN, is_day
+from adapters.mapped.spans import LONGEST_OPEN, looks_like_day
 from adapters.mapping.models import DurationsMap, HoursMap, Owned, ValueSource
 from adapters.sql.columns import Columns, parts_of, rows_of, sql
 from adapters.sql.comparisons import on_day
@@ -169,7 +169,9 @@ class BusyRows(SpanRows):
             return [end == given(None, int(mark)) for mark in self._until.none]
         as_text = self._until.as_text
         marks = [zero for zero in self._until.zero if zero > written(EARLIEST, PATTERN)]
-        return [on_day(end, mark, as_text=as_text) for mark in marks if as_text or is_day(mark)]
+        return [
+            on_day(end, mark, as_text=as_text) for mark in marks if as_text or looks_like_day(mark)
+        ]
 
     def _odd(self, start: Expression, speech: Speech) -> Criterion:
         """Returns the condition for rows without a usable start, which are read for any day."""
