@@ -51,16 +51,16 @@ class IllBackend:
     ) -> None:
         """One question and its answer."""
         there, back = await asyncio.open_connection(self._host, int(self._port))
-        lines = head.split(b"\r\n")
-        back.write(b"\r\n".join([lines[0], b"Connection: close", *lines[1:]]))
-        lengths = [x for x in lines if x.lower().startswith(b"content-length:")]
-        back.write(await reader.readexactly(int(lengths[0][15:]) if lengths else 0))
         try:
+            lines = head.split(b"\r\n")
+            back.write(b"\r\n".join([lines[0], b"Connection: close", *lines[1:]]))
+            lengths = [x for x in lines if x.lower().startswith(b"content-length:")]
+            back.write(await reader.readexactly(int(lengths[0][15:]) if lengths else 0))
             while data := await there.read(1 << 16):
                 writer.write(data)
                 await writer.drain()
         finally:
-            back.close()
+            back.transport.abort()
 
 
 @contextlib.asynccontextmanager
