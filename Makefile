@@ -94,7 +94,7 @@ long: $(checks) ## Run the tests that take long, and all examples of those that 
 		--no-loadscope-reorder $(on_asyncio))
 
 fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
-	FUZZ_CASES=$(FUZZ_CASES) $(bin)/python -m pytest -m fuzz $(ARGS)
+	FUZZ_CASES=$(FUZZ_CASES) $(bin)/python -m pytest -m fuzz --timeout 900 $(ARGS)
 
 reloads: $(checks) ## Change the policy a thousand times under load (RELOADS=1000)
 	RELOADS=$(RELOADS) $(bin)/python -m pytest -m long tests/policy/test_reload.py -k one_policy $(ARGS)

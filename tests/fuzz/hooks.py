@@ -55,10 +55,12 @@ def mend(body: dict[str, Any]) -> None:
 
 
 def supply(values: dict[str, Any], path: str) -> None:
-    """An id that exists, in place of every second one that was made up."""
+    """An id that exists, in place of every second one that was made up, and of one that is null."""
     for name in list(values):
         known = IDS.get(path if name in {"id", "stockId"} else name)
         made_up = values[name]
+        if made_up is None and name == "id":  # a link from a record whose reference is null
+            made_up = "0"
         if known and isinstance(made_up, str) and made_up[-1:] in tuple("02468ace"):
             values[name] = known
 
