@@ -29,11 +29,12 @@ def table(head: str, rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 def details(rounds: Rounds) -> Iterator[str]:
     """Yields the table of one scenario, each figure as median (least to most)."""
-    yield from table(DETAILS, ([name, *_spreads(rounds, name)] for name in rounds[0]))
+    names = dict.fromkeys(name for one in rounds for name in one)
+    yield from table(DETAILS, ([name, *_spreads(rounds, name)] for name in names))
 
 
 def _spreads(rounds: Rounds, name: str) -> Iterator[str]:
-    nginx = NGINX if NGINX in rounds[0] else NGINX_WHOLE
+    nginx = NGINX if any(NGINX in one for one in rounds) else NGINX_WHOLE
     yield spread(each_round(rounds, name, RATE), ",.0f")
     yield spread(ratios(rounds, name, BARE, RATE), ".3f")
     yield spread(ratios(rounds, name, nginx, RATE), ".3f")

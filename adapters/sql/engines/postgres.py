@@ -95,9 +95,12 @@ _SETTINGS = {
 }
 
 # For connections that read: what is asked outside of a transaction is a snapshot and cannot write,
-# and so is what a function in the statement asks. A pooler may ignore options of the start, so this
-# is a statement.
-_READING = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+# and so is what a function in the statement asks.
+_READING = {
+    "default_transaction_isolation": "repeatable read",
+    "default_transaction_read_only": "on",
+}
+_IS_READING = "SELECT current_setting('default_transaction_read_only')"
 _LIMIT = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)"
 
 # Letters, marks, and accents that stand behind their letter. The micro sign would turn Greek.
@@ -237,7 +240,7 @@ class PostgresLane(PoolLane):
         try:
             connection = await asyncpg.connect(
                 dsn,
-                server_settings=_SETTINGS,
+                server_settings=_SETTINGS | ({} if self.booking else _READING),
                 # kept as long as the connection, however long they are
                 max_cached_statement_lifetime=0,
                 max_cacheable_statement_size=0,
@@ -246,13 +249,20 @@ class PostgresLane(PoolLane):
             raise BackendUnavailable(
                 "the server does not take an option that stands behind the ? of its address"
             ) from error
-        if not self.booking:
-            try:
-                await connection.execute(_READING)
-            except BaseException:
-                connection.terminate()
-                raise
+        try:
+            await self._check(connection)
+        except BaseException:
+            connection.terminate()
+            raise
         return connection
+
+    async def _check(self, connection: Any) -> None:
+        """Raises BackendUnavailable where reads could write."""
+        if not self.booking and await connection.fetchval(_IS_READING) != "on":
+            raise BackendUnavailable(
+                "reads could write: the pooler before the server ignores what they ask for when"
+                " they connect; connect to the server itself"
+            )
 
     async def fetch(
         self, opened: OpenConnection, text: str, bound: Sequence[Any] | None
