@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from adapters.base import FieldShape
@@ -299,6 +301,12 @@ def compiled(source: str, members: Sequence[Member]) -> Make:
     for member in members:
         names |= member.names
     # the text is made of the templates of this module alone
-    exec(compile(source, "<generated>", "exec"), names)  # noqa: S102  # nosec B102
+    exec(_code(source), names)  # noqa: S102  # nosec B102
     made: Make = names["make"]
     return made
+
+
+@lru_cache(256)
+def _code(source: str) -> CodeType:
+    """Returns the code of a text; adapters of one mapping have the same texts."""
+    return compile(source, "<generated>", "exec")

@@ -129,29 +129,29 @@ class Checker:
             self._strangers(place, part)
         if self.found:
             return self.found
-        checks: tuple[tuple[type[Strict], Callable[[Place, Any], None]], ...] = (
-            (Strict, self._required),
-            (models.CallMap, self._call),
-            (models.Paging, self._page),
-            (models.SentValue, self._sent),
-            (models.BackendMap, self._backend),
-            (models.MappingFile, self._resources),
-            (models.ResourceMap, self._resource),
-            (models.ListCall, self._listing),
-            (models.FilterParameter, self._filter),
-            (models.ListMap, self._list),
-            (models.Owned, self._owned),
-            (models.HoursMap, self._hours),
-            (models.TimesMap, self._times),
-            (models.DiaryMap, self._blocks),
-            (models.StepMap, self._step),
-            (models.BookingMap, self._booking),
-        )
+        checks: Mapping[type, Callable[[Place, Any], None]] = {
+            Strict: self._required,
+            models.CallMap: self._call,
+            models.Paging: self._page,
+            models.SentValue: self._sent,
+            models.BackendMap: self._backend,
+            models.MappingFile: self._resources,
+            models.ResourceMap: self._resource,
+            models.ListCall: self._listing,
+            models.FilterParameter: self._filter,
+            models.ListMap: self._list,
+            models.Owned: self._owned,
+            models.HoursMap: self._hours,
+            models.TimesMap: self._times,
+            models.DiaryMap: self._blocks,
+            models.StepMap: self._step,
+            models.BookingMap: self._booking,
+        }
         for place, part in every:
             if place[:1] != ("resources",) or place[1] in self._wanted:
-                for kind, check in checks:
-                    if isinstance(part, kind):
-                        check(place, part)
+                for kind in reversed(type(part).__mro__):
+                    if kind in checks:
+                        checks[kind](place, part)
         return self.found
 
     def _strangers(self, place: Place, part: Strict) -> None:
@@ -530,18 +530,25 @@ def _converted(value: Conversion) -> str:
     return next(given, "").rstrip("_")
 
 
+# Most of what stands in a mapping is a value, and holds no part.
+_VALUES = (str, int, float, type(None))
+
+
 def parts(part: Strict, place: Place = ()) -> Iterator[tuple[Place, Strict]]:
     """Yields a part of a mapping and all parts in it, each with its place."""
     yield place, part
-    for name, info in type(part).model_fields.items():
-        yield from _inside(getattr(part, name), (*place, info.alias or name))
+    fields = type(part).model_fields
+    for name, value in vars(part).items():
+        if not isinstance(value, _VALUES):
+            yield from _inside(value, (*place, fields[name].alias or name))
 
 
 def _inside(value: Any, place: Place) -> Iterator[tuple[Place, Strict]]:
-    if isinstance(value, Strict):
+    if isinstance(value, dict | list | tuple):
+        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            if not isinstance(inner, _VALUES):
+                yield from _inside(inner, (*place, name))
+    elif isinstance(value, Strict):
         yield from parts(value, place)
     elif isinstance(value, models.Tree):
         yield from _inside(value.root, place)
-    elif isinstance(value, dict | list | tuple):
-        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _inside(inner, (*place, name))

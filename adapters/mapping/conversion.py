@@ -3,6 +3,7 @@
 import codecs
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, ClassVar, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -49,6 +50,7 @@ class Strict(BaseModel):
     fails: ClassVar[str] = "unfit-parts"
 
     @classmethod
+    @cache
     def only_with(cls, adapter: str) -> frozenset[str]:
         """Returns the names, as a file has them, that go with that adapter alone."""
         fields = cls.model_fields.items()
