@@ -114,18 +114,20 @@ async def test_one_address_cannot_take_every_connection(
         await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
         for _ in range(PANEL_CONNECTIONS)
     ]
+    ends = [asyncio.create_task(reader.read()) for reader, _ in lines]
     try:
         for _, writer in lines:
             writer.write(head)
         refused = PANEL_CONNECTIONS - PANEL_CONNECTIONS_OF_ONE
-        await until(lambda: sum(each[0].at_eof() for each in lines) >= refused)
-        inside = [each for each in lines if not each[0].at_eof()]
+        await until(lambda: sum(end.done() for end in ends) >= refused)
+        inside = [end for end in ends if not end.done()]
         assert len(inside) == PANEL_CONNECTIONS_OF_ONE
         assert (await Manager(f"http://127.0.0.1:{port}", session).get("/sign-in")).status == 200
-        assert all(not reader.at_eof() for reader, _ in inside)
+        assert not any(end.done() for end in inside)
     finally:
         for _, writer in lines:
             writer.close()
+        await asyncio.wait(ends)
 
 
 async def test_what_cannot_be_read_is_refused_in_words_and_with_every_header(

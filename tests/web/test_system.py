@@ -13,7 +13,6 @@ import pytest
 
 from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable, OutcomeUnknown
 from adapters.documents.problems import DocumentErrors, Problem
-from gateway import backend
 from gateway.assembly.answering import probe_backend
 from gateway.audit.buffer import Buffer
 from gateway.backend import CHECK_EVERY, BackendProbe
@@ -456,32 +455,29 @@ class Distant(WorldAdapter):
         return ()
 
 
-async def test_a_look_at_the_tables_that_takes_long_goes_on_when_nobody_waits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_look_at_the_tables_that_takes_long_goes_on_when_nobody_waits() -> None:
     """Over a slow line it takes longer than a readiness check may."""
-    monkeypatch.setattr(backend, "LOOK_PATIENCE", 0.01)
     clock = [0.0]
     adapter = Distant("distant")
     adapter.lack = "no such table"
     probe = BackendProbe(adapter, lambda: clock[0])
     for _ in range(3):
         with pytest.raises(BackendTimeout, match="still being looked at"):
-            await probe()
+            await probe(0.01)
     assert adapter.looks == 1
     adapter.ended.set()
     await asyncio.sleep(0)
     adapter.ended.clear()
     for _ in range(2):  # what was found stands while the next look goes on
         with pytest.raises(DocumentErrors, match="no such table"):
-            await probe()
+            await probe(0.01)
     assert adapter.looks == 2
     adapter.lack = ""
     adapter.ended.set()
     await probe(None)
     adapter.ended.clear()
     clock[0] = CHECK_EVERY
-    await probe()
+    await probe(0.01)
     assert adapter.looks == 3
     await probe.aclose()
 
@@ -523,12 +519,11 @@ async def test_a_fault_of_a_look_is_told_to_who_asks() -> None:
         await probe()
 
 
-async def test_a_probe_that_is_closed_ends_its_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "LOOK_PATIENCE", 0.01)
+async def test_a_probe_that_is_closed_ends_its_look() -> None:
     adapter = Distant("closed")
     probe = BackendProbe(adapter)
     with pytest.raises(BackendTimeout):
-        await probe()
+        await probe(0.01)
     [look] = [each for each in asyncio.all_tasks() if "BackendProbe" in repr(each.get_coro())]
     await probe.aclose()
     assert look.cancelled()
