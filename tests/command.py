@@ -39,11 +39,19 @@ _context.set_forkserver_preload(
         "anyio.to_thread",
         "asyncmy",
         "asyncpg",
+        "gateway.admin.guard",
+        "gateway.admin.panel",
         "gateway.app",
+        "gateway.cli.policy.check",
+        "gateway.cli.policy.show",
+        "gateway.cli.policy.status",
         "gateway.examination",
         "gateway.store.sqlite",
+        "greenlet",
         "rich.table",
         "sqlalchemy.dialects.postgresql.asyncpg",
+        "tests.tables_read_once",
+        "uvloop",
     ]
 )
 

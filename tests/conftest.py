@@ -81,8 +81,8 @@ if "EVENT_LOOP" in os.environ:  # for those in processes of their own
 # Where what an event loop does is seen and little else runs. `make long` runs all of the wire in
 # asyncio's loop, too.
 _ON_BOTH = (
-    "web/test_reader.py",
-    *(f"adapters/rest/test_{name}.py" for name in ("client", "reader")),
+    "tests/web/test_reader.py",
+    *(f"tests/adapters/rest/test_{name}.py" for name in ("client", "reader")),
 )
 
 
@@ -90,7 +90,7 @@ def pytest_asyncio_loop_factories(
     item: pytest.Item,
 ) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Runs a test in the event loop EVENT_LOOP, or else the last; those of _ON_BOTH in all."""
-    if item.path.relative_to(Path(__file__).parent).as_posix().startswith(_ON_BOTH):
+    if item.nodeid.startswith(_ON_BOTH):
         return LOOPS
     name = os.environ.get("EVENT_LOOP", [*LOOPS][-1])
     return {name: LOOPS[name]}
@@ -101,8 +101,8 @@ _FIRST = ("cluster", "processes", "chaos", "races", "fuzz", "failures", "browser
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    tests = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in _FIRST)
+    first = tuple(f"tests/{folder}/" for folder in _FIRST)
+    items.sort(key=lambda item: not item.nodeid.startswith(first))
 
 
 def pytest_sessionfinish() -> None:

@@ -144,7 +144,7 @@ class Clock:
         return self.at
 
 
-@pytest.mark.parametrize("cookies", [0, 1, 2])
+@pytest.mark.parametrize("cookies", [0, pytest.param(1, marks=pytest.mark.long), 2])
 async def test_each_stolen_cookie_gives_seventeen_guesses_in_an_hour_and_then_four(
     start_gateway: Start, session: aiohttp.ClientSession, cookies: int
 ) -> None:

@@ -24,7 +24,8 @@ SMALL = 20_000
 ENTRIES = int(os.environ.get("AUDIT_ENTRIES", SMALL))
 DAYS, AT_ONCE, LONGEST = 100, 20_000, 2.0
 KEYS = [str(UUID(int=number)) for number in range(1, 13)]
-CLIENTS = [str(UUID(int=Random(1).getrandbits(128) + number)) for number in range(20_000)]
+FIRST = Random(1).getrandbits(128)
+CLIENTS = [str(UUID(int=FIRST + number)) for number in range(20_000)]
 WANTED = CLIENTS[7]
 
 

@@ -408,7 +408,7 @@ def in_a_terminal(folder: Path, columns: int) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", written.decode()).replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.long), 200])
 def test_in_a_terminal_a_key_takes_two_lines(folder: Path, columns: int) -> None:
     scopes = ["--scope", "patients=STANDARD", "--scope", "stock=FULL"]
     every = [word for each in Permission for word in ("--permission", each)]

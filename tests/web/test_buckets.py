@@ -80,7 +80,14 @@ async def timed(partner: Partner, path: str = "/clients?limit=1") -> tuple[int, 
 
 
 @pytest.mark.usefixtures("small_buckets")
-@pytest.mark.parametrize("path", ["/clients", "/nowhere", "/openapi.json", "/../../elsewhere"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/clients",
+        "/openapi.json",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("/nowhere", "/../../elsewhere")),
+    ],
+)
 @pytest.mark.parametrize("key", ["", "vk_junk"])
 async def test_without_a_good_key_many_calls_wait_and_get_the_same_answer(
     partner_of: Begin, path: str, key: str

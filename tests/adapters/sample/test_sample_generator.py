@@ -129,9 +129,14 @@ def test_the_same_day_and_seed_give_the_same_clinic(
     [
         (date(2024, 2, 29), 1),
         (date(2025, 3, 30), 2),
-        (date(2025, 10, 25), 3),
-        (date(2026, 12, 31), 4),
-        (date(2027, 1, 3), 5),
+        *(
+            pytest.param(day, seed, marks=pytest.mark.long)
+            for day, seed in (
+                (date(2025, 10, 25), 3),
+                (date(2026, 12, 31), 4),
+                (date(2027, 1, 3), 5),
+            )
+        ),
     ],
 )
 def test_any_day_and_any_seed_give_a_full_clinic(today: date, seed: int) -> None:
