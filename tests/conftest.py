@@ -84,6 +84,7 @@ _ON_BOTH = (
     "tests/web/test_reader.py",
     *(f"tests/adapters/rest/test_{name}.py" for name in ("client", "reader")),
 )
+assert all(Path(__file__).parents[1].joinpath(each).is_file() for each in _ON_BOTH)
 
 
 def pytest_asyncio_loop_factories(

@@ -15,7 +15,7 @@ from adapters.base import AdapterOptions, BackendTimeout, BackendUnavailable, Ou
 from adapters.documents.problems import DocumentErrors, Problem
 from gateway.assembly.answering import probe_backend
 from gateway.audit.buffer import Buffer
-from gateway.backend import CHECK_EVERY, BackendProbe
+from gateway.backend import CHECK_EVERY, LOOK_PATIENCE, BackendProbe
 from gateway.booking.base import STATES
 from gateway.keys.ring import KeyRing
 from gateway.observe.event_log import Outlet
@@ -522,8 +522,9 @@ async def test_a_fault_of_a_look_is_told_to_who_asks() -> None:
 async def test_a_probe_that_is_closed_ends_its_look() -> None:
     adapter = Distant("closed")
     probe = BackendProbe(adapter)
-    with pytest.raises(BackendTimeout):
-        await probe(0.01)
+    async with asyncio.timeout(5 * LOOK_PATIENCE):
+        with pytest.raises(BackendTimeout):
+            await probe()
     [look] = [each for each in asyncio.all_tasks() if "BackendProbe" in repr(each.get_coro())]
     await probe.aclose()
     assert look.cancelled()
