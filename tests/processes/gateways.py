@@ -133,9 +133,11 @@ class Several:
         return set()
 
     def operations(self) -> int:
-        """The operations process's id."""
-        [pid] = self.children() - set(self.workers().values())
-        return pid
+        """The operations process's id, once all others are workers that answer."""
+        found: set[int] = eventually(
+            lambda: len(rest := self.children() - set(self.workers().values())) == 1 and rest
+        )
+        return found.pop()
 
     def mint(self, *words: str) -> tuple[str, str]:
         """A new key with every permission that reads and books: its id and its secret."""
