@@ -423,7 +423,7 @@ async def test_a_statement_that_takes_too_long_is_stopped(database: Path) -> Non
 async def test_what_waits_too_long_for_its_turn_is_unavailable_and_never_asked(
     database: Path,
 ) -> None:
-    adapter = connect(database, timeout=0.3)
+    adapter = connect(database, timeout=1.5)  # long after those that wait have given up
     asked: list[int] = []
 
     def endless(connection: Connection) -> None:
