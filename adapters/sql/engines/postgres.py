@@ -100,7 +100,10 @@ _READING = {
     "default_transaction_isolation": "repeatable read",
     "default_transaction_read_only": "on",
 }
-_IS_READING = "SELECT current_setting('default_transaction_read_only')"
+_IS_READING = (
+    "SELECT current_setting('default_transaction_read_only') = 'on'"
+    " AND current_setting('default_transaction_isolation') = 'repeatable read'"
+)
 _LIMIT = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)"
 
 # Letters, marks, and accents that stand behind their letter. The micro sign would turn Greek.
@@ -257,11 +260,11 @@ class PostgresLane(PoolLane):
         return connection
 
     async def _check(self, connection: Any) -> None:
-        """Raises BackendUnavailable where reads could write."""
-        if not self.booking and await connection.fetchval(_IS_READING) != "on":
+        """Raises BackendUnavailable where reads could write, or would be no snapshot."""
+        if not self.booking and not await connection.fetchval(_IS_READING):
             raise BackendUnavailable(
-                "reads could write: the pooler before the server ignores what they ask for when"
-                " they connect; connect to the server itself"
+                "reads could write: the pooler in front of the server ignores the options of a"
+                " connection; connect to the server itself"
             )
 
     async def fetch(

@@ -155,11 +155,13 @@ async def test_a_question_that_is_asked_alone_cannot_write_either(engine: Engine
 
 
 @pytest.mark.parametrize("server", ["postgresql"], indirect=True)
-async def test_nothing_is_read_behind_a_pooler_that_lets_reads_write(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ignored", ["read_only", "isolation"])
+async def test_nothing_is_read_through_a_pooler_that_ignores_what_reads_need(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, ignored: str
 ) -> None:
-    def connect(*given: Any, server_settings: object, **named: Any) -> Awaitable[Any]:
-        return asyncpg_connect(*given, **named)
+    def connect(*given: Any, server_settings: dict[str, str], **named: Any) -> Awaitable[Any]:
+        kept = {name: value for name, value in server_settings.items() if ignored not in name}
+        return asyncpg_connect(*given, server_settings=kept, **named)
 
     asyncpg_connect = asyncpg.connect
     monkeypatch.setattr(asyncpg, "connect", connect)
