@@ -82,7 +82,7 @@ rules: $(VENV)-semgrep/.installed ## Look for what checks/rules.yaml forbids
 tables: $(checks) ## Write the README's tables and the examples' proxy files anew from the code
 	$(bin)/python -m tests.tables
 
-# What `make test` runs in uvloop's event loop, and what an event loop may change.
+# The tests run in uvloop's event loop. What an event loop may change runs in asyncio's, too.
 on_asyncio := tests/attack tests/failures tests/limits tests/observe tests/pipeline tests/processes \
 	tests/web tests/wire
 
@@ -91,7 +91,7 @@ long: $(checks) ## Run the tests that take long, and all examples of those that 
 	$(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder \
 		-m "long or hypothesis" $(ARGS)
 	$(if $(ARGS),,EVENT_LOOP=asyncio $(bin)/python -m pytest --numprocesses $(JOBS) --dist loadscope \
-		--no-loadscope-reorder $(on_asyncio))
+		--no-loadscope-reorder -m "long or not long" $(on_asyncio))
 
 fuzz: $(checks) ## Run the generated tests for long (FUZZ_CASES=5000)
 	FUZZ_CASES=$(FUZZ_CASES) $(bin)/python -m pytest -m fuzz --timeout 900 $(ARGS)

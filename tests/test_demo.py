@@ -17,6 +17,8 @@ from gateway.cli.demo import CONFIGURATION, prepare
 from gateway.settings import load_settings, shipped_policy
 from tests.command import Forked, serving
 
+pytestmark = pytest.mark.long
+
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
@@ -86,7 +88,6 @@ def key_lines() -> list[str]:
     return "".join(blocks).replace("\\\n", " ").splitlines()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("demo", [True], indirect=True, ids=["typed"])
 def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> None:
     shown = dict(re.findall(r"^(BASIC|FULL): (.*)$", demo.text, re.MULTILINE))
@@ -101,7 +102,6 @@ def test_it_shows_the_same_client_at_both_levels_and_ends_well(demo: Demo) -> No
     assert "told to end" not in said
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("demo", [True], indirect=True, ids=["typed"])
 def test_it_ends_with_its_terminal(demo: Demo) -> None:
     code, said = demo.stop(signal.SIGHUP)

@@ -26,6 +26,8 @@ from tests.booking.crashing import POINTS, attempt_of, booking, ids_of
 from tests.command import Forked
 from tests.races.practice import ZONE, Practice, practice
 
+pytestmark = pytest.mark.long
+
 LANDED = ("committed", "answered")
 
 

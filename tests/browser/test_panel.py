@@ -14,7 +14,7 @@ from tests.browser.browser import Look, Watched, opened
 from tests.conftest import RunningGateway, Template, begun
 from tests.policies import TEXT, moved
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -235,7 +235,6 @@ async def test_who_has_seen_a_client_is_told(
     await expect(page.locator("main")).to_contain_text("get_client")
 
 
-@pytest.mark.long
 async def test_the_chart_of_the_traffic_moves(
     page: Page, base: str, gateway: RunningGateway
 ) -> None:
@@ -278,7 +277,6 @@ PAGES = (
 )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("language", ["en", "fr"])
 async def test_every_page_keeps_to_the_rules_for_everybody(
     browser: Browser, base: str, manager: Manager, gateway: RunningGateway, language: str

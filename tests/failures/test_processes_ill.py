@@ -19,7 +19,9 @@ from sqlalchemy.engine import make_url
 from tests.adapters.servers import postgres_database
 from tests.conftest import Template
 from tests.forwarder import forwarder
-from tests.processes.gateways import Several, copy_of, eventually, get
+from tests.processes.gateways import Several, copy_of, eventually, get, until_known
+
+pytestmark = pytest.mark.long
 
 CLIENTS = "/api/v1/clients?limit=2"
 # Seconds for which keys that are unknown, and known ones, count without the store: short here.
@@ -44,7 +46,8 @@ def draft(port: int, secret: str, template: Template) -> dict[str, str]:
     for ahead in range(1, 21):
         day = date.today() + timedelta(days=ahead)  # noqa: DTZ011
         query = f"vetId={ids['vet']}&date={day}"
-        free = get(port, f"/api/v1/appointments/available-slots?{query}", secret)[1]
+        status, free = get(port, f"/api/v1/appointments/available-slots?{query}", secret)
+        assert status == 200, free
         if free:
             who = {"clientId": ids["clients"], "patientId": ids["patients"], "vetId": ids["vet"]}
             return who | {"scheduledAt": free[-1]["startTime"]}
@@ -80,7 +83,7 @@ def test_a_booking_that_runs_when_the_end_begins_is_made_and_answered(
     with Several(folder, lines=(f"workers: {workers}",)) as gateway:
         _, secret = gateway.mint()
         port = gateway.port
-        eventually(lambda: {get(port, CLIENTS, secret)[0] for _ in range(5)} == {200})
+        until_known(secret, port)
         wanted = draft(port, secret, template)
         desk.execute("BEGIN IMMEDIATE")
         with closing(posted(port, secret, wanted, "at-the-end")) as connection:

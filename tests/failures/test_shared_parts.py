@@ -25,7 +25,7 @@ from tests.conftest import Template
 from tests.failures.test_processes_ill import posted
 from tests.failures.test_whole_gateway import appointments
 from tests.postgres_server import PostgresServer, postgres_server
-from tests.processes.gateways import Load, Several, eventually, get, request
+from tests.processes.gateways import Load, Several, eventually, get, request, until_known
 from tests.redis_server import RedisServer, redis_server
 from tests.wire.proxies import free_port
 
@@ -128,7 +128,7 @@ class Seen:
 async def stalled(shared: Shared, template: Template, part: Any) -> Seen:
     """Partners who read and book before, while and after the part stands still."""
     secret = shared.nodes[0].mint("--limit", "100000")[1]
-    await _known(shared, secret)
+    await asyncio.to_thread(until_known, secret, *(node.port for node in shared.nodes))
     wanted = await asyncio.to_thread(drafts, shared.port, secret, template)
     seen, stop = Seen(Steady(shared.port, request(CLIENTS, secret)), wanted), asyncio.Event()
     reading = asyncio.create_task(seen.reads.run(PARTNERS, stop))
@@ -163,16 +163,6 @@ def drafts(port: int, secret: str, template: Template) -> dict[str, dict[str, st
                 end = slot["endTime"]
     assert len(found) == MOST
     return found
-
-
-async def _known(shared: Shared, secret: str) -> None:
-    """Every process knows the key; each connection may come to another one."""
-
-    def is_known() -> bool:
-        ports = [node.port for node in shared.nodes]
-        return {get(port, CLIENTS, secret)[0] for port in ports for _ in range(8)} == {200}
-
-    await asyncio.to_thread(eventually, is_known)
 
 
 def _watch(shared: Shared, until: float, seen: Seen) -> None:

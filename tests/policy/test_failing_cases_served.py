@@ -22,6 +22,8 @@ from tests.policy.test_failing_cases import CASES, MIXED, NARROW, STANDARD, WIDE
 from tests.waiting import until
 from tests.world import SOME_ID, World
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:

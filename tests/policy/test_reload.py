@@ -27,6 +27,8 @@ from tests.policy.test_keeper import MIXED, NARROW, WIDE
 from tests.waiting import until
 from tests.world import SOME_ID, World
 
+pytestmark = pytest.mark.long
+
 RELOADS = int(os.environ.get("RELOADS", "60"))
 # Bytes that the process may grow by: what is compiled anew must not stay.
 GROWTH = 8_000_000
@@ -336,7 +338,6 @@ async def test_a_store_that_is_down_keeps_no_change_from_running(
     await until(lambda: not gateway.gateway.keeper.unwritten)
 
 
-@pytest.mark.long
 async def test_every_answer_is_wholly_of_one_policy(partner_of: Begin, file: Path) -> None:
     world = World()
     partner = await (await partner_of(world, policy=file)).with_key(limit=100_000_000)

@@ -280,3 +280,10 @@ def stopped(pid: int) -> Iterator[None]:
     finally:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
+
+
+def until_known(secret: str, *ports: int) -> None:
+    """Waits until every worker knows the key: one of two hardly ever takes 30 calls alone."""
+    path = "/api/v1/clients?limit=1"
+    for port in ports:
+        eventually(lambda port=port: all(get(port, path, secret)[0] == 200 for _ in range(30)))

@@ -26,6 +26,8 @@ from tests.processes.lives import (
     stays,
 )
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def said(tmp_path: Path) -> Path:

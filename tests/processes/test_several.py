@@ -31,7 +31,10 @@ from tests.processes.gateways import (
     is_running,
     request,
     stopped,
+    until_known,
 )
+
+pytestmark = pytest.mark.long
 
 CLIENTS = "/api/v1/clients?limit=2"
 
@@ -189,7 +192,7 @@ async def test_no_call_is_lost_while_all_processes_are_replaced_under_load(
     several: Several,
 ) -> None:
     _, secret = several.mint("--limit", "100000")
-    eventually(lambda: {get(several.port, CLIENTS, secret)[0] for _ in range(9)} == {200})
+    until_known(secret, several.port)
     load, stop = Load(several.port, request(CLIENTS, secret)), asyncio.Event()
     calling = asyncio.create_task(load.run(8, stop))
     before = several.children()
@@ -339,7 +342,7 @@ def test_a_worker_that_does_not_take_the_policy_in_force_is_told(folder: Path) -
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_end_finishes_the_calls_that_run(mortal: Several, number: signal.Signals) -> None:
     _, secret = mortal.mint()
-    eventually(lambda: {get(mortal.port, CLIENTS, secret)[0] for _ in range(9)} == {200})
+    until_known(secret, mortal.port)
     pids = mortal.children()
     mortal.forget()
     assert mortal.end(number) == 0

@@ -25,6 +25,8 @@ from tests.conftest import Template
 from tests.small_disk import fill, mounted
 from tests.state.served import Place, placed
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def place(template: Template, tmp_path: Path) -> Place:

@@ -19,6 +19,8 @@ from tests.partner import Partner
 from tests.waiting import until
 from tests.web.test_connections import count, entrance
 
+pytestmark = pytest.mark.long
+
 CROWD, ROOM, PATIENCE = 400, 300, 1.0
 
 
@@ -59,7 +61,6 @@ async def test_honest_calls_go_on_in_a_crowd_of_slow_ones(
     await count(gateway, 0)
 
 
-@pytest.mark.long
 def test_an_attack_on_a_real_process_gives_its_row(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["junk-keys", "--seconds", "0.5"])
     *_, row = capsys.readouterr().out.splitlines()
