@@ -44,13 +44,15 @@ def has_eventfd(process: int) -> bool:
 
 @pytest.mark.parametrize("setting", ["uvloop", "asyncio"])
 def test_every_process_of_several_runs_in_the_chosen_loop(
-    template: Template, tmp_path: Path, setting: str, monkeypatch: pytest.MonkeyPatch
+    template: Template, tmp_path: Path, setting: str
 ) -> None:
-    monkeypatch.delenv("GATEWAY_EVENT_LOOP", raising=False)  # which all tests may run with
     if setting == "uvloop":
         pytest.importorskip("uvloop")
     folder = copy_of(template.folder, tmp_path / "state")
-    with Several(folder, lines=("workers: 2", f"event_loop: {setting}")) as served:
+    # which all tests may run with
+    spoilt = "import os\nos.environ.pop('GATEWAY_EVENT_LOOP', None)"
+    lines = ("workers: 2", f"event_loop: {setting}")
+    with Several(folder, lines=lines, spoilt=spoilt) as served:
         assert served.event("serving")["event_loop"] == setting
         processes = served.children()
         assert len(processes) == 3
