@@ -27,9 +27,9 @@ stale := $(if $(wildcard $(VENV)/pyvenv.cfg),$(shell \
 	grep -qF "$(home)" $(VENV)/pyvenv.cfg || echo moved; \
 	[ -z "$(PYTHON)" ] || [ "$$($(PYTHON) -VV 2>&1)" = "$$($(bin)/python -VV 2>&1)" ] || echo other))
 
-# The tests write to memory where there is room for it: a disk that stalls for seconds, as shared
-# ones do, fails tests of what the gateway does in time.
-free_kib := $(shell df --output=avail -k /dev/shm 2>/dev/null | tail -1)
+# The tests keep their folders in memory where 4 GB are free there. A shared disk may stall for
+# seconds, which would fail every test of an answer that comes in time.
+free_kib := $(strip $(shell df --output=avail -k /dev/shm 2>/dev/null | tail -1))
 ifeq ($(shell [ "0$(free_kib)" -gt 4000000 ] && echo roomy),roomy)
 export PYTEST_DEBUG_TEMPROOT ?= /dev/shm
 endif

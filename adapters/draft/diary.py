@@ -135,7 +135,7 @@ def _booking(rows: Rows) -> Members:
         booking["reference"] = Noted(source.column(column.name), "likely: by its name")
         values[column.name] = {"draft": "reference"}
     else:
-        booking.remark("reference: ???  # TODO: is there room for 16 letters and digits of ours?")
+        booking.remark("reference: ???  # TODO: has a column room for 16 letters and digits?")
     values |= _still_needed(table, values)
     insert = Members(insert=table.name)
     if key:

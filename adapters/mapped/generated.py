@@ -308,5 +308,5 @@ def compiled(source: str, members: Sequence[Member]) -> Make:
 
 @lru_cache(256)
 def _code(source: str) -> CodeType:
-    """Returns the code of a text; adapters of one mapping have the same texts."""
+    """Returns a source text, compiled; adapters opened from one mapping generate equal texts."""
     return compile(source, "<generated>", "exec")

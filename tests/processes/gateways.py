@@ -283,7 +283,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 def until_known(secret: str, *ports: int) -> None:
-    """Waits until every worker knows the key: one of two hardly ever takes 30 calls alone."""
+    """Waits until every worker knows the key: 30 calls in a row hardly ever miss one of two."""
     path = "/api/v1/clients?limit=1"
     for port in ports:
         eventually(lambda port=port: all(get(port, path, secret)[0] == 200 for _ in range(30)))

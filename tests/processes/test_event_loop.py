@@ -49,7 +49,7 @@ def test_every_process_of_several_runs_in_the_chosen_loop(
     if setting == "uvloop":
         pytest.importorskip("uvloop")
     folder = copy_of(template.folder, tmp_path / "state")
-    # which all tests may run with
+    # else the gateway inherits the event loop that this run of the tests was told to use
     spoilt = "import os\nos.environ.pop('GATEWAY_EVENT_LOOP', None)"
     lines = ("workers: 2", f"event_loop: {setting}")
     with Several(folder, lines=lines, spoilt=spoilt) as served:

@@ -100,10 +100,7 @@ _READING = {
     "default_transaction_isolation": "repeatable read",
     "default_transaction_read_only": "on",
 }
-_IS_READING = (
-    "SELECT current_setting('default_transaction_read_only') = 'on'"
-    " AND current_setting('default_transaction_isolation') = 'repeatable read'"
-)
+_IN_FORCE = "SELECT name, current_setting(name) FROM unnest($1::text[]) AS name"
 _LIMIT = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)"
 
 # Letters, marks, and accents that stand behind their letter. The micro sign would turn Greek.
@@ -260,12 +257,17 @@ class PostgresLane(PoolLane):
         return connection
 
     async def _check(self, connection: Any) -> None:
-        """Raises BackendUnavailable where reads could write, or would be no snapshot."""
-        if not self.booking and not await connection.fetchval(_IS_READING):
-            raise BackendUnavailable(
-                "reads could write: the pooler in front of the server ignores the options of a"
-                " connection; connect to the server itself"
-            )
+        """Raises BackendUnavailable where a connection for reads lacks one of _READING."""
+        if self.booking:
+            return
+        in_force = dict(await connection.fetch(_IN_FORCE, [*_READING]))
+        for name, value in _READING.items():
+            if in_force[name] != value:
+                raise BackendUnavailable(
+                    f"{name} is not {value}, which reads need: a pooler in front of the server"
+                    " ignores the options of a connection; in backend.url, connect to the server"
+                    " itself"
+                )
 
     async def fetch(
         self, opened: OpenConnection, text: str, bound: Sequence[Any] | None

@@ -165,7 +165,7 @@ async def test_nothing_is_read_through_a_pooler_that_ignores_what_reads_need(
 
     asyncpg_connect = asyncpg.connect
     monkeypatch.setattr(asyncpg, "connect", connect)
-    with pytest.raises(BackendUnavailable, match="connect to the server itself"):
+    with pytest.raises(BackendUnavailable, match=f"{ignored} .*connect to the server itself"):
         await engine.ask(lambda it: it.run("SELECT 1", ()), alone=True)
     await engine.book(change("UPDATE counter SET value = value WHERE name = 'a'"))
 
