@@ -79,7 +79,8 @@ async def cost_of(call: Call) -> Cost:
         await call.look()
     wall, cpu = time.perf_counter(), time.process_time()
     await call.ask()
-    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
+    cpu = time.process_time() - cpu
+    return Cost(time.perf_counter() - wall, cpu)
 
 
 async def round_of(small: Call, large: Call, calls: int) -> tuple[Cost, Cost]:

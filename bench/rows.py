@@ -73,7 +73,7 @@ async def spent(ask: Ask) -> Spent:
         for _ in range(CALLS // AT_ONCE):
             await ask()
 
-    cpu, wall = time.process_time(), time.perf_counter()
+    wall, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*(some() for _ in range(AT_ONCE)))
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     return Spent(cpu / CALLS * 1e6, wall / CALLS * 1e6)
