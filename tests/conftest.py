@@ -114,6 +114,7 @@ def pytest_sessionfinish() -> None:
 _SERVERS = {
     "TEST_POSTGRES_URL": "PostgreSQL",
     "TEST_MARIADB_URL": "MariaDB",
+    "TEST_FIREBIRD_URL": "Firebird",
     "TEST_REDIS_URL": "Redis",
 }
 

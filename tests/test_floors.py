@@ -134,6 +134,9 @@ ROOMS_OF = {
     "pytest": ("adapters.conformance",),
     "redis": ("gateway.limits.redis", "adapters.wrappers.redis"),
     "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),
+    "firebird": ("adapters.sql.engines.firebird",),
+    "pyodbc": ("adapters.sql.engines.odbc",),
+    "dbf": ("adapters.sql",),
     "cryptography": ("gateway.pipeline.cursor", "adapters.wrappers.redis"),
     "pydantic": (
         "gateway.settings",
