@@ -171,8 +171,10 @@ class Watched:
 class Adapter(Protocol):
     """A practice system as the gateway sees it.
 
-    `resources` are the resources that it answers; `filterable` says by which fields it can filter
-    each of them. Every method raises AdapterErrors and nothing else that a caller should expect.
+    `resources` are the resources that it answers, free times (`slots`) among them; `filterable`
+    says by which fields it can filter each of them, and `books` whether it makes appointments. What
+    it does not answer, the gateway does not offer. Every method raises AdapterErrors and nothing
+    else that a caller should expect.
 
     `excludes` is whether bookings and look-ups for one vet, from all processes, wait for one
     another in the practice system itself. Where they do not, the gateway lets only one booking at a
@@ -188,6 +190,9 @@ class Adapter(Protocol):
 
     @property
     def filterable(self) -> Mapping[str, frozenset[str]]: ...
+
+    @property
+    def books(self) -> bool: ...
 
     @property
     def excludes(self) -> bool: ...

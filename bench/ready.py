@@ -24,7 +24,7 @@ CLIENT: Record = {
 class ReadyAdapter:
     """Answers every read with the same client, by the id that is asked for, at once."""
 
-    excludes, settle, default_length = True, 0.0, None
+    books, excludes, settle, default_length = True, True, 0.0, None
 
     def __init__(self, options: AdapterOptions) -> None:
         self.resources = frozenset(options.shapes)

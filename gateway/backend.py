@@ -18,7 +18,7 @@ from adapters.wrappers.guard import Guarded, Limits
 from adapters.wrappers.memory import LocalMemory, Memory, open_shared
 from gateway import __version__
 from gateway.booking.times import StoredTimes
-from gateway.contract.operations import OPERATIONS
+from gateway.contract.operations import OPERATIONS, offered
 from gateway.contract.resources import RESOURCES
 from gateway.contract.window import BookingWindow
 from gateway.events import Events
@@ -213,7 +213,7 @@ def shapes() -> Shapes:
 
 
 def check_serves(adapter: Adapter, settings: Settings) -> None:
-    """Raises StartRefused or DocumentErrors where the adapter cannot answer all operations."""
+    """Raises StartRefused or DocumentErrors where the adapter cannot answer what it offers."""
     unserved = list(_unserved(adapter))
     mapping = settings.backend.mapping
     if unserved and (mapping is None or settings.backend.adapter not in ADAPTERS):
@@ -239,16 +239,15 @@ def unserved_rows(adapter: Adapter, policy: Policy) -> Sequence[Problem]:
 
 def _unserved(adapter: Adapter) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yields where the mapping should have what the adapter lacks, and why."""
-    for operation in OPERATIONS:
+    for operation in offered(adapter.resources, books=adapter.books):
         name = operation.returns.name
         in_path = (p.fields for p in operation.params if p.where == "path" and p.match)
         needed = {name for name, _ in operation.only}.union(*in_path)
         missing = needed - adapter.filterable.get(name, frozenset())
-        if name not in adapter.resources or missing:
-            what = f"filter {name} by {', '.join(sorted(missing))}" if missing else f"read {name}"
+        if missing:
+            what = f"filter {name} by {', '.join(sorted(missing))}"
             text = f"the adapter cannot {what}, which {operation.id} needs; complete its mapping"
-            fields = ("fields", min(missing)) if missing else ()
-            yield ("resources", name, *fields), text
+            yield ("resources", name, "fields", min(missing)), text
 
 
 @dataclass(slots=True, eq=False)

@@ -23,7 +23,6 @@ VETS = 3
 CLIENTS = 10
 # Records of a resource that are read again by their ids.
 ROUND_TRIPS = 20
-READING = [operation for operation in contract.OPERATIONS if not operation.creates]
 WITH_IDS = [resource.name for resource in RESOURCES if "id" in resource.paths]
 _word = re.compile(r"[^\W_]{2,}").search
 
@@ -50,17 +49,32 @@ async def examined(
     yield connection
     if connection.verdict is Verdict.FAILED:
         return
+    for parts in _left_out(adapter):
+        yield parts
     doctor = doctor_of(adapter)
     examine = _checked if doctor is None else doctor.examine
     async for finding in examine(adapter, examination):
         yield finding
-    for operation in READING:
+    for operation in _operations(adapter):
         yield await rounds.look("operations", operation.id, rounds.operation(operation))
-    for resource in WITH_IDS:
+    for resource in (name for name in WITH_IDS if name in adapter.resources):
         yield await rounds.look("ids", resource, rounds.ids(resource))
     if doctor is None:
         for finding in _reported(troubles):
             yield finding
+
+
+def _left_out(adapter: Adapter) -> Iterator[Finding]:
+    """Yields a finding of what is not offered, which is the clinic's choice."""
+    if parts := contract.left_out(adapter.resources, books=adapter.books):
+        text = f"left out, and so not offered: {', '.join(parts)}"
+        yield _finding("mapping", "offer", Verdict.OK, text)
+
+
+def _operations(adapter: Adapter) -> list[Operation]:
+    """Returns the operations that read."""
+    offered = contract.offered(adapter.resources, books=adapter.books)
+    return [operation for operation in offered if not operation.creates]
 
 
 async def _checked(adapter: Adapter, examination: Examination) -> AsyncIterator[Finding]:

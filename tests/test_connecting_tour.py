@@ -1,4 +1,4 @@
-"""The tour of docs/connecting.md, typed as it stands there."""
+"""The tour of docs/connecting.md, and docs/smallest-mapping.md, typed as they stand there."""
 
 import os
 import re
@@ -46,20 +46,32 @@ def edit(mapping: Path, change: str) -> None:
     mapping.write_text(text.replace(old, new), "utf-8")
 
 
-@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="install sqlite3 to follow the tour")
-def test_the_tour_goes_from_an_empty_folder_to_green(tmp_path: Path) -> None:
+def followed(page: str, folder: Path) -> set[str]:
+    """Types a page, edits as it says, and looks for what it shows; returns the kinds of blocks."""
     seen = ""
     kinds = set()
-    for kind, content in BLOCK.findall(TOUR.partition("<!-- /tour -->")[0]):
+    for kind, content in BLOCK.findall(page):
         kinds.add(kind)
         if kind == "sh":
-            seen = typed(content, tmp_path)
+            seen = typed(content, folder)
         elif kind == "diff":
-            edit(tmp_path / "clinic.yaml", content)
+            edit(folder / "clinic.yaml", content)
         else:
             for line in content.splitlines():
                 assert line in seen
+    return kinds
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="install sqlite3 to follow the tour")
+def test_the_tour_goes_from_an_empty_folder_to_green(tmp_path: Path) -> None:
+    kinds = followed(TOUR.partition("<!-- /tour -->")[0], tmp_path)
     assert kinds == {"sh", "diff", "text"}
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="install sqlite3 to follow the page")
+def test_the_smallest_mapping_is_checked_as_its_page_says(tmp_path: Path) -> None:
+    page = (DOCS / "smallest-mapping.md").read_text("utf-8").partition("<!-- smallest -->")[2]
+    assert followed(page.partition("<!-- /smallest -->")[0], tmp_path) == {"sh", "text"}
 
 
 def test_the_tour_begins_in_an_empty_folder_that_knows_the_clone_and_the_command(

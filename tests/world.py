@@ -54,6 +54,7 @@ class World:
     check: Callable[[], None] = lambda: None
     ping: Callable[[], None] = lambda: None
     unfilterable: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
     asked: list[Query] = field(default_factory=list)
 
 
@@ -67,7 +68,8 @@ class WorldAdapter:
 
     def __init__(self, options: AdapterOptions) -> None:
         self.world = WORLDS[options.url]
-        self.resources = frozenset(options.shapes)
+        self.resources = frozenset(options.shapes) - self.world.left_out
+        self.books = "booking" not in self.world.left_out
         self.filterable = {
             name: frozenset(paths) - self.world.unfilterable
             for name, paths in options.shapes.items()

@@ -124,7 +124,15 @@ class DoctorCase(ABC):
         await (run(look) if look.alone else self.run(taken))
 
     def is_lost(self, *place: str | int) -> bool:
-        """Returns whether the practice system lacks that place, a part of it, or what it is in."""
+        """Returns whether the practice system lacks that place, a part of it, or what it is in.
+
+        What the mapping leaves out is lost too.
+        """
+        mapping = self.adapter.mapping
+        if place[0] == "resources" and str(place[1]) not in mapping.resources:
+            return True
+        if place[0] == "diary" and not mapping.offers("diary"):
+            return True
         return any(lost[: len(place)] == place or place[: len(lost)] == lost for lost in self.lost)
 
     @property

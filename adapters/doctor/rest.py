@@ -211,9 +211,10 @@ def _looks(case: RestCase) -> Iterator[Look]:
         clock_judged(server, apart)
     yield server
     yield from newest(case)
-    yield case.look("booking", "clash", _clash, "booking", "steps")
-    yield case.look("booking", "find", _lookup, "booking", "find")
-    if case.examination.booking:
+    if case.adapter.books:
+        yield case.look("booking", "clash", _clash, "booking", "steps")
+        yield case.look("booking", "find", _lookup, "booking", "find")
+    if case.examination.booking and case.adapter.books:
         rehearsal = case.look("booking", "rehearsal")
         text = "no booking was made: over HTTP there are no transactions, so none could be undone"
         remedy = "make one through the gateway on a test account, and cancel it at the desk"

@@ -248,7 +248,8 @@ def links(case: DoctorCase) -> Iterator[Look]:
             if nested.parent is not None and not case.is_lost("resources", name):
                 subject, place = f"{name}.{inner}", ("resources", name, "lists", inner, "parent")
                 yield case.look("links", subject, partial(_links, subject, PARENT, name), *place)
-    for resource, shapes in case.adapter.options.shapes.items():
+    for resource in case.adapter.mapping.resources:
+        shapes = case.adapter.options.shapes[resource]
         for path, shape in shapes.items():
             if shape.refers is not None and not case.is_lost("resources", shape.refers):
                 owner, _, name = path.rpartition("[].")

@@ -60,7 +60,7 @@ def text_of(
 
 def _resource(resource: str, rows: Rows | None, shapes: Mapping[str, FieldShape]) -> Members:
     if rows is None:  # in comments, so that the check of the file reports it as missing
-        missing, remedy = Members(), "Every resource is needed: name its table."
+        missing, remedy = Members(), "Name it, or leave them out."
         missing.remark(f"{TODO}: no table was found for {resource}. {remedy}")
         fields = (f"    {name}: ???" for name in inside(shapes) if name != "id")
         for line in (f"{resource}:", "  from: ???", "  key: ???", "  fields:", *fields):

@@ -19,6 +19,8 @@ from adapters.mapping.converters import Converters
 from adapters.mapping.models import MappingFile
 
 T = TypeVar("T")
+# Why bookings that were made under another mapping cannot be looked for.
+_LOST = "the mapping has no booking, so none that was made before can be looked up"
 
 
 class PlannedReader(Protocol):
@@ -54,7 +56,8 @@ class MappedAdapter(ABC):
         self.options, self.mapping, self.document = options, mapping, document
         self.converters, self.readers = converters, readers
         self.diary = Diary(mapping.diary, converters, options.report, shortens_slots=shortens_slots)
-        fields = readers["appointments"].rows.by_name
+        appointments = readers.get("appointments")
+        fields = appointments.rows.by_name if appointments else {}
         self._hours = RepeatedHours(fields, options.times)
         self.bookings = BookingFlow(
             diary=self.diary,
@@ -66,7 +69,8 @@ class MappedAdapter(ABC):
         self._keeper = IdKeeper(dict(converters.tabled), options.shapes)
         self.settle = 0.0 if self.excludes else float(mapping.booking.settle)
         self.default_length: timedelta | None = self.diary.default_length
-        self.resources = frozenset(readers) | {"slots"}
+        self.resources = frozenset(readers).union(["slots"] if mapping.offers("diary") else ())
+        self.books = mapping.offers("booking")
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in readers.items()
         }
@@ -99,7 +103,8 @@ class MappedAdapter(ABC):
         """Returns a problem for each condition that lists cannot apply; asks no backend."""
         reader, problems = self.readers.get(resource), []
         for condition in only:
-            text = reader.refusal(condition) if reader else f"{resource} has no conditions"
+            # of what is left out no record is ever shown
+            text = reader.refusal(condition) if reader else None
             if text is not None:
                 place = ("resources", resource, "fields", condition.field)
                 problems.append(self.document.problem(place, text, at_key=True))
@@ -150,6 +155,8 @@ class MappedAdapter(ABC):
 
     async def find_appointments(self, draft: Draft, since: datetime) -> Sequence[Record]:
         """Returns a draft's appointments, looked up while no booking of that vet is under way."""
+        if not self.books:
+            raise base.OutcomeUnknown(_LOST)
         await self._keeper.learn_draft(draft)
         lookup = self.find(lambda session: self.bookings.find(session, draft, since), draft)
         records = await self._keeper.kept(lookup)
@@ -158,6 +165,8 @@ class MappedAdapter(ABC):
 
     async def find_overwritten(self, appointments: Sequence[str]) -> Watched:
         """Returns which are overwritten, in a read's time for every WATCHED_IN_A_READ of them."""
+        if not self.books:
+            raise base.BackendUnavailable(_LOST)
         await self._keeper.learn_all("appointments", appointments)
         reads = -(-len(appointments) // base.WATCHED_IN_A_READ)
         return await self._hours.read(

@@ -39,7 +39,7 @@ class RepeatedHours:
     """Booked times of appointments; `fields` are those that the mapping fills."""
 
     def __init__(self, fields: Mapping[str, Any], kept: BookedTimes | None) -> None:
-        self._begins: TimeConverter = fields[BEGINS].converter
+        self._begins: TimeConverter | None = fields[BEGINS].converter if BEGINS in fields else None
         self._ends: TimeConverter | None = fields[ENDS].converter if ENDS in fields else None
         self._kept = kept
 
@@ -50,7 +50,9 @@ class RepeatedHours:
         start.
         """
         begins, ends = _moment(record, BEGINS), _moment(record, ENDS)
-        if begins is None or booked.start not in self._begins.readings(begins):
+        if self._begins is None or begins is None:
+            return record
+        if booked.start not in self._begins.readings(begins):
             return record
         settled = {**record, BEGINS: instant_text(booked.start)}
         if ends is None:

@@ -19,6 +19,10 @@ from adapters.mapping.paths import path_problem
 from adapters.values.times import PATTERN, sorts
 
 CHECKS = {**MODEL_CHECKS, **read_checks(__file__)}
+# The resources that a part needs: free times are those of a vet, for a type of appointment, and a
+# booking is an appointment of a client's animal.
+_OF_DIARY = ("vets", "appointmentTypes")
+_NEEDS = {"diary": _OF_DIARY, "booking": ("clients", "patients", *_OF_DIARY, "appointments")}
 # The fields that a booking needs, to know whose an animal is and to recognize itself.
 _NEEDED = {"patients": ("clientId",), "appointments": ("vetId", "patientId", "scheduledAt")}
 NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -124,7 +128,8 @@ class Checker:
 
     def problems(self) -> list[Problem]:
         """Returns all problems; where parts belong to the other adapter, these alone."""
-        every = list(parts(self.mapping))
+        left_out = [(part,) for part in _NEEDS if part not in self.mapping.model_fields_set]
+        every = [(place, part) for place, part in parts(self.mapping) if place[:1] not in left_out]
         for place, part in every:
             self._strangers(place, part)
         if self.found:
@@ -262,11 +267,18 @@ class Checker:
         for name in mapping.resources:
             text = f"{name} is no resource"
             self.is_known(("resources", name), "unknown-name", name, self._wanted, text)
-        for name in self._wanted:
-            if name not in mapping.resources:
-                kind = "its tables" if self.of_sql else "its calls"
-                text = f"{name} is missing: every resource needs {kind}"
-                self.say(("resources",), "missing-part", text)
+        for part, resources in _NEEDS.items():
+            for name in resources if part in mapping.model_fields_set else ():
+                if name not in mapping.resources:
+                    text = f"{name} is missing, which the {part} needs: map it, or leave {part} out"
+                    self.say((part,), "missing-part", text)
+        if "booking" in mapping.model_fields_set and "diary" not in mapping.model_fields_set:
+            text = "diary is missing: it says which times can be booked; map it, or leave booking"
+            self.say(("booking",), "missing-part", f"{text} out")
+        asked = [it for it in mapping.resources.values() if it.list_ and not it.list_.names]
+        if not self.of_sql and not asked and mapping.backend.ping is None:
+            text = "ping is missing, such as ping: /status: no list here can be asked whether the"
+            self.say(("backend",), "missing-part", f"{text} backend answers")
 
     def _resource(self, place: Place, resource: models.ResourceMap) -> None:
         name = str(place[1])
@@ -282,6 +294,8 @@ class Checker:
             elif name not in UNLISTED:
                 text = f"list is missing, such as list: /{name}; {name} cannot be listed without it"
                 self.say(place, "missing-part", text)
+        if "booking" not in self.mapping.model_fields_set:
+            return
         needed = dict.fromkeys(NEEDED[self.adapter].get(name, ()), "")
         if name == "appointments" and self.booking.reference is None:
             needed["createdAt"] = ", unless booking.reference says where a booking's reference is"
@@ -330,6 +344,9 @@ class Checker:
                 self._value(at, value, known[name])
                 target = value.of or known[name].refers
                 to = self.mapping.resources.get(target or "")
+                if to is None and target in self._wanted:
+                    text = f"{name} leads to {target}, which this mapping leaves out: map {target},"
+                    self.say(at, "no-such-field", f"{text} or leave {name} out")
                 if to is not None and len(value.source) != len(to.key.source):
                     text = f"{name} must have as many columns as the key of {target}"
                     self.say(at, "bad-columns", text)

@@ -627,14 +627,24 @@ class BackendMap(Strict):
 
 
 class MappingFile(Strict):
-    """A whole mapping file."""
+    """A whole mapping file.
+
+    It may leave out any resource, the diary and the booking. A diary that is left out is an empty
+    one, without any time, and so is the booking, without any step.
+    """
 
     version: Literal[2] = Field(examples=[2])
     zone: Zone = Field(examples=["Europe/Paris"])
     backend: OfRest[BackendMap] = Field(default_factory=BackendMap)
-    resources: dict[str, ResourceMap]
-    diary: DiaryMap
-    booking: BookingMap
+    resources: dict[str, ResourceMap] = Field(min_length=1)
+    diary: DiaryMap = Field(default_factory=lambda: DiaryMap.model_construct(set()))
+    booking: BookingMap = Field(
+        default_factory=lambda: BookingMap.model_construct(set(), appointment="", steps=())
+    )
+
+    def offers(self, part: Literal["diary", "booking"]) -> bool:
+        """Returns whether the mapping has that part."""
+        return part in self.model_fields_set
 
     @property
     def ids(self) -> dict[str, str]:

@@ -286,7 +286,8 @@ class RestAdapter(MappedAdapter):
         ]
         find = booking.find or RowSource(get="/")  # the checker knows that there is one
         self.find_call = call(find, DRAFT_FIELDS)
-        key = readers["appointments"].key.plain
+        found = readers.get("appointments")
+        key = found.key.plain if found else str  # with nothing to find
         self.find_pager = Pager(find.page, path(find.items), key, self.find_call.label)
         self.reference = path(booking.reference) if booking.reference else None
         self.cancel = None if booking.cancel is None else call(booking.cancel, DRAFT_FIELDS)
@@ -346,9 +347,12 @@ class RestAdapter(MappedAdapter):
         self._attempts[attempt] = now
 
     async def ping(self) -> None:
-        """Makes the mapping's own cheap call, or asks for one appointment type."""
+        """Makes the mapping's own cheap call, or asks for one record: of the types, if mapped."""
         if self._ping is None:
-            await self.read(lambda session: session.reader("appointmentTypes").page((), 1, None))
+            # the checker knows that there is one
+            names = ("appointmentTypes", *self.readers)
+            name = next(it for it in names if it in self.readers and self.readers[it].listing())
+            await self.read(lambda session: session.reader(name).page((), 1, None))
         else:
             request = self._ping.request(TemplateValues())
             await self.read(lambda _: self.parts.backend.read(request))

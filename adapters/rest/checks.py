@@ -47,6 +47,8 @@ async def problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator
 
 async def diary_problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator[Problem]:
     """Yields a problem for each source of the diary that fails for a vet."""
+    if not adapter.mapping.offers("diary"):
+        return
     vets = (await readers["vets"].page((), MOST_VETS, None)).records
     diary = adapter.mapping.diary
     sources = [("hours", number) for number, hours in enumerate(diary.hours) if hours.is_rows]

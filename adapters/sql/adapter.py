@@ -41,9 +41,8 @@ class SqlSession:
 
     def __init__(self, adapter: "SqlAdapter", opened: OpenConnection) -> None:
         self._adapter, self.opened, self.connection = adapter, opened, opened.connection
-        self._appointments = adapter.readers["appointments"]
         # a vet's raw key in all its spellings
-        self._vet = cache(adapter.readers["vets"].keys_of)
+        self._vet = cache(adapter.vet_keys)
         self.progress, self._undo = BookingProgress(), Undo()
 
     async def together(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
@@ -65,8 +64,10 @@ class SqlSession:
         return [str(key) for key in self._vet(vet)]
 
     def appointment(self, key: Any) -> str | None:
+        """Returns the public id; None also where the mapping leaves appointments out."""
+        appointments = self._adapter.readers.get("appointments")
         with suppress(Unreadable):
-            return self._appointments.table.ids.referred(key)
+            return None if appointments is None else appointments.table.ids.referred(key)
         return None
 
     async def hours(self, source: int, calendar: Calendar) -> Sequence[HoursRow | None]:
@@ -119,7 +120,8 @@ class SqlSession:
             key = self._adapter.writes.write(self.connection, values, self.progress, self._undo)
             public_id: str | None = None
             with suppress(Unreadable):
-                public_id = self._appointments.table.ids.shown(key)
+                table = self._adapter.readers["appointments"].table
+                public_id = table.ids.shown(key)
             if public_id is None:
                 raise BackendNonsense("the new appointment has no usable id")
         return public_id
@@ -156,7 +158,7 @@ class SqlSession:
             Filter("around", ("scheduledAt",), draft.scheduled_at),
             Filter("equals", ("patientId",), draft.patient_id),
         ]
-        if "createdAt" in self._appointments.filterable:
+        if "createdAt" in self._adapter.filterable["appointments"]:
             filters.append(Filter("written since", ("createdAt",), since))
         return (await appointments.page(filters, MOST_ALIKE, None)).records
 
@@ -209,6 +211,10 @@ class SqlAdapter(MappedAdapter):
             self.schedule_rows = diary.CalendarRows(diary_map.schedules, key, order=key)
         reference = mapping.booking.reference
         self.reference = None if reference is None else sql(reference)
+
+    def vet_keys(self, vet: str) -> Sequence[Any]:
+        """Returns the raw keys of a vet, in all spellings."""
+        return self.readers["vets"].keys_of(vet)
 
     def _work(self, flow: Callable[[SqlSession], Awaitable[T]]) -> Callable[[Connection], T]:
         opened = self.engine.opened

@@ -16,7 +16,7 @@ class Around:
     def __init__(self, inner: Adapter) -> None:
         self._inner = inner
         self.resources, self.filterable = inner.resources, inner.filterable
-        self.excludes, self.settle = inner.excludes, inner.settle
+        self.books, self.excludes, self.settle = inner.books, inner.excludes, inner.settle
         self.default_length: timedelta | None = inner.default_length
         self.narrows, self.check = inner.narrows, inner.check
 

@@ -20,6 +20,7 @@ from gateway.audit.buffer import Buffer
 from gateway.background import Periodic, ended
 from gateway.booking.ledger import BOOKED_KEPT
 from gateway.booking.rows import LedgerRows
+from gateway.contract.operations import offered
 from gateway.events import Events
 from gateway.inquiries import deeds, keys, practice, traffic
 from gateway.keys.store import KeyStore
@@ -218,7 +219,7 @@ class Panel:
     `origins` are the addresses under which browsers may reach the panel. `more_headers` stand on
     every answer. `zone` is the clinic's. `standing` gives the policy that runs, `snapshot` the
     figures of all processes of this machine, and `used` what keys have used of their hour, None
-    where the limiter is down.
+    where the limiter is down. `offered` are the operations that the practice system answers.
     """
 
     settings: Settings
@@ -241,6 +242,7 @@ class Panel:
     events: Events
 
     def __post_init__(self) -> None:
+        self.offered = tuple(offered(self.adapter.resources, books=self.adapter.books))
         self.deeds = deeds.Deeds(self.store, self.audit, self.now)
         self.administrators = AdministratorStore(self.store)
         self.sessions = SessionStore(self.store)

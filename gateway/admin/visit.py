@@ -128,6 +128,7 @@ class Visit:
         notice = self.session.pop(SAID) if SAID in self.session and not self.is_part else None
         values = {
             "t": self.words,
+            "offered": self.panel.offered,
             "clock": self.clock,
             "language": self.words.language,
             "who": self.signed_in,

@@ -19,7 +19,7 @@ from gateway.booking.ledger import Ledger
 from gateway.booking.reconcile import LedgerStatus, Reconciler, Watch
 from gateway.booking.takeover import RUN, Owners
 from gateway.booking.times import FreeTimes
-from gateway.contract.operations import OPERATIONS
+from gateway.contract.operations import OPERATIONS, left_out
 from gateway.contract.window import BookingWindow
 from gateway.identity import reason_of
 from gateway.observe.event_log import EventLog
@@ -208,6 +208,9 @@ async def open_practice(
     if problems:
         raise DocumentErrors([*problems, *(examined.failing if examined else ())])
     backend.check_serves(adapter, kit.settings)
+    parts = left_out(adapter.resources, books=adapter.books)
+    if file is not None and parts:
+        kit.events.report("left_out", parts=", ".join(parts))
     return PracticeSystem(adapter, window, probe, secret, examiner, examined)
 
 

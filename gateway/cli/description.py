@@ -15,6 +15,7 @@ from gateway.cli.output import fail, say, say_json
 from gateway.cli.values import LEVEL, TextValue, one_of
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.openapi import document
+from gateway.contract.operations import OPERATIONS
 from gateway.edge import site as edge
 from gateway.policy.reading.document import load_policy
 from gateway.settings import Settings, names, sources, variable
@@ -44,7 +45,7 @@ def openapi(run: Run, level: AccessLevel | None, permissions: tuple[Permission, 
     """Print the OpenAPI 3.1 document, as JSON.
 
     It is the whole interface, or what a key with a level and permissions sees of it. A running
-    gateway also leaves out the filters that its practice system can't serve.
+    gateway also leaves out the operations and filters that its practice system can't serve.
     """
     settings = run.settings
     policy = load_policy(settings.policy, lambda trouble: None)
@@ -52,7 +53,7 @@ def openapi(run: Run, level: AccessLevel | None, permissions: tuple[Permission, 
     described = document(
         public_url=settings.public_url_at(split_address(settings.listen)[1]),
         visible=lambda resource: policy.view(resource, level) if level else None,
-        permissions=frozenset(permissions) or None,
+        offered=[it for it in OPERATIONS if not permissions or it.permission in permissions],
         window=booking_window(settings),
     )
     say_json(described, indent=2)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.contract import fields as formats
-from gateway.contract.access import AccessLevel, Permission
+from gateway.contract.access import AccessLevel
 from gateway.contract.answers import ABOUT, components, responses
 from gateway.contract.fields import Field, Resource, opened
 from gateway.contract.operations import (
@@ -45,26 +45,21 @@ class View:
 def document(
     *,
     public_url: str,
+    offered: Iterable[Operation] = OPERATIONS,
     servable: Callable[[Operation, Param], bool] = lambda operation, param: True,
     visible: Callable[[Resource], View | None] = lambda resource: None,
-    permissions: Set[Permission] | None = None,
     window: BookingWindow | None = None,
     bookings_per_day: int | None = None,
     networks: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Returns the document as data that is ready for JSON.
 
-    `servable` tells whether the practice system can serve a filter. `visible` returns what is seen
-    of a governed resource, None for all. `permissions` are those of the key, None for all. `window`
-    is when partners may book, None where that is not told. The key may make `bookings_per_day`, and
-    be used from `networks` alone, where these are bounded.
+    `offered` are the operations that the practice system answers and the key may call, and
+    `servable` tells whether it can serve a filter. `visible` returns what is seen of a governed
+    resource, None for all. `window` is when partners may book, None where that is not told. The key
+    may make `bookings_per_day`, and be used from `networks` alone, where these are bounded.
     """
-    granted = frozenset(Permission) if permissions is None else permissions
-    operations = [
-        bounded(known, window, bookings_per_day)
-        for known in OPERATIONS
-        if known.permission in granted
-    ]
+    operations = [bounded(known, window, bookings_per_day) for known in offered]
     about = ABOUT
     if networks:
         about += f"\nThis key is accepted from these networks only: {', '.join(networks)}.\n"

@@ -3,6 +3,7 @@
 Permissions, routes, validation rules and rows of the README are derived from here.
 """
 
+from collections.abc import Iterator, Set
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -318,3 +319,18 @@ OPERATIONS = (
         only=(("isLow", True),),
     ),
 )
+
+
+def offered(have: Set[str], *, books: bool) -> Iterator[Operation]:
+    """Yields the operations that a practice system can answer, which has these resources."""
+    for operation in OPERATIONS:
+        needed = {operation.returns.name, *(param.within for param in operation.params)} - {None}
+        if needed <= have and (books or not operation.creates):
+            yield operation
+
+
+def left_out(have: Set[str], *, books: bool) -> list[str]:
+    """Returns what a practice system has nothing of, in the words of a mapping."""
+    names = [known.name for known in resources.RESOURCES if known.name not in have]
+    parts = ["diary" if name == "slots" else name for name in names]
+    return parts if books else [*parts, "booking"]

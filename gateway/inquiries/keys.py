@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.contract.access import AccessLevel, Permission
 from gateway.contract.fields import Resource, write_instant
-from gateway.contract.operations import OPERATIONS
+from gateway.contract.operations import OPERATIONS, Operation
 from gateway.contract.resources import RESOURCES
 from gateway.keys.key import Key
 from gateway.keys.store import KeyAndSecrets, KeyStore
@@ -196,10 +196,12 @@ class Sighted:
     condition: str = ""
 
 
-def sights(policy: Policy, key: Key, phrases: Phrases) -> list[Sighted]:
-    """Returns every resource that an operation of the key's permissions answers with."""
+def sights(
+    policy: Policy, key: Key, phrases: Phrases, offered: Iterable[Operation]
+) -> list[Sighted]:
+    """Returns every resource that an offered operation of the key's permissions answers with."""
     sighted = []
-    shown = [it.returns for it in OPERATIONS if it.permission in key.permissions]
+    shown = [it.returns for it in offered if it.permission in key.permissions]
     for resource in RESOURCES:
         if resource not in shown:
             continue

@@ -45,9 +45,14 @@ async def bare_adapter(settings: Settings, store: Store, report: Report) -> Asyn
 
 
 async def first(adapter: Adapter, resource: str, most: int, now: datetime) -> list[Record]:
-    """Returns up to `most` records, from at most PAGES_MOST pages. Raises AdapterError."""
+    """Returns up to `most` records, from at most PAGES_MOST pages. Raises AdapterError.
+
+    There are none of a resource that the practice system leaves out.
+    """
     records: list[Record] = []
     after = None
+    if resource not in adapter.resources:
+        return records
     for _ in range(PAGES_MOST):
         limit = min(most - len(records), PAGE_LARGEST)
         page = await adapter.read_many(Query(resource=resource, now=now, limit=limit, after=after))

@@ -20,7 +20,7 @@ from gateway.booking.ledger import Ledger
 from gateway.booking.times import Lengths
 from gateway.contract import errors
 from gateway.contract.errors import GatewayError, NotFound
-from gateway.contract.operations import CURSOR, LIMIT, OPERATIONS, Operation
+from gateway.contract.operations import CURSOR, LIMIT, Operation, offered
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
 from gateway.keys.ring import KeyRing, KeysBehind
@@ -57,7 +57,8 @@ class Pipeline:
         self._lengths = Lengths(self.adapter)
         self._views = Views()
         self._plans = {
-            known.id: RequestPlan(known, self.adapter, self.cursors) for known in OPERATIONS
+            known.id: RequestPlan(known, self.adapter, self.cursors)
+            for known in offered(self.adapter.resources, books=self.adapter.books)
         }
 
     def crowded(self, key: Key | None) -> bool:
@@ -117,6 +118,8 @@ class Pipeline:
         if isinstance(target, GatewayError):
             raise target
         authorize(key, target.operation)
+        if target.operation.id not in self._plans:  # the practice system has nothing of the kind
+            raise NotFound
         self.audit.check(creates=target.operation.creates)
         return key, target
 

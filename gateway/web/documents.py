@@ -21,7 +21,7 @@ from markupsafe import Markup
 from adapters.base import Adapter
 from gateway.assets import StaticFile, templates
 from gateway.contract import answers, errors, openapi, operations
-from gateway.contract.access import LEVEL_SUMMARIES
+from gateway.contract.access import LEVEL_SUMMARIES, Permission
 from gateway.contract.resources import GOVERNED
 from gateway.contract.window import BookingWindow
 from gateway.keys.key import Key
@@ -120,8 +120,11 @@ class Documents:
                 await asyncio.to_thread(_templates)
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
+            granted = frozenset(Permission) if key is None else key.permissions
+            offered = operations.offered(self.adapter.resources, books=self.adapter.books)
             data = openapi.document(
                 public_url=self.public_url,
+                offered=(known for known in offered if known.permission in granted),
                 servable=lambda operation, param: servable(operation, param, self.adapter),
                 window=self.window,
                 bookings_per_day=None if key is None else key.bookings_per_day,
@@ -129,7 +132,6 @@ class Documents:
                 visible=lambda resource: (
                     None if key is None else policy.view(resource, key.level_for(resource.name))
                 ),
-                permissions=None if key is None else key.permissions,
             )
             self._kept[view] = _rendered(path, data, assets)
         return self._kept[view]

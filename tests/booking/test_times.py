@@ -24,7 +24,7 @@ def written(moment: datetime) -> str:
 class Pages:
     """An adapter that gives the same records to whoever asks, or fails."""
 
-    resources = filterable = excludes = settle = narrows = check = None
+    resources = filterable = books = excludes = settle = narrows = check = None
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records, self.asked, self.fails = list(records), 0, False

@@ -136,6 +136,6 @@ def test_what_the_document_says_is_text_on_the_page_never_markup(hostile: str) -
 
 
 def test_a_page_for_a_key_without_permissions_is_a_page_still() -> None:
-    page = guide(document(public_url="https://clinic.example", permissions=frozenset()), ADDRESSES)
+    page = guide(document(public_url="https://clinic.example", offered=()), ADDRESSES)
     assert Reader(page).open == []
     assert '<span id="operations-count">0</span>' in page

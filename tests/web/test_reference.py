@@ -67,7 +67,7 @@ def test_a_browser_is_told_to_allow_the_page_its_style_and_nothing_else() -> Non
 
 
 def test_a_page_for_a_key_without_permissions_is_a_page_still() -> None:
-    page = reference(document(public_url="https://clinic.example", permissions=frozenset()))
+    page = reference(document(public_url="https://clinic.example", offered=()))
     assert Reader(page).open == []
     assert "X-API-Key" in page
 

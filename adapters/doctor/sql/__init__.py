@@ -62,7 +62,7 @@ def _looks(case: SqlCase) -> Iterator[Look]:
     yield case.look("clock", "server", clock)
     yield from newest(case)
     yield from plans(case)
-    if case.examination.booking:
+    if case.examination.booking and case.adapter.books:
         yield replace(case.look("booking", "rehearsal", rehearsal), alone=True)
 
 

@@ -17,7 +17,7 @@ from gateway.admin.visit import Visit, get, number_of, post
 from gateway.administrators.administrator import Right
 from gateway.audit.search import EntryFilter
 from gateway.contract.access import LEVELS, AccessLevel, Permission
-from gateway.contract.operations import BASE_PATH, OPERATIONS
+from gateway.contract.operations import BASE_PATH
 from gateway.contract.resources import GOVERNED, RESOURCES
 from gateway.inquiries import keys as inquiries
 from gateway.inquiries.keys import Which
@@ -140,11 +140,14 @@ async def _card(visit: Visit, errors: Mapping[str, str] | None = None) -> web.Re
 
 def _seen_by(visit: Visit, key: Key, title: str) -> dict[str, Any]:
     """Returns the values for keys/sees.html."""
+    policy, lacking = visit.panel.standing().policy, inquiries.lacking
+    offered = visit.panel.offered
+    answered = [it.returns for it in offered]
     return {
         "title": title,
-        "sights": inquiries.sights(visit.panel.standing().policy, key, visit.words.phrases),
-        "closed": [resource.name for resource in RESOURCES if inquiries.lacking(resource, key)],
-        "can_book": Permission.APPOINTMENT_CREATE in key.permissions,
+        "sights": inquiries.sights(policy, key, visit.words.phrases, offered),
+        "closed": [kind.name for kind in RESOURCES if kind in answered and lacking(kind, key)],
+        "can_book": any(it.creates and it.permission in key.permissions for it in offered),
         "key": key,
     }
 
@@ -185,7 +188,7 @@ def _shown_once(
     # a call that the key may make without any parameter
     paths = (
         operation.path
-        for operation in OPERATIONS
+        for operation in visit.panel.offered
         if operation.permission in key.permissions
         and not operation.creates
         and not any(param.required for param in operation.params)

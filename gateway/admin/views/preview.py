@@ -72,21 +72,24 @@ async def _page(
         {name: AccessLevel(scope) for name, scope in scopes.items() if scope in set(LEVELS)},
         visit.now,
     )
+    answered = [call.returns for call in visit.panel.offered]
+    # with nothing to choose from, specimens of all kinds
+    readable = [kind for kind in GOVERNED if kind in answered] or list(GOVERNED)
     written = str(given.get("key", "")).strip()[:LONGEST]
     # only the beginning of a secret is looked for and shown, so that no page repeats it
     secret = _secret(written)
     text = written if secret is None else secret[0][:8]
     keys = await _meant(visit, text) if text else []
-    result = offered = None
+    result = ids = None
     if len(keys) == 1 or not written:
         viewer = keys[0] if keys else chosen
         # without a resource, the first that the key may read
-        readable = (kind for kind in GOVERNED if keys and not lacking(kind, keys[0]))
-        shown = resource or next(readable, _RESOURCES["clients"])
+        may = (kind for kind in readable if keys and not lacking(kind, keys[0]))
+        shown = resource or next(may, readable[0])
         result = await _result(visit, viewer, shown, record, record_id)
         if given.get("ids"):
             records = await first(visit.panel.adapter, shown.name, OFFERED, visit.now)
-            offered = [some["id"] for some in records if isinstance(some.get("id"), str)]
+            ids = [some["id"] for some in records if isinstance(some.get("id"), str)]
     return visit.page(
         "preview/result.html" if visit.is_part else "preview/page.html",
         errors=errors,
@@ -100,7 +103,8 @@ async def _page(
         keys=keys,
         most=MOST,
         result=result,
-        offered=offered,
+        ids=ids,
+        readable=readable,
     )
 
 
@@ -121,10 +125,10 @@ async def _matches(visit: Visit) -> web.Response:
     text = visit.query("key")
     listed = (await visit.panel.book.find(text, Which.ALL, visit.now)).keys[:MOST] if text else []
     names = [held.key.name for held in listed]
-    offered = [
+    fitting = [
         (held.key.name if names.count(held.key.name) == 1 else held.key.id, held) for held in listed
     ]
-    return visit.page("preview/matches.html", offered=offered)
+    return visit.page("preview/matches.html", fitting=fitting)
 
 
 async def _result(

@@ -55,6 +55,10 @@ class Faithful:
         return self.inner.filterable
 
     @property
+    def books(self) -> bool:
+        return self.inner.books
+
+    @property
     def excludes(self) -> bool:
         return self.inner.excludes
 

@@ -1,6 +1,7 @@
 """A mapping file is checked as a whole: every problem at once, each at its place."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -310,10 +311,49 @@ def test_a_doubled_name_hides_no_other_problem_and_makes_none(tmp_path: Path) ->
     assert "no converter is called cent" in "".join(found)
 
 
-def test_a_missing_resource_is_named(tmp_path: Path) -> None:
-    start, end = SAMPLE.index("  stock:\n"), SAMPLE.index("  appointmentTypes:\n")
-    found = problems(tmp_path, SAMPLE[:start] + SAMPLE[end:])
-    assert [each for each in found if "stock is missing" in each]
+def without(*names: str) -> str:
+    """The sample's mapping without these resources, or without the diary or the booking."""
+    text = SAMPLE
+    for name in names:
+        indent = "" if name in ("diary", "booking") else "  "
+        text = re.sub(rf"^{indent}{name}:\n(?:{indent} .*\n|\n)+", "", text, flags=re.MULTILINE)
+    return text
+
+
+@pytest.mark.parametrize(
+    "names", [["stock"], ["consultations", "invoices", "stock"], ["booking"], ["diary", "booking"]]
+)
+def test_what_is_left_out_is_no_problem(tmp_path: Path, names: list[str]) -> None:
+    file = tmp_path / "clinic.yaml"
+    file.write_text(without(*names))
+    mapping, _ = load_mapping(file, shapes(), "sql")
+    assert set(shapes()) - {*mapping.resources, "slots"} == {*names} - {"diary", "booking"}
+    assert [part for part in ("diary", "booking") if not mapping.offers(part)] == [
+        part for part in ("diary", "booking") if part in names
+    ]
+    assert not list(mapping.booking.steps) or "booking" not in names
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["stock", "diary"], "diary is missing: it says which times can be booked"),
+        (["consultations", "invoices", "clients"], "clients is missing, which the booking needs"),
+        (["clients"], "clientId leads to clients, which this mapping leaves out"),
+        (["vets", "booking"], "vets is missing, which the diary needs"),
+    ],
+)
+def test_what_needs_something_that_is_left_out_is_named(
+    tmp_path: Path, names: list[str], said: str
+) -> None:
+    found = problems(tmp_path, without(*names))
+    assert [each for each in found if said in each]
+
+
+def test_a_mapping_of_nothing_is_refused(tmp_path: Path) -> None:
+    every = [name for name in shapes() if name != "slots"]
+    found = problems(tmp_path, without(*every, "diary", "booking"))
+    assert [each for each in found if "resources" in each]
 
 
 def test_the_sample_maps_every_field_of_every_resource() -> None:
