@@ -121,7 +121,7 @@ def _everybodys(case: DoctorCase) -> Look:
 
 def _hours(source: HoursSource, read: SourceRows, case: DoctorCase, look: Look) -> None:
     rows = [row for _, some in read.values() for row in some]
-    read_one = partial(case.adapter.diary.tried, "hours", source.shift)
+    read_one = partial(case.adapter.diary.tried, "hours", source.shifts_in)
     odd = [row for row in rows if row is None or read_one(row._replace(**_FINE)) is None]
     bad = [row for row in rows if row not in odd and row and read_one(row) is None]
     if not rows:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,9 @@ from adapters.mapped.spans import narrowed
 from adapters.values.times import Later, instant_text
 
 MINUTE = timedelta(minutes=1)
+MISSED = "diary.busy misses it there"
+# How many other vets of a schedule are looked at, where no source tells what blocks the schedule.
+MOST_OTHERS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,8 @@ class BookingFlow:
         draft = session.kept(draft)
         async with session.before_writing():
             offer = await self._offer(session, draft, known)
+        # where no type was asked for, the schedule may have one that is booked then
+        draft = replace(draft, appointment_type_id=offer.type)
         appointment = await session.write(draft, offer)
         async with session.after_writing():
             session.progress.place = ("resources", "appointments")
@@ -109,7 +114,8 @@ class BookingFlow:
     ) -> AdapterError | None:
         """Returns an error unless the appointment, and nothing else, blocks all of its time.
 
-        A row of the practice's own may last longer than the time that was asked for.
+        It has to block its vet, and its schedule for each vet. A row of the practice's own may last
+        longer than the time that was asked for.
         """
         if not self.diary.busy:
             return None
@@ -121,13 +127,40 @@ class BookingFlow:
         if self.diary.knows_appointments:
             named = _named(session, blocks)
             mine = [block for name, block in named if name == appointment]
-            own = [block for block in narrowed(mine, offered) if block.is_likely]
+            sides = (
+                [b for b in mine if (b.schedule is None) == of_vet] for of_vet in (True, False)
+            )
+            own = [block for side in sides for block in narrowed(side, offered) if block.is_likely]
             spans = [offered, *(block.interval for block in own)]
             others = [block.interval for name, block in named if name != appointment]
             clashes = any(other.overlaps(span) for other in others for span in spans)
-        if not any(block.interval.overlaps(offered) for block in own):
+        blocked = [block for block in own if block.interval.overlaps(offered)]
+        if not blocked:
             return BackendNonsense("the new appointment blocks nothing: diary.busy misses it")
+        if self.diary.knows_appointments:
+            by_schedule = {block.schedule is not None for block in blocked}
+            has_schedule = offer.calendar.schedule is not None
+            missed = self.diary.keyed_by_schedule - by_schedule
+            if False in missed or (has_schedule and missed):
+                what = "vet" if False in missed else "schedule"
+                return BackendNonsense(f"the new appointment does not block its {what}: {MISSED}")
+            is_shared = has_schedule and True not in by_schedule
+            if is_shared and await self._is_open(session, appointment, offer, visit, known):
+                text = "the new appointment does not block its schedule for another vet"
+                return BackendNonsense(f"{text}: {MISSED}")
         return TakenMeanwhile("the desk booked that time in between") if clashes else None
+
+    async def _is_open(
+        self, session: Session, appointment: str, offer: Offer, visit: VisitKind, known: KnownTimes
+    ) -> bool:
+        """Returns whether another vet of the schedule has no row of the appointment."""
+        others = [replace(offer.calendar, vet=vet) for vet in await session.sharing(offer.calendar)]
+        for calendar in others[:MOST_OTHERS]:
+            blocks = await self.diary.blocks_of(session, [calendar], offer.interval, visit, known)
+            mine = [block for name, block in _named(session, blocks) if name == appointment]
+            if not any(block.interval.overlaps(offer.interval) for block in mine):
+                return True
+        return False
 
     async def find(self, session: Session, draft: Draft, since: datetime) -> list[Record]:
         """Returns the appointments that carry the draft's reference.
@@ -137,20 +170,24 @@ class BookingFlow:
         """
         draft = session.kept(draft)
         await session.lock(Calendar(draft.vet_id))
-        try:
+        lasts: timedelta | None = None
+        with suppress(base.NotFound):  # the type may be gone, and with it the length
             lasts = (await self.diary.visit(session, draft.appointment_type_id)).lasts
-        except base.NotFound:  # the type is gone, and with it the length
-            lasts = self.diary.default
-        booked = Interval(draft.scheduled_at, draft.scheduled_at + lasts)
+        booked = Interval(draft.scheduled_at, draft.scheduled_at + (lasts or self.diary.default))
         candidates = await session.left_behind(draft, booked, since)
         records = [self.hours.settled(record, booked) for record in candidates]
         if self.has_reference and draft.reference:
             # the desk may have given it to another animal since: then it is not shown
             return [record for record in records if record["patientId"] == draft.patient_id]
+        # where no type was asked for, that of a schedule may have been booked
+        types = {draft.appointment_type_id}
+        if draft.appointment_type_id is None and self.diary.has_default_types:
+            types |= {there.type for there in await self.diary.calendars(session, draft.vet_id)}
+        drafts = [_drafted(replace(draft, appointment_type_id=type_id)) for type_id in types]
         return [
             record
             for record in records
-            if self._difference(record, _drafted(draft)) is None
+            if any(self._difference(record, drafted) is None for drafted in drafts)
             and self._may_be_written(record.get("createdAt"), since)
         ]
 

@@ -7,13 +7,22 @@ from itertools import chain
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from adapters.base import BackendNonsense, Record, Report, Trouble
+from adapters.base import BackendNonsense, NotFound, Record, Report, Trouble
 from adapters.mapped.clock_change import KnownTimes
-from adapters.mapped.session import Calendar, DiarySpan, HoursRow, Offer, Session, TimeRow
+from adapters.mapped.session import (
+    Calendar,
+    DiarySpan,
+    HoursRow,
+    Offer,
+    ScheduleRow,
+    Session,
+    TimeRow,
+)
 from adapters.mapped.slots import Block, FreeDay, Interval, day_window
-from adapters.mapped.spans import lasting, readings, spans_of, type_lasts, whole_day
+from adapters.mapped.spans import grid, lasting, readings, spans_of, type_lasts, whole_day
+from adapters.mapping.checker import GIVEN
 from adapters.mapping.converters import Converters
-from adapters.mapping.hours import Shift, closed_days
+from adapters.mapping.hours import EVERY_DAY, Shift, closed_days, weekdays_of
 from adapters.mapping.models import BusyMap, DiaryMap, HoursMap, TimesMap
 from adapters.values.convert import Unreadable
 from adapters.values.times import ROOM, clock, instant_text, wall
@@ -23,16 +32,19 @@ Moments = tuple[datetime, ...]
 # Earlier dates are placeholders. LAST_DAY stands for the end of time.
 EARLIEST = datetime(1902, 1, 2, tzinfo=UTC)
 LAST_DAY = "9999-12-31"
-# 1 is Monday; Sunday is 7 or 0.
-WEEKDAYS = {number: number or 7 for number in range(8)}
 
 
 @dataclass(frozen=True, slots=True)
 class VisitKind:
-    """What is to be booked: an appointment of a type, or of none, and how long it lasts."""
+    """What is to be booked: an appointment of a type, or of none.
+
+    `lasts` is the type's own length; None where it has none. With `is_unclear` it has one that
+    cannot be read.
+    """
 
     type: str | None
-    lasts: timedelta
+    lasts: timedelta | None
+    is_unclear: bool = False
 
 
 class HoursSource:
@@ -45,25 +57,31 @@ class HoursSource:
 
     async def shifts(self, session: Session, calendar: Calendar) -> list[Shift]:
         """Returns the shifts of a calendar. A row that cannot be read opens nothing."""
+        there = calendar.schedule
         if not self.hours.is_rows:
             vets, schedules = self.hours.vets, self.hours.schedules
             mine = vets is None or not {*map(str, vets)}.isdisjoint(session.keys(calendar.vet))
-            there = schedules is None or str(calendar.schedule) in map(str, schedules)
-            return self._written if mine and there else []
+            named = there is not None and str(there) in map(str, schedules or ())
+            return self._written if mine and (schedules is None or named) else []
+        if there is None and self.hours.of_schedule:
+            return []
         rows = await session.hours(self.number, calendar)
-        shifts = (self._diary.tried("hours", self.shift, row) for row in rows)
-        return [shift for shift in shifts if shift is not None]
+        shifts = (self._diary.tried("hours", self.shifts_in, row) for row in rows)
+        return [shift for some in shifts if some is not None for shift in some]
 
-    def shift(self, row: HoursRow | None) -> Shift:
-        """Returns a row as a shift. Raises Unreadable where it is none."""
+    def shifts_in(self, row: HoursRow | None) -> list[Shift]:
+        """Returns a row as the shifts of its days. Raises Unreadable where it is none."""
+        closed = self._diary.closed
         try:
             if row is not None:
-                start, end, when = clock(row.start), clock(row.end), self._decode(row.when)
+                start, end = clock(row.start), clock(row.end)
                 if self.hours.day is None:
-                    return Shift(WEEKDAYS[int(when)], start, end, closed=self._diary.closed)
-                if (day := wall(when, ())) is not None:
-                    return Shift(0, start, end, day.date(), self._diary.closed)
-        except (TypeError, ValueError, OverflowError, KeyError) as error:
+                    is_weekly = self.hours.weekday is not None
+                    days = weekdays_of(row.when, self._decode) if is_weekly else EVERY_DAY
+                    return [Shift(day, start, end, closed=closed) for day in days]
+                if (date := wall(self._decode(row.when), ())) is not None:
+                    return [Shift(0, start, end, date.date(), closed)]
+        except (TypeError, ValueError, OverflowError) as error:
             raise Unreadable from error
         raise Unreadable
 
@@ -95,9 +113,9 @@ class BusySource(TimesSource):
     async def read(self, session: Session, span: DiarySpan) -> list[list[Block]]:
         """Returns what each row blocks of the calendar, in the window and a little beyond it."""
         around = Interval(span.window.start - ROOM, span.window.end + ROOM)
-        rows = self.rows
-        of_schedule = rows.schedule or (rows.get is not None and "schedule" in rows.names)
-        schedule = span.calendar.schedule if of_schedule else None
+        schedule = span.calendar.schedule if self.rows.of_schedule else None
+        if schedule is None and self.rows.of_schedule:
+            return []
         return [
             [
                 Block(interval, row and row.key, schedule, is_likely)
@@ -149,12 +167,14 @@ class SlotsSource(TimesSource):
 
     async def read(self, session: Session, span: DiarySpan) -> list[Offer]:
         """Returns the free rows as offers, with their keys."""
-        offers = []
+        offers = list[Offer]()
+        if span.calendar.schedule is None and self.rows.of_schedule:
+            return offers
         for row in await session.slots(self.number, span):
             if row is None:
                 self._diary.unusable(self.kind)
             elif (time := self._time(row)) is not None:
-                offers.append(Offer(time, span.calendar, row.key))
+                offers.append(Offer(time, span.calendar, span.type, row.key))
         return offers
 
     def _time(self, row: TimeRow) -> Interval | None:
@@ -176,7 +196,8 @@ class Diary:
 
     With `shortens_slots` a booking gives its slot row another end, so that the rest stays free.
     `default_length` is how long an appointment without a type lasts. It is None where that depends
-    on the free row. `knows_appointments` tells whether a block can name its appointment.
+    on the free row or the schedule. `knows_appointments` tells whether a block can name its
+    appointment, `keyed_by_schedule` for a vet (False), for a schedule (True), or for both.
     """
 
     def __init__(
@@ -193,8 +214,17 @@ class Diary:
         self.free = [SlotsSource(*source, self) for source in enumerate(diary.slots)]
         # without a type it may take a free row of the practice's own as a whole
         takes_whole = any(source.is_keyed for source in self.free) and not shortens_slots
-        self.default_length = None if takes_whole else self.default
-        self.knows_appointments = any(source.is_keyed for source in self.busy)
+        schedules = diary.schedules
+        differs = schedules is not None and (schedules.duration or schedules.default_type)
+        self.default_length = None if takes_whole or differs else self.default
+        self._type: Callable[[Any], str | None] = lambda raw: None
+        self.has_default_types = False
+        if schedules is not None and (value := schedules.default_type) is not None:
+            self.has_default_types = True
+            made = converters.make(value, GIVEN["type"], columns=len(value.expressions))
+            self._type = made.decode
+        keyed = [source.rows.of_schedule for source in self.busy if source.is_keyed]
+        self.knows_appointments, self.keyed_by_schedule = bool(keyed), frozenset(keyed)
 
     def unusable(self, kind: str) -> None:
         """Reports a row that cannot be read."""
@@ -227,17 +257,43 @@ class Diary:
         ]
 
     async def visit(self, session: Session, type_id: str | None) -> VisitKind:
-        """Returns the kind of visit of that type; without a type it has the default length."""
+        """Returns the kind of visit of that type."""
         if type_id is None:
-            return VisitKind(None, self.default)
-        minutes = (await session.reader("appointmentTypes").one(type_id))["durationMinutes"]
-        return VisitKind(type_id, type_lasts(minutes, self.map.duration))
+            return VisitKind(None, None)
+        reader = session.reader("appointmentTypes")
+        minutes = (await reader.one(type_id))["durationMinutes"]
+        if minutes is None and "durationMinutes" in reader.rows.by_name:
+            # a record has null for what cannot be read, too
+            picked = await reader.pick([type_id], ["durationMinutes"])
+            if picked.get(type_id) is None:
+                return VisitKind(type_id, None, is_unclear=True)
+        try:
+            return VisitKind(type_id, type_lasts(minutes))
+        except Unreadable:
+            return VisitKind(type_id, None, is_unclear=True)
 
     async def calendars(self, session: Session, vet: str) -> list[Calendar]:
-        """Returns the vet's schedules in order, or the vet's own time where none are mapped."""
+        """Returns the vet's schedules in order, or the vet's own time where there are none."""
         if self.map.schedules is None:
             return [Calendar(vet)]
-        return [Calendar(vet, key) for key in dict.fromkeys(await session.schedules(vet))]
+        calendars = dict[Any, Calendar]()
+        for row in await session.schedules(vet):
+            there = self._schedule(vet, row)
+            if calendars.setdefault(row.key, there) != there:  # two rows of it do not say the same
+                self.unusable("schedules")
+                calendars[row.key] = Calendar(vet, row.key, is_closed=True)
+        return list(calendars.values()) or [Calendar(vet)]
+
+    def _schedule(self, vet: str, row: ScheduleRow) -> Calendar:
+        """Returns a row's schedule; it is closed where a part of the row cannot be read."""
+        try:
+            if row.key is not None:
+                step, lasts, kind = grid(row.step), lasting(row.lasts), self._type(row.type)
+                return Calendar(vet, row.key, step, lasts, kind)
+        except Unreadable:
+            pass
+        self.unusable("schedules")
+        return Calendar(vet, row.key, is_closed=True)
 
     async def shifts(self, session: Session, vet: str) -> list[Shift]:
         """Returns the working hours of a vet, in all the vet's schedules."""
@@ -253,11 +309,14 @@ class Diary:
         known: KnownTimes,
     ) -> list[Offer]:  # fmt: skip
         """Returns what is free on a day: the practice's own rows first, then what is worked out."""
-        if day in self.closed:
+        if day in self.closed or calendar.is_closed:
             return []
         try:
             window = day_window(day, self.zone)
-            lasts = await self._lasts(session, calendar, visit)
+            if visit.type is None and calendar.type is not None:
+                visit = await self._assumed(session, calendar.type)
+            if (lasts := await self._lasts(session, calendar, visit)) is None:
+                return []
             until = Interval(window.start, window.end + lasts)
             wide = DiarySpan(calendar, until, lasts, visit.type)
             # rows that are booked one by one begin on the day; others may reach beyond it
@@ -267,23 +326,44 @@ class Diary:
                 self.blocks(session, wide, known), self._shifts(session, calendar), *free
             )
             free_day = FreeDay(day, self.zone, lasts, now, [block.interval for block in busy])
-            offers = list(self._of_rows(calendar, rows, free_day))
-            times = free_day.worked(shifts, self._step)
+            offers = list(self._of_rows(wide, rows, free_day))
+            times = free_day.worked(shifts, calendar.step or self._step)
         except OverflowError:  # the day is next to the first or last that a datetime can have
             return []
-        return [*offers, *(Offer(time, calendar) for time in times)]
+        return [*offers, *(Offer(time, calendar, visit.type) for time in times)]
 
-    async def _lasts(self, session: Session, calendar: Calendar, visit: VisitKind) -> timedelta:
-        if visit.type is None:
-            return visit.lasts
-        for number in range(len(self.map.durations)):
-            for raw in await session.durations(number, calendar, visit.type):
-                if lasts := self.tried("durations", lasting, raw):
-                    return lasts
-        return visit.lasts
+    async def _assumed(self, session: Session, type_id: str) -> VisitKind:
+        """Returns the kind of visit of a schedule's default type, which may be gone."""
+        try:
+            return await self.visit(session, type_id)
+        except NotFound:
+            self.unusable("schedules")
+            return VisitKind(type_id, None, is_unclear=True)
+
+    async def _lasts(
+        self, session: Session, calendar: Calendar, visit: VisitKind
+    ) -> timedelta | None:
+        """Returns how long the visit lasts in the calendar; None where it is not offered there."""
+        lasts: timedelta | None = None
+        for number, source in enumerate(self.map.durations if visit.type is not None else ()):
+            is_there = calendar.schedule is not None or not source.of_schedule
+            if not is_there or (lasts is not None and not source.only):
+                continue
+            try:
+                rows = await session.durations(number, calendar, visit.type or "")
+                written = [row for row in map(lasting, rows) if row is not None]
+            except Unreadable:
+                self.unusable("durations")
+                return None
+            if source.only and not rows:
+                return None
+            lasts = lasts or max(written, default=None)
+        if lasts is None and visit.is_unclear:
+            return None
+        return lasts or visit.lasts or calendar.lasts or self.default
 
     def _of_rows(
-        self, calendar: Calendar, free: Sequence[Sequence[Offer]], day: FreeDay
+        self, span: DiarySpan, free: Sequence[Sequence[Offer]], day: FreeDay
     ) -> Iterator[Offer]:
         """Yields an offer for each keyed row, then for what the others cover together."""
         loose: list[Interval] = []
@@ -295,8 +375,8 @@ class Diary:
                 slot = Interval(row.interval.start, row.interval.start + day.lasts)
                 taken = slot if self._shortens_slots else row.interval
                 if slot.end <= row.interval.end and day.is_free(slot, taken):
-                    yield Offer(slot, calendar, row.slot)
-        yield from (Offer(slot, calendar) for slot in day.covered(loose))
+                    yield replace(row, interval=slot)
+        yield from (Offer(slot, span.calendar, span.type) for slot in day.covered(loose))
 
     async def blocks(self, session: Session, span: DiarySpan, known: KnownTimes) -> list[Block]:
         """Returns what blocks the calendar; a booked appointment blocks its `known` time alone."""
@@ -314,7 +394,8 @@ class Diary:
         known: KnownTimes,
     ) -> list[Block]:  # fmt: skip
         """Returns what blocks any of the calendars, asked for with that visit."""
-        spans = [DiarySpan(calendar, window, visit.lasts, visit.type) for calendar in calendars]
+        lasts = visit.lasts or self.default
+        spans = [DiarySpan(calendar, window, lasts, visit.type) for calendar in calendars]
         blocks = await session.together(*(self.blocks(session, span, known) for span in spans))
         return list(chain.from_iterable(blocks))
 

@@ -22,10 +22,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """A vet's time, or with `schedule`, a raw key, the vet's time in that schedule."""
+    """A vet's time, or with `schedule`, a raw key, the vet's time in that schedule.
+
+    A schedule may have a `step` of its own, a length of appointments (`lasts`), and the public id
+    of the `type` that is booked where none is asked for. Nothing is free where it `is_closed`, as
+    these cannot be read.
+    """
 
     vet: str
     schedule: Any = None
+    step: timedelta | None = None
+    lasts: timedelta | None = None
+    type: str | None = None
+    is_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +64,25 @@ class HoursRow(NamedTuple):
     end: Any
 
 
+class ScheduleRow(NamedTuple):
+    """A schedule of a vet: its raw key, step, length of appointments and key of a type."""
+
+    key: Any
+    step: Any = None
+    lasts: Any = None
+    type: Any = None
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A free time in a calendar; `slot` is the raw key of the practice's own row, if it is one."""
+    """A free time in a calendar, for an appointment of the `type`.
+
+    `slot` is the raw key of the practice's own row, if it is one.
+    """
 
     interval: Interval
     calendar: Calendar
+    type: str | None = None
     slot: Any = None
 
 
@@ -84,8 +106,11 @@ class Session(Protocol):
     def reader(self, resource: str) -> ResourceReader:
         """Returns what reads the records of a resource."""
 
-    async def schedules(self, vet: str) -> Sequence[Any]:
-        """Returns the raw keys of the vet's schedules, in order."""
+    async def schedules(self, vet: str) -> Sequence[ScheduleRow]:
+        """Returns the vet's schedules, in the order of their keys."""
+
+    async def sharing(self, calendar: Calendar) -> Sequence[str]:
+        """Returns other vets of its schedule, by public id, as far as one question tells them."""
 
     def keys(self, vet: str) -> Sequence[str]:
         """Returns the spellings of the vet's key, as texts."""
@@ -103,7 +128,10 @@ class Session(Protocol):
         """Returns the rows of `diary.slots` that may begin in the window."""
 
     async def durations(self, source: int, calendar: Calendar, type_id: str) -> Sequence[Any]:
-        """Returns how long the type lasts there, as the rows of `diary.durations` write it."""
+        """Returns how long the type lasts there, as the rows of `diary.durations` write it.
+
+        Raises Unreadable where nobody can tell whether a row is one of the type's.
+        """
 
     def kept(self, draft: Draft) -> Draft:
         """Returns the draft as the practice system can keep it."""

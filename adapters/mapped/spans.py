@@ -14,6 +14,8 @@ from adapters.values.convert import Unreadable
 from adapters.values.times import length
 
 LONGEST_OPEN = timedelta(days=2)
+# The shortest and the longest step of a schedule.
+STEPS = (timedelta(minutes=5), timedelta(minutes=240))
 MOST_MINUTES = 1_000_000
 looks_like_day = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 
@@ -77,11 +79,22 @@ def narrowed(blocks: Sequence[Block], booked: Interval) -> Sequence[Block]:
     return [replace(min(fitting, key=lambda block: block.interval), is_likely=True)]
 
 
-def type_lasts(minutes: int | None, default: int) -> timedelta:
-    """Returns a type's length, else `default` minutes; raises BackendNonsense beyond two days."""
+def type_lasts(minutes: int | None) -> timedelta | None:
+    """Returns a type's length; None for none or zero.
+
+    Raises Unreadable for less than zero, and BackendNonsense for more than two days.
+    """
     if minutes and timedelta(minutes=min(minutes, MOST_MINUTES)) > LONGEST_OPEN:
         raise BackendNonsense("an appointment type lasts longer than two days")
-    return timedelta(minutes=minutes if minutes and minutes > 0 else default)
+    return lasting(minutes)
+
+
+def grid(raw: Any) -> timedelta | None:
+    """Returns the step of a schedule; None for none or zero. Raises Unreadable beyond STEPS."""
+    step = lasting(raw)
+    if step is not None and not STEPS[0] <= step <= STEPS[1]:
+        raise Unreadable
+    return step
 
 
 def whole_day(end: Any) -> Any:

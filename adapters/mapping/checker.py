@@ -414,6 +414,7 @@ class Checker:
                 self.say(place, "missing-part", f"{text} ignored")
         if isinstance(rows, models.SchedulesMap):
             self._compared((*place, "key"), rows.key, "key")
+            self._default_type((*place, "default_type"), rows.default_type)
 
     def _compared(self, place: Place, value: ValueSource | None, name: str) -> None:
         """Checks a value that rows are chosen by, which a database compares as it is kept."""
@@ -426,6 +427,19 @@ class Checker:
             self.say(place, "bad-converter", text)
         elif name not in ("type", "key") and len(value.source) > 1:
             self.say(place, "bad-columns", f"{name} must be one column")
+
+    def _default_type(self, place: Place, value: ValueSource | None) -> None:
+        types = self.mapping.resources.get("appointmentTypes")
+        if value is None or types is None:
+            return
+        self._value(place, value, GIVEN["type"])
+        if len(value.source) != len(types.key.source):
+            text = "default_type must have as many columns as the key of appointmentTypes"
+            self.say(place, "bad-columns", text)
+        appointments = self.mapping.resources.get("appointments")
+        if appointments is not None and "appointmentTypeId" not in appointments.fields:
+            text = "appointments have no appointmentTypeId, so nobody sees which type was booked:"
+            self.say(place, "bad-diary", f"{text} map it")
 
     def _hours(self, place: Place, hours: models.HoursMap) -> None:
         for name in ("weekday", "day"):

@@ -1,12 +1,19 @@
 """Reads working hours and closed days of a mapping: mon-fri, 08:30-12:00, 2026-12-25."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
+from typing import Any
 
 from adapters.documents.problems import Misfit
+from adapters.values.convert import Unreadable
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+EVERY_DAY = tuple(range(1, 8))
+_SEVERAL = re.compile(r"[\s,;|/+]+").split
+# 1 is Monday; Sunday is 7 or 0
+_NUMBERS = re.compile("0*([0-7])(?:-0*([0-7]))?").fullmatch
 _HOURS = re.compile("([0-2]?[0-9]:[0-5][0-9])-([0-2]?[0-9]:[0-5][0-9])").fullmatch
 MOST_CLOSED = 3660
 
@@ -39,6 +46,33 @@ def days_of_week(text: str) -> tuple[int, ...]:
         remedy = f"write one of {' '.join(WEEKDAYS)}, or mon-fri"
         raise Misfit("bad-hours", f"{text} is no day of the week: {remedy}") from error
     return tuple(number % 7 + 1 for number in range(begin, end + (7 if end < begin else 0) + 1))
+
+
+def weekdays_of(raw: Any, decode: Callable[[Any], Any]) -> tuple[int, ...]:
+    """Returns the weekdays of a column: one, a list, or a text such as `1-5`, `1,3,5` or `mon-fri`.
+
+    `decode` reads the whole or, where that fails, each part. Raises ValueError, TypeError or
+    Unreadable for what is no weekday.
+    """
+    try:
+        return _weekdays(decode(raw))
+    except (ValueError, TypeError, Unreadable):
+        parts = list(filter(None, _SEVERAL(raw))) if isinstance(raw, str) else raw
+        if not isinstance(parts, list | tuple) or parts in ([], [raw]):
+            raise
+    return tuple(dict.fromkeys(day for part in parts for day in _weekdays(decode(part))))
+
+
+def _weekdays(read: Any) -> tuple[int, ...]:
+    if not isinstance(read, str):
+        first = last = int(read)
+    elif numbers := _NUMBERS(read.strip()):
+        first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+    else:
+        return days_of_week(read)
+    if not 0 <= first <= 7:
+        raise ValueError(f"{first} is no weekday")
+    return tuple((day - 1) % 7 + 1 for day in range(first, last + (7 if last < first else 0) + 1))
 
 
 def hours_of_day(text: str) -> tuple[time, time]:

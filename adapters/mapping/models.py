@@ -385,6 +385,11 @@ class Owned(RowSource):
         """Whose the rows are."""
         return self.vet or self.schedule
 
+    @property
+    def of_schedule(self) -> bool:
+        """Whether the rows are those of a schedule, so that a vet without one has none."""
+        return self.schedule is not None or (bool(self.method) and "schedule" in self.names)
+
 
 # A number becomes a text, so that the error lists the names of days.
 Days = Annotated[
@@ -397,9 +402,10 @@ Days = Annotated[
 class HoursMap(Owned):
     """Working hours of a vet or in a schedule: rows of the practice system, or written here.
 
-    In rows `weekday` is 1 for Monday to 7 (0 is Sunday too), or `day` is a date; `start` and `end`
-    read HH:MM. Written here, `days` are such as mon-fri and `times` such as 08:30-12:00, for the
-    keys in `vets` or `schedules`, or for everybody.
+    In rows `weekday` is 1 for Monday to 7 (0 is Sunday too) or several of them such as 1-5 or
+    1,3,5, or `day` is a date; without either a row opens every day. `start` and `end` read HH:MM.
+    Written here, `days` are such as mon-fri and `times` such as 08:30-12:00, for the keys in `vets`
+    or `schedules`, or for everybody.
     """
 
     fails = "bad-hours"
@@ -424,8 +430,8 @@ class HoursMap(Owned):
             yield f"{' and '.join(given)} does not go with {side}"
         if not self.is_rows and (self.days is None or self.times is None):
             yield "needs rows with weekday, start and end, or else days and times"
-        if self.is_rows and (self.weekday is None) == (self.day is None):
-            yield "rows of hours need weekday or day, one of both"
+        if self.weekday is not None and self.day is not None:
+            yield "rows of hours take weekday or day, not both; without either a row is every day's"
         if self.is_rows and (self.start is None or self.end is None):
             yield "rows of hours need start and end"
 
@@ -470,17 +476,28 @@ class SlotsMap(TimesMap):
 
 
 class SchedulesMap(Owned):
-    """The calendars of a vet, where they belong to rooms or schedules."""
+    """The calendars of a vet, where they belong to rooms or schedules.
+
+    Each may have a `step` and a `duration` of its own, in minutes or HH:MM, and a `default_type`:
+    the type that is booked where none is asked for.
+    """
 
     vet: ValueSource | None = Field(default=None, examples=["s.vet_id"])
     key: ValueSource = Field(examples=["s.id"])
+    step: Expr | None = None
+    duration: Expr | None = None
+    default_type: ValueSource | None = None
 
 
 class DurationsMap(Owned):
-    """How long a type lasts, in a schedule or in all."""
+    """How long a type lasts, in a schedule or in all.
+
+    With `only`, a type without a row is not offered there.
+    """
 
     type: ValueSource = Field(examples=["t.id"])
     minutes: Expr = Field(examples=["t.minutes"])
+    only: bool = False
 
 
 class DiaryMap(Strict):

@@ -13,7 +13,15 @@ from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.appointment import draft_values
 from adapters.mapped.records import Endless, Fields
-from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursRow, Offer, TimeRow
+from adapters.mapped.session import (
+    BookingProgress,
+    Calendar,
+    DiarySpan,
+    HoursRow,
+    Offer,
+    ScheduleRow,
+    TimeRow,
+)
 from adapters.mapped.slots import Interval
 from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
@@ -67,9 +75,13 @@ class RestSession:
     def reader(self, resource: str) -> ResourceCalls:
         return self._readers[resource]
 
-    async def schedules(self, vet: str) -> Sequence[Any]:
+    async def schedules(self, vet: str) -> Sequence[ScheduleRow]:
         schedules = self._calls.schedules
         return [] if schedules is None else await schedules(vet)
+
+    async def sharing(self, calendar: Calendar) -> Sequence[str]:
+        """Returns no vets: a call says which schedules a vet has, and none the vets of one."""
+        return []
 
     def keys(self, vet: str) -> Sequence[str]:
         return list(map(str, self._readers["vets"].key.converter.encode(vet)))

@@ -8,7 +8,7 @@ import orjson
 
 from adapters.base import BackendNonsense, FieldShape
 from adapters.mapped.generated import RowValue
-from adapters.mapped.session import Calendar, DiarySpan, HoursRow, TimeRow
+from adapters.mapped.session import Calendar, DiarySpan, HoursRow, ScheduleRow, TimeRow
 from adapters.mapped.slots import ONE_DAY
 from adapters.mapped.spans import lasting
 from adapters.mapping import models
@@ -133,7 +133,7 @@ def times_reader(times: models.TimesMap, parts: Components) -> Reads[DiarySpan, 
 def durations_reader(
     durations: models.DurationsMap, parts: Components
 ) -> Callable[[Calendar, str], Awaitable[list[Any]]]:
-    """Returns what reads the raw durations of a type, without unreadable ones."""
+    """Returns what reads the raw durations of a type; it raises Unreadable for a doubtful row."""
     rows = OwnedRows(durations, parts)
     types = rows.value(durations.type, GIVEN["type"])
     minutes = path(durations.minutes)
@@ -142,21 +142,28 @@ def durations_reader(
         pairs = await rows.read(
             calendar, lambda row: (types.read(row), minutes(row)), {"type": type_id}
         )
+        if None in pairs:
+            raise Unreadable
         return [pair[1] for pair in pairs if pair is not None and pair[0] == type_id]
 
     return read
 
 
-def schedules_reader(schedules: models.SchedulesMap, parts: Components) -> Reads[str, Any]:
+def schedules_reader(schedules: models.SchedulesMap, parts: Components) -> Reads[str, ScheduleRow]:
     """Returns what reads a vet's schedules, sorted; that raises BackendNonsense for a bad key."""
     rows = OwnedRows(schedules, parts)
-    key = rows.value(schedules.key, TEXT)
+    key, kind = rows.value(schedules.key, TEXT), rows.value(schedules.default_type, GIVEN["type"])
+    step, duration = (path(each or "`null`") for each in (schedules.step, schedules.duration))
 
-    async def read(vet: str) -> list[Any]:
-        keys = await rows.read(Calendar(vet), lambda row: (key.read(row),))
-        if None in keys:
+    def row_of(row: Any) -> ScheduleRow:
+        return ScheduleRow(key.read(row), step(row), duration(row), kind.plain(row))
+
+    async def read(vet: str) -> list[ScheduleRow]:
+        found = await rows.read(Calendar(vet), row_of)
+        if None in found:
             raise BackendNonsense("a schedule of a vet has no readable key")
-        return sorted(row[0] for row in keys if row is not None and row[0] is not None)
+        named = [row for row in found if row is not None and row.key is not None]
+        return sorted(named, key=lambda row: str(row.key))
 
     return read
 

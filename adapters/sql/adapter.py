@@ -16,7 +16,15 @@ from adapters.mapped import session
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.appointment import draft_values
 from adapters.mapped.records import Fields
-from adapters.mapped.session import BookingProgress, Calendar, DiarySpan, HoursRow, Offer, TimeRow
+from adapters.mapped.session import (
+    BookingProgress,
+    Calendar,
+    DiarySpan,
+    HoursRow,
+    Offer,
+    ScheduleRow,
+    TimeRow,
+)
 from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
 from adapters.mapping.loader import open_mapping
@@ -56,9 +64,17 @@ class SqlSession:
     def reader(self, resource: str) -> SqlRecords:
         return SqlRecords(self._adapter.readers[resource], self.opened)
 
-    async def schedules(self, vet: str) -> Sequence[Any]:
+    async def schedules(self, vet: str) -> Sequence[ScheduleRow]:
         rows = self._adapter.schedule_rows
         return [] if rows is None else await self._rows(rows, Calendar(vet))
+
+    async def sharing(self, calendar: Calendar) -> Sequence[str]:
+        rows, ids = self._adapter.vets_there, self._adapter.readers["vets"].table.ids
+        vets = [] if rows is None else await self._rows(rows, calendar)
+        with suppress(Unreadable):
+            shown = (ids.referred(vet) for vet in vets if vet is not None)
+            return [vet for vet in dict.fromkeys(shown) if vet is not None and vet != calendar.vet]
+        return []
 
     def keys(self, vet: str) -> Sequence[str]:
         return [str(key) for key in self._vet(vet)]
@@ -205,10 +221,10 @@ class SqlAdapter(MappedAdapter):
         self.busy_rows = [diary.BusyRows(source, speech) for source in self.diary.busy]
         self.slot_rows = [diary.SlotRows(source) for source in self.diary.free]
         self.duration_rows = [diary.DurationRows(durations) for durations in diary_map.durations]
-        self.schedule_rows = None
-        if diary_map.schedules is not None:
-            key = sql(diary_map.schedules.key.text)
-            self.schedule_rows = diary.CalendarRows(diary_map.schedules, key, order=key)
+        self.schedule_rows = self.vets_there = None
+        if (schedules := diary_map.schedules) is not None:
+            self.schedule_rows = diary.ScheduleRows(schedules)
+            self.vets_there = diary.vets_in(schedules)
         reference = mapping.booking.reference
         self.reference = None if reference is None else sql(reference)
 

@@ -29,6 +29,7 @@ AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
 # The attributes of rows, beside their fields, that hold one expression or several.
 _READ = ["parent", "key", "vet", "schedule", "weekday", "day", "start", "end", "minutes", "type"]
+_READ += ["step", "duration", "default_type"]
 _PLAIN = re.compile(r"""(?:[^'"`\\#$\[/-]|-(?!-)|/(?!\*)|'[^'\\]*'|"[^"\\]*")*""").fullmatch
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
 _PARENTHESES = re.compile(r"[()]").findall

@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import Select, and_, null, or_
 
 from adapters.mapped.diary import EARLIEST, BusySource, SlotsSource, TimesSource
-from adapters.mapped.session import HoursRow, TimeRow
+from adapters.mapped.session import HoursRow, ScheduleRow, TimeRow
 from adapters.mapped.slots import Interval
 from adapters.mapped.spans import LONGEST_OPEN, looks_like_day
-from adapters.mapping.models import DurationsMap, HoursMap, Owned, ValueSource
+from adapters.mapping.models import DurationsMap, HoursMap, Owned, SchedulesMap, ValueSource
 from adapters.sql.columns import Columns, parts_of, rows_of, sql
 from adapters.sql.comparisons import on_day
 from adapters.sql.engines.base import Criterion, Expression, Speech, given
@@ -67,6 +67,24 @@ class HoursRows(CalendarRows):
         when = hours.weekday or hours.day
         columns = (when and when.text, hours.start, hours.end)
         super().__init__(hours, *(sql(column or "NULL") for column in columns))
+
+
+class ScheduleRows(CalendarRows):
+    """The schedules of a vet."""
+
+    def __init__(self, schedules: SchedulesMap) -> None:
+        key, kind = sql(schedules.key.text), _or_null(schedules.default_type)
+        columns = (sql(each or "NULL") for each in (schedules.step, schedules.duration))
+        type_in = kind.getter(3)
+        self.row = lambda row: ScheduleRow(row[0], row[1], row[2], type_in(row))
+        super().__init__(schedules, key, *columns, *kind.parts, order=key)
+
+
+def vets_in(schedules: SchedulesMap) -> CalendarRows:
+    """Returns what reads the raw keys of the vets of a schedule."""
+    vet = (schedules.vet or schedules.key).text
+    owner = {"vet": None, "schedule": schedules.key}
+    return CalendarRows(schedules.model_copy(update=owner), sql(vet))
 
 
 class DurationRows(CalendarRows):

@@ -28,15 +28,20 @@ def test_a_length_without_sense_is_unreadable(written: object) -> None:
         lasting(written)
 
 
-@pytest.mark.parametrize(("minutes", "lasts"), [(None, 20), (0, 20), (-1, 20), (2880, 2880)])
+@pytest.mark.parametrize(("minutes", "lasts"), [(None, 0), (0, 0), (2880, 2880)])
 def test_a_type_lasts_as_long_as_it_says(minutes: int | None, lasts: int) -> None:
-    assert type_lasts(minutes, 20) == timedelta(minutes=lasts)
+    assert (type_lasts(minutes) or timedelta()) == timedelta(minutes=lasts)
+
+
+def test_a_type_that_lasts_less_than_nothing_is_unreadable() -> None:
+    with pytest.raises(Unreadable):
+        type_lasts(-1)
 
 
 @pytest.mark.parametrize("minutes", [2881, 10**30])
 def test_no_type_lasts_longer_than_two_days(minutes: int) -> None:
     with pytest.raises(BackendNonsense, match="two days"):
-        type_lasts(minutes, 20)
+        type_lasts(minutes)
 
 
 ENDS = {

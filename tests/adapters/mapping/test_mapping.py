@@ -158,9 +158,24 @@ LANGUAGE = [
     (HOURS, "    - days: [mon]\n      times: [8-12]\n" + HOURS, "8-12 are no hours: write them"),
     (HOURS, "    - days: [mon]\n" + HOURS, "needs rows with weekday, start and end, or else days"),
     ("weekday: h.JOUR", "weekday: h.JOUR\n      days: [mon]", "days does not go with rows (from)"),
-    ("weekday: h.JOUR", "day: h.D\n      weekday: h.JOUR", "need weekday or day, one of both"),
+    ("weekday: h.JOUR", "day: h.D\n      weekday: h.JOUR", "take weekday or day, not both"),
     ("vet: h.ID_VETO", "schedule: h.ID", "a schedule needs diary.schedules"),
     ("vet: h.ID_VETO", "vet: h.A\n      schedule: h.B", "takes vet or schedule, not both"),
+    (
+        "step: 15",
+        "schedules: {from: s, vet: v, key: s.id, default_type: [a, b]}\n  step: 15",
+        "default_type must have as many columns as the key of appointmentTypes",
+    ),
+    (
+        "step: 15",
+        "schedules: {from: s, vet: v, key: s.id, default_type: {source: a, as: money}}\n  step: 15",
+        "as: money makes no uuid",
+    ),
+    (
+        "step: 15",
+        "durations: [{from: d, type: t, minutes: m, only: yes please}]\n  step: 15",
+        "only: must be true or false",
+    ),
     ("step: 15", "closed: [25.12.2026]\n  step: 15", "25.12.2026 is no day: write 2026-12-25"),
     (
         "end: r.D_FIN",
