@@ -34,7 +34,12 @@ WIDE = 120
 COLOURS = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.FAILED: "red"}
 
 
-@click.group(cls=CommandGroup)
+@click.group(
+    cls=CommandGroup,
+    loads={
+        "compare": "gateway.cli.compare:compare",
+    },
+)
 def backend() -> None:
     """Connect a practice system."""
 

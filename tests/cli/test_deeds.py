@@ -41,6 +41,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "audit verify": (),
     "audit who-read": (),
     "backend check": ("test booking made",),
+    "backend compare": (),
     "backend draft": (),
     "backend explain": (),
     "backend schema": (),
