@@ -152,3 +152,14 @@ def test_without_a_state_it_says_that_the_ids_are_of_this_run_alone(folder: Path
     assert result.exit_code == 0, result.output
     assert "of this run alone" in result.stderr
     assert not (bare / "gateway.db").exists()
+
+
+def test_a_resource_that_the_mapping_leaves_out_is_said_as_such(folder: Path) -> None:
+    text = MAPPING.read_text()
+    stock = text[text.index("  stock:") : text.index("  appointmentTypes:")]
+    (folder / "mapping.yaml").write_text(text.replace(stock, ""))
+    configuration = folder / "gateway.yaml"
+    configuration.write_text(configuration.read_text().replace(str(MAPPING), "mapping.yaml"))
+    result = compare(folder, "stock", "1")
+    assert result.exit_code == 1
+    assert result.stderr == "stock is not in the mapping, so nothing of it is served\n"
