@@ -11,7 +11,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from adapters.base import Trouble
 from adapters.doctor.comparison import Comparison, Several, Unfound, compared, finder_of
 from adapters.doctor.trail import Trail
 from gateway.cli.backend import WIDE, own_or_passing
@@ -47,10 +46,23 @@ async def compare(
     ID is a public id, the practice's own key (columns of one key are parted by a slash), or a few
     words as in a search by name. The record is a real one: mind who looks at your screen.
     """
-    word, troubles = " ".join(words), list[Trouble]()
+    found = await _compared(run, resource, " ".join(words))
+    seen, about = _seen(run, found, level)
+    if run.as_json:
+        say_json(_data(found, seen, about, opens=opens), indent=2)
+    else:
+        _print(found, seen, about, level)
+        if opens:
+            say("", *(line for text in found.asked for line in (*text.split("\n"), "")))
+    if found.record is None:
+        raise click.exceptions.Exit(1)
+
+
+async def _compared(run: Run, resource: str, word: str) -> Comparison:
+    """Returns the comparison of one record, or ends the command."""
     async with (
         own_or_passing(run.settings) as (settings, store),
-        practice.bare_adapter(settings, store, troubles.append) as adapter,
+        practice.bare_adapter(settings, store, lambda trouble: None) as adapter,
     ):
         finder = finder_of(adapter)
         if finder is None:
@@ -62,20 +74,11 @@ async def compare(
             if resource not in finder.adapter.readers:
                 fail(f"{resource} is not in the mapping, so nothing of it is served")
             try:
-                found = await compared(finder, resource, word, now())
+                return await compared(finder, resource, word, now())
             except Several as error:
                 _fail_with(run, str(error), error.matches)
             except Unfound as error:
                 _fail_with(run, str(error), ())
-    seen, about = _seen(run, found, level)
-    if run.as_json:
-        say_json(_data(found, seen, about, opens=opens), indent=2)
-    else:
-        _print(found, seen, about, level)
-        if opens:
-            say("", *(line for text in found.asked for line in (*text.split("\n"), "")))
-    if found.record is None:
-        raise click.exceptions.Exit(1)
 
 
 def _fail_with(run: Run, text: str, matches: Sequence[tuple[str, str]]) -> NoReturn:
