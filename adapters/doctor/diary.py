@@ -82,7 +82,7 @@ async def _read(source: Source, tell: Callable[..., None], case: DoctorCase, loo
     now, rows = case.examination.now, SourceRows()
     window, lasts = Interval(now, now + case.ahead), case.adapter.diary.default
     owned: Owned = source.hours if isinstance(source, HoursSource) else source.rows
-    is_own = owned.vet is not None or owned.get is not None
+    is_own = owned.vet is not None or bool(owned.method)
     for vet in case.vets():
         for calendar in await case.adapter.diary.calendars(case.session, vet):
             owner = str(calendar.schedule) if owned.schedule is not None else vet if is_own else ""

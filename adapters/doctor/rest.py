@@ -23,6 +23,7 @@ from adapters.doctor import surveyed
 from adapters.doctor.case import DoctorCase, Look, RowTaken, clock_judged, examined
 from adapters.doctor.diary import diary
 from adapters.doctor.values import links, newest, values
+from adapters.documents.document import Place
 from adapters.examination import Examination, Finding, Survey, Verdict, counted, short
 from adapters.mapping.checker import SEARCH, parts
 from adapters.mapping.models import CallMap, FilterParameter, ListCall, Paging, ResourceMap
@@ -31,6 +32,7 @@ from adapters.rest.adapter import RestAdapter, RestSession
 from adapters.rest.backend import Answer, Ask, Params
 from adapters.rest.checks import written_paths
 from adapters.rest.client import Client, Request
+from adapters.rest.login import OAuthCall
 from adapters.rest.paging import NoArray, Pager, may_be_empty
 from adapters.rest.reader import Received
 from adapters.rest.resource import NothingFits, ResourceCalls, fitting
@@ -189,7 +191,8 @@ def examine(adapter: RestAdapter, examination: Examination) -> AsyncIterator[Fin
 
 
 def _looks(case: RestCase) -> Iterator[Look]:
-    login = case.look("login", "token", _login, "backend", "login")
+    scheme = "login" if case.adapter.mapping.backend.oauth is None else "oauth"
+    login = case.look("login", "token", _login, "backend", scheme)
     yield login
     if any(finding.verdict is Verdict.FAILED for finding in login.findings):
         return
@@ -235,17 +238,17 @@ async def survey(adapter: RestAdapter) -> Survey:
 
 
 async def _login(case: RestCase, look: Look) -> None:
-    call = case.adapter.mapping.backend.login
-    if call is None:
+    backend, logins = case.adapter.mapping.backend, case.adapter.parts.backend.logins
+    if not logins.renews:
         return
     try:
-        await case.adapter.parts.backend.headers()
+        await logins.headers()
     except AdapterError as error:
-        look.failed(short(error), call.method)
+        look.failed(short(error), "url" if backend.login is None else backend.login.method)
     else:
-        origin = "" if call.seconds else ", as the mapping says"
-        lives = case.adapter.parts.backend.lives
-        look.ok(f"it lets us in; a token is good for {lives:g} s{origin}")
+        is_said = backend.login is None or backend.login.seconds is not None
+        origin = "" if is_said else ", as the mapping says"
+        look.ok(f"it lets us in; a token is good for {logins.lives:g} s{origin}")
 
 
 async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
@@ -329,15 +332,23 @@ async def _lookup(case: RestCase, look: Look) -> None:
 
 async def _renewal(case: RestCase, look: Look) -> None:
     """Tells how often the gateway logged in, once all else has been asked."""
-    call = case.adapter.mapping.backend.login
-    if call is None:
+    backend, logins = case.adapter.mapping.backend, case.adapter.parts.backend.logins
+    if not logins.renews:
         return
-    others = [status for _, label, status in case.client.seen if label != label_of(call)]
-    text = f"{counted(len(case.client.seen) - len(others), 'login')} for {len(others):,} calls"
+    login, oauth = backend.login, backend.oauth
+    own = OAuthCall.label if login is None else label_of(login)
+    others = [status for _, label, status in case.client.seen if label != own]
+    text = f"{counted(logins.count, 'login')} for {len(others):,} calls"
     if refused := others.count(401):
         text += f", of which {refused} were refused: a token does not live as long as it should"
-        place = ("backend", "login", "seconds" if call.seconds else "lifetime")
+        place: Place = ("backend", "oauth", "lifetime")
+        if login is not None:
+            place = ("backend", "login", "seconds" if login.seconds else "lifetime")
         look.warning(text, place=place, remedy="write a shorter `lifetime`, or see `seconds`")
+    elif logins.rotates and oauth is not None and oauth.grant == "refresh_token":
+        text += "; the server gives a new refresh token each time, so that after a restart"
+        remedy = "let the server keep refresh tokens as they are, or take client_credentials"
+        look.warning(f"{text} backend.token is no longer good", remedy=remedy)
     else:
         look.ok(text)
 

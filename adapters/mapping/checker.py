@@ -139,6 +139,7 @@ class Checker:
             models.CallMap: self._call,
             models.Paging: self._page,
             models.SentValue: self._sent,
+            models.TreePart: self._part,
             models.BackendMap: self._backend,
             models.MappingFile: self._resources,
             models.ResourceMap: self._resource,
@@ -179,6 +180,8 @@ class Checker:
 
     def _required(self, place: Place, part: Strict) -> None:
         for name, example in REQUIRED[self.adapter].get(type(part).__name__, {}).items():
+            if name == "get" and isinstance(part, models.CallMap) and part.method:
+                continue
             if getattr(part, "from_" if name == "from" else name) is None:
                 self.say(place, "missing-part", f"{name} is missing, such as {name}: {example}")
 
@@ -202,9 +205,16 @@ class Checker:
 
     def _call(self, place: Place, call: models.CallMap) -> None:
         known = [name for names in self._names(place) for name in names]
-        for name in call.names if call.method else ():
+        for name in call.names:
             text = f"nothing here is called {name}"
             self.is_known((*place, call.method), "unfilled", name, known, text)
+        self._headers(place, call.headers)
+
+    def _headers(self, place: Place, headers: Mapping[str, models.Tree]) -> None:
+        for name, tree in headers.items():
+            if isinstance(tree.root, dict | list | models.TreePart):
+                text = f"a header is one text, such as {name}: {{secret: token}}"
+                self.say((*place, "headers", name), "bad-call", text)
 
     def _page(self, place: Place, page: models.Paging) -> None:
         needs, may = _PAGING[page.by]
@@ -213,8 +223,6 @@ class Checker:
                 self.say(place, "bad-paging", f"{name} is missing: by: {page.by} needs it")
         if page.by == "link" and (page.next is None) != page.header:
             self.say(place, "bad-paging", "by: link needs either next, a path, or header: true")
-        if page.by == "link" and place[0] == "diary":
-            self.say(place, "bad-paging", "by: link is not possible here")
         for name in sorted(page.model_fields_set - {"by", "most", *needs, *may}):
             self.say((*place, name), "bad-paging", f"{name} does not go with by: {page.by}")
 
@@ -240,6 +248,15 @@ class Checker:
                 text = f"{name} is written as the practice system has it; {given} does not go here"
                 self.say(at, "bad-converter", text)
 
+    def _part(self, place: Place, part: models.TreePart) -> None:
+        """Checks that a booking knows the condition of a part, or the slots that it is made for."""
+        if place[0] != "booking":
+            text = "if and each stand in what a booking sends, which alone has a draft and slots"
+            self.say((*place, "then"), "unfit-parts", text)
+        elif part.if_ is not None:
+            text = f"a draft has no {part.if_}"
+            self.is_known((*place, "if"), "unfilled", part.if_, DRAFT, text)
+
     def _named(self, place: Place, sql: str, made: Sequence[str]) -> None:
         for name in models.NAMED(sql):
             text, more = f"no step before this one is called {name}", "; write \\: for a colon"
@@ -256,6 +273,12 @@ class Checker:
         if (login := backend.login) and login.seconds is None and login.lifetime is None:
             text = "say how long the token lives: seconds, a path, or lifetime, a number"
             self.say((*place, "login"), "missing-part", text)
+        if (oauth := backend.oauth) is not None:
+            needs: list[tuple[str, str]] = [("client", secret) for secret in oauth.client]
+            needs += [("grant", "token")] if oauth.grant == "refresh_token" else []
+            for at, needed in needs:
+                self._secret((*place, "oauth", at), needed)
+        self._headers(place, backend.headers)
 
     # resources
 
@@ -407,7 +430,7 @@ class Checker:
             self.say((*place, "schedule"), "bad-diary", text)
         if isinstance(rows, models.DurationsMap):
             self._compared((*place, "type"), rows.type, "type")
-        elif rows.get is not None and rows.owner is None:
+        elif rows.method and rows.owner is None:
             whose = {"vet"} if isinstance(rows, models.SchedulesMap) else {"vet", "schedule"}
             if whose.isdisjoint(rows.names):
                 text = "vet is missing: it must be known whose a row is, as a parameter may be"
@@ -487,7 +510,7 @@ class Checker:
             text = "no source here has a key: name that of the appointment in the one that holds"
             text += " the bookings, so that a booking is told from what the desk writes"
             self.say((*place, "busy"), "bad-diary", text)
-        of_vets = [busy for busy in keyed if busy.vet or (busy.get and "vet" in busy.names)]
+        of_vets = [busy for busy in keyed if busy.vet or "vet" in busy.names]
         if diary.schedules is not None and not of_vets:
             text = "no source with a key has a vet here: in two schedules one vet would be booked"
             text += " for one time; give what blocks a vet, whatever the schedule, as a source too"

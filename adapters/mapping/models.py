@@ -42,6 +42,10 @@ Meaning = Literal["slot taken", "not found", "rejected", "unavailable", "logged 
 # The names in a step's SQL, each behind a colon, and those in the braces of a call's path.
 NAMED = re.compile(r"(?<![:\w\\]):(\w+)(?!:)").findall
 _BRACED = re.compile(r"\{(\w*)\}").findall
+# A body that is sent as a form, and what other bodies may be.
+FORM = "form"
+_JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json").fullmatch
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 
 
 def _texts(value: Any) -> Any:
@@ -77,6 +81,25 @@ def _call_path(written: str) -> None:
             raise Misfit("bad-call", text)
 
 
+def _media_type(content: str) -> None:
+    if content != FORM and not _JSON_TYPE(content):
+        text = "must be form, or a media type of JSON such as application/merge-patch+json"
+        raise Misfit("bad-call", text)
+
+
+def _header_name(name: str) -> None:
+    if not _HEADER(name):
+        raise Misfit("bad-call", f"{name!r} is no name of a header; write one such as If-Match")
+
+
+def _token_address(url: str) -> None:
+    if url.startswith("/"):
+        _call_path(url)
+    elif not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", url):
+        text = "must be a path such as /oauth2/token, or an address such as"
+        raise Misfit("bad-address", f"{text} https://login.example.org/oauth2/token")
+
+
 class Expressions:
     """Marks the texts that are SQL in a mapping of a database, and JMESPath in one of JSON."""
 
@@ -104,6 +127,7 @@ Match = Annotated[str, Field(min_length=1), checked(_with_group)]
 From = Annotated[OfSql[Sql | None], Field(alias="from")]
 Form = Annotated[str, checked(_one_place)]
 CallPath = Annotated[str, checked(_call_path)]
+Nulls = Literal["send", "omit"]
 
 
 class ShortForm(Strict):
@@ -203,18 +227,38 @@ class WrittenValue(ShortForm, SentValue):
 def _kind(value: Any) -> str:
     if isinstance(value, SentValue):
         return "<value>"
+    if isinstance(value, TreePart):
+        return "<part>"
     if isinstance(value, dict):
+        if "then" in value:
+            return "<part>"
         return "<group>" if value.keys().isdisjoint(ORIGINS) else "<value>"
     return "<list>" if isinstance(value, list) else "<plain>"
 
 
+class TreePart(Strict):
+    """A part of what is sent that is there under a condition, or once for each slot row.
+
+    `if` names the value of a draft without which it is left out. `each` makes a list of it.
+    """
+
+    if_: OfRest[str | None] = Field(default=None, alias="if")
+    each: OfRest[Literal["slot"] | None] = None
+    then: OfRest["Tree"]
+
+    def faults(self) -> Iterator[str]:
+        if (self.if_ is None) == (self.each is None):
+            yield "then goes with if, a value of the draft, or with each: slot"
+
+
 _Value = Annotated[SentValue, Tag("<value>")]
+_Part = Annotated[TreePart, Tag("<part>")]
 _Group = Annotated[dict[str, "Tree"], Tag("<group>")]
 _List = Annotated[list["Tree"], Tag("<list>")]
 _Plain = Annotated[Scalar, Tag("<plain>")]
 
 
-class Tree(RootModel[Annotated[_Value | _Group | _List | _Plain, Discriminator(_kind)]]):
+class Tree(RootModel[Annotated[_Value | _Part | _Group | _List | _Plain, Discriminator(_kind)]]):
     """JSON that may contain values to be sent."""
 
     @classmethod
@@ -225,14 +269,62 @@ class Tree(RootModel[Annotated[_Value | _Group | _List | _Plain, Discriminator(_
         kinds = made.pop("oneOf")
         for kind in kinds:
             if kind.get("type") == "object":  # a group has none of a value's names
-                kind["not"] = {"anyOf": [{"required": [name]} for name in ORIGINS]}
+                kind["not"] = {"anyOf": [{"required": [name]} for name in (*ORIGINS, "then")]}
         return {**made, "anyOf": kinds}
 
 
-class CallMap(Strict):
-    """What every call has: parameters, and a path with names in braces."""
+class ErrorRule(Strict):
+    """What an answer means that meets all the conditions."""
 
+    status: Listed[int] | int | None = None
+    path: Expr | None = None
+    is_: Listed[Scalar] | None = Field(default=None, alias="is", min_length=1)
+    text: Annotated[str, Field(min_length=1), checked(_regular)] | None = None
+    means: Meaning
+
+    def faults(self) -> Iterator[str]:
+        if self.status is None and self.is_ is None and self.text is None:
+            yield "needs a condition: status, path and is, or text"
+        judged = self.is_ is not None or self.text is not None
+        if (self.is_ is not None and self.path is None) or (self.path is not None and not judged):
+            yield "path goes with is or text, and is with path"
+        statuses = (self.status,) if isinstance(self.status, int) else self.status or (0,)
+        is_well = all(200 <= status < 300 for status in statuses)
+        if self.text is not None and self.path is None and is_well:
+            yield "text needs path in an answer of 2xx, which may repeat what a partner wrote"
+
+
+class CallMap(Strict):
+    """A call: its path with names in braces, parameters, headers, and a body.
+
+    A list in `query` gives the parameter several times. `content` is the media type of the body, or
+    `form`. With `nulls: omit` the body lacks what has no value. `errors` are asked before those of
+    the backend.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("get", "post")
+    # the fewest methods that one has: rows of a database, or written ones, have none
+    least: ClassVar[int] = 1
+
+    get: OfRest[CallPath | None] = None
+    post: OfRest[CallPath | None] = None
     query: OfRest[dict[str, Tree]] = Field(default_factory=dict)
+    headers: OfRest[dict[Annotated[str, checked(_header_name)], Tree]] = Field(default_factory=dict)
+    body: OfRest[Tree | None] = None
+    content: OfRest[Annotated[str, checked(_media_type)] | None] = None
+    nulls: OfRest[Nulls | None] = None
+    errors: OfRest[Listed[ErrorRule]] = ()
+
+    def faults(self) -> Iterator[str]:
+        count = sum(getattr(self, name) is not None for name in self.kinds)
+        if count > 1 or count < self.least:
+            yield f"takes one of {', '.join(self.kinds)}"
+        if self.get is not None and self.body is not None:
+            yield "get takes no body: write query"
+        if self.body is None and (self.content is not None or self.nulls is not None):
+            yield f"{'nulls' if self.content is None else 'content'} goes with a body"
+        if self.content == FORM and not _is_flat(self.body):
+            yield "a form holds values, or lists of these, each under its name"
 
     @property
     def method(self) -> str:
@@ -246,28 +338,31 @@ class CallMap(Strict):
 
     @property
     def names(self) -> list[str]:
-        """The names in the path's braces."""
-        return _BRACED(self.path)
+        """The names in the path's braces; none for what is no call."""
+        return _BRACED(self.path) if self.method else []
+
+
+def _is_flat(body: Tree | None) -> bool:
+    """Returns whether a body can be sent as a form: texts and numbers under names, or lists."""
+    members = None if body is None else body.root
+    return isinstance(members, dict) and all(map(_is_in_form, members.values()))
+
+
+def _is_in_form(tree: Tree) -> bool:
+    root: Any = tree.root.then.root if isinstance(tree.root, TreePart) else tree.root
+    items = [item.root for item in root] if isinstance(root, list) else [root]
+    return not any(isinstance(item, dict | list | TreePart) for item in items)
 
 
 class MethodCall(CallMap):
-    """A call of any method, with a body."""
+    """A call of any method."""
 
     kinds: ClassVar[tuple[str, ...]] = METHODS
     fails = "bad-call"
 
-    get: OfRest[CallPath | None] = None
-    post: OfRest[CallPath | None] = None
     put: OfRest[CallPath | None] = None
     patch: OfRest[CallPath | None] = None
     delete: OfRest[CallPath | None] = None
-    body: OfRest[Tree | None] = None
-
-    def faults(self) -> Iterator[str]:
-        if sum(getattr(self, name) is not None for name in self.kinds) != 1:
-            yield f"takes one of {', '.join(self.kinds)}"
-        if self.get is not None and self.body is not None:
-            yield "get takes no body: write query"
 
 
 class AnyCall(ShortForm, MethodCall):
@@ -280,8 +375,9 @@ class OneCall(ShortForm, CallMap):
     """The call that reads one record: the record is at `item` of the answer."""
 
     short = "get"
+    fails = "bad-call"
 
-    get: CallPath = Field(examples=["/clients/{id}"])
+    get: CallPath | None = Field(default=None, examples=["/clients/{id}"])
     item: Expr = "@"
 
 
@@ -315,8 +411,9 @@ class ListCall(ShortForm, CallMap):
     """The call that reads the records of a resource: an array at `items`, perhaps in pages."""
 
     short = "get"
+    fails = "bad-call"
 
-    get: CallPath = Field(examples=["/clients"])
+    get: CallPath | None = Field(default=None, examples=["/clients"])
     items: Expr = "@"
     page: Paging | None = None
     filters: dict[str, FilterParameter] = Field(default_factory=dict)
@@ -331,8 +428,9 @@ class RowSource(CallMap):
     For a call `items` is the array's place, and `page` says how it is divided into pages.
     """
 
+    least: ClassVar[int] = 0
+
     from_: From = None
-    get: OfRest[CallPath | None] = None
     items: OfRest[Expr] = "@"
     page: OfRest[Paging | None] = None
     where: Expr | None = None
@@ -340,7 +438,7 @@ class RowSource(CallMap):
     @property
     def is_rows(self) -> bool:
         """Whether rows are read, and not written in the mapping."""
-        return self.from_ is not None or self.get is not None
+        return self.from_ is not None or bool(self.method)
 
 
 class ListMap(Strict):
@@ -377,6 +475,7 @@ class Owned(RowSource):
     schedule: ValueSource | None = None
 
     def faults(self) -> Iterator[str]:
+        yield from super().faults()
         if self.vet is not None and self.schedule is not None:
             yield "takes vet or schedule, not both"
 
@@ -422,10 +521,11 @@ class HoursMap(Owned):
     def faults(self) -> Iterator[str]:
         yield from super().faults()
         written = ("days", "times", "vets", "schedules")
-        rows = ("where", "vet", "schedule", "start", "end", "weekday", "day", "query", "page")
+        rows: tuple[str, ...] = ("where", "vet", "schedule", "start", "end", "weekday", "day")
+        rows += ("query", "headers", "body", "errors", "page")
         given = [name for name in (written if self.is_rows else rows) if getattr(self, name)]
         if given:
-            source = "from" if self.from_ is not None else "get"
+            source = self.method or "from"
             side = f"rows ({source})" if self.is_rows else "hours that are written here (days)"
             yield f"{' and '.join(given)} does not go with {side}"
         if not self.is_rows and (self.days is None or self.times is None):
@@ -522,7 +622,7 @@ class DiaryMap(Strict):
 
 
 # What each kind of step needs, and what it may have beside `name`, `for` and `if`.
-_CALLS = ("query", "body", "keep")
+_CALLS: tuple[str, ...] = ("query", "headers", "body", "content", "nulls", "errors", "keep")
 _KINDS: dict[str, tuple[set[str], set[str]]] = {
     "insert": ({"values"}, {"key"}),
     "update": ({"values", "where"}, set()),
@@ -561,7 +661,7 @@ class StepMap(MethodCall):
         yield from super().faults()
         kind = next(name for name in _KINDS if getattr(self, name) is not None)
         needs, may = _KINDS[kind]
-        names = ("key", "column", "where", "name", "values", *_CALLS)
+        names: tuple[str, ...] = ("key", "column", "where", "name", "values", *_CALLS)
         given = {name for name in names if getattr(self, name)}
         if missing := needs - given:
             article = "an" if kind[0] in "iu" else "a"
@@ -610,25 +710,32 @@ class Login(AnyCall):
     form: Form = "Bearer {}"
 
 
-class ErrorRule(Strict):
-    """What an answer means that meets all the conditions."""
+class OAuth(Strict):
+    """A token of OAuth 2 for the gateway itself.
 
-    status: Listed[int] | int | None = None
-    path: Expr | None = None
-    is_: Listed[Scalar] | None = Field(default=None, alias="is", min_length=1)
-    text: Annotated[str, Field(min_length=1), checked(_regular)] | None = None
-    means: Meaning
+    It is asked for at `url`, by a `grant`. `client` names the secrets that are the client's id and
+    its secret, which go into a header (`basic`) or into the form (`body`). `more` are further
+    parameters of the form. `lifetime` counts where the answer has no `expires_in`.
+    """
+
+    fails = "bad-call"
+
+    url: Annotated[str, checked(_token_address)] = Field(examples=["/oauth2/token"])
+    grant: Literal["client_credentials", "refresh_token"] = "client_credentials"
+    client: Listed[Literal["user", "password", "token"]] = Field(
+        default=("user", "password"), min_length=2, max_length=2
+    )
+    authenticate: Literal["basic", "body"] = "basic"
+    scope: str | None = Field(default=None, min_length=1)
+    more: dict[str, str] = Field(default_factory=dict)
+    lifetime: int | None = Field(default=None, ge=5, le=86_400)
+    header: Annotated[str, checked(_header_name)] = "Authorization"
+    form: Form = "Bearer {}"
 
     def faults(self) -> Iterator[str]:
-        if self.status is None and self.is_ is None and self.text is None:
-            yield "needs a condition: status, path and is, or text"
-        judged = self.is_ is not None or self.text is not None
-        if (self.is_ is not None and self.path is None) or (self.path is not None and not judged):
-            yield "path goes with is or text, and is with path"
-        statuses = (self.status,) if isinstance(self.status, int) else self.status or (0,)
-        is_well = all(200 <= status < 300 for status in statuses)
-        if self.text is not None and self.path is None and is_well:
-            yield "text needs path in an answer of 2xx, which may repeat what a partner wrote"
+        own = {"grant_type", "client_id", "client_secret", "scope", "refresh_token"}
+        if strange := sorted(own & self.more.keys()):
+            yield f"{strange[0]} is no further parameter: the gateway writes it by itself"
 
 
 class BackendMap(Strict):
@@ -639,8 +746,18 @@ class BackendMap(Strict):
         default=None, min_length=2, max_length=2
     )
     login: Login | None = None
+    oauth: OAuth | None = None
+    nulls: Nulls = "send"
     errors: Listed[ErrorRule] = ()
     ping: CallPath | None = None
+
+    def faults(self) -> Iterator[str]:
+        if self.login is not None and self.oauth is not None:
+            yield "takes login or oauth, not both: each of them gets a token"
+        tokens = self.oauth or self.login
+        if self.basic is not None and tokens is not None and tokens.header == "Authorization":
+            name = "login" if self.oauth is None else "oauth"
+            yield f"basic and {name} both write the header Authorization: leave basic out"
 
 
 class MappingFile(Strict):

@@ -10,7 +10,7 @@ from adapters.mapping import models
 from adapters.mapping.checker import DRAFT, GIVEN, NEEDED, REQUIRED, SEARCH, TIME, UNLISTED
 from adapters.mapping.conversion import Strict
 from adapters.mapping.converters import CONVERTERS
-from adapters.mapping.models import MappingFile
+from adapters.mapping.models import CallMap, MappingFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TITLES = {"sql": "Mapping of a practice database", "rest": "Mapping of a practice system's JSON"}
@@ -49,7 +49,11 @@ class _Maker:
         """Leaves out what goes with the other adapter, and requires what this one needs."""
         for name in model.only_with("rest" if self.adapter == "sql" else "sql"):
             definition["properties"].pop(name, None)
-        more = REQUIRED[self.adapter].get(model.__name__, ())
+        more = set(REQUIRED[self.adapter].get(model.__name__, ()))
+        if self.adapter == "rest" and issubclass(model, CallMap):
+            more.discard("get")
+            if model.least or model.__name__ in REQUIRED["rest"]:
+                definition["oneOf"] = [{"required": [name]} for name in model.kinds]
         if more:
             definition["required"] = sorted({*definition.get("required", ()), *more})
 

@@ -7,9 +7,12 @@ from datetime import datetime
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
+from yarl import URL
+
 from adapters import base
 from adapters.base import AdapterError, BackendUnavailable, Draft, OutcomeUnknown, Record
-from adapters.documents.problems import Problem, warnings_of
+from adapters.documents.document import Document
+from adapters.documents.problems import DocumentErrors, Problem, warnings_of
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.appointment import draft_values
 from adapters.mapped.records import Endless, Fields
@@ -26,7 +29,7 @@ from adapters.mapped.slots import Interval
 from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.loader import open_mapping
-from adapters.mapping.models import AnyCall, RowSource, StepMap
+from adapters.mapping.models import AnyCall, MappingFile, RowSource, StepMap
 from adapters.mapping.paths import Path, path, value_at
 from adapters.rest.backend import together
 from adapters.rest.checks import diary_problems_of, problems_of
@@ -174,7 +177,7 @@ class RestSession:
         if left < LEAST_PATIENCE:
             raise BackendUnavailable("there was no time left to book in")
         if step.map.get is None:
-            data = await self._backend.write(request, left, bare=not step.keep)
+            data = (await self._backend.write(request, left, bare=not step.keep)).data
         else:
             data = (await self._backend.read(request)).data
         for name, find in step.keep.items():
@@ -283,7 +286,7 @@ class RestAdapter(MappedAdapter):
         mapping, document = open_mapping(options, "rest", problems)
         if client is None:
             client = Client(options.url, timeout=options.timeout, in_flight=options.in_flight)
-        parts = Components(mapping, options, client)
+        parts = Components(mapping, options, client, _token_client(mapping, document, options))
         readers = {
             name: ResourceCalls(name, resource, parts)
             for name, resource in mapping.resources.items()
@@ -376,6 +379,23 @@ class RestAdapter(MappedAdapter):
 
     async def aclose(self) -> None:
         await self.parts.backend.aclose()
+
+
+def _token_client(
+    mapping: MappingFile, document: Document, options: base.AdapterOptions
+) -> Client | None:
+    """Returns what asks for tokens at an address of their own; None where they have none.
+
+    Raises DocumentErrors where a secret would go over a line that anybody can listen to.
+    """
+    oauth = mapping.backend.oauth
+    if oauth is None or oauth.url.startswith("/"):
+        return None
+    address = URL(oauth.url)
+    if address.scheme != "https" and URL(options.url).scheme == "https":
+        text = "must begin with https, as backend.url does: the client's secret is sent there"
+        raise DocumentErrors([document.problem(("backend", "oauth", "url"), text, "bad-address")])
+    return Client(str(address.origin()), timeout=options.timeout, in_flight=1)
 
 
 def _now() -> float:

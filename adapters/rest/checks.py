@@ -15,7 +15,7 @@ from adapters.documents.problems import Problem, did_you_mean
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.session import DiarySpan, Session
 from adapters.mapped.slots import Interval
-from adapters.mapping.models import ListMap, ResourceMap
+from adapters.mapping.models import ListMap, Owned, ResourceMap
 from adapters.mapping.paths import Steps, heads, path, plain_steps, value_at
 from adapters.rest.paging import NoArray, may_be_empty
 from adapters.rest.resource import ResourceCalls
@@ -37,7 +37,7 @@ async def problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator
         except (BackendUnavailable, BackendTimeout):
             raise
         except AdapterError as error:
-            method = "get" if resource.list_ is None else resource.list_.method
+            method = resource.list_.method if resource.list_ else "get"
             yield _unanswered(adapter, ("resources", name, "list"), method, error)
         else:
             for written in written_paths(name, resource, rows):
@@ -51,12 +51,12 @@ async def diary_problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIt
         return
     vets = (await readers["vets"].page((), MOST_VETS, None)).records
     diary = adapter.mapping.diary
-    sources = [("hours", number) for number, hours in enumerate(diary.hours) if hours.is_rows]
-    sources += [("slots", number) for number in range(len(diary.slots))]
-    sources += [("busy", number) for number in range(len(diary.busy))]
-    for kind, number in sources:
-        if errors := await _errors(adapter, kind, number, vets):
-            first = _unanswered(adapter, ("diary", kind, number), "get", errors[0])
+    parts: Sequence[tuple[str, Sequence[Owned]]]
+    parts = ("hours", diary.hours), ("slots", diary.slots), ("busy", diary.busy)
+    each = ((kind, *source) for kind, sources in parts for source in enumerate(sources))
+    for kind, number, source in each:
+        if source.method and (errors := await _errors(adapter, kind, number, vets)):
+            first = _unanswered(adapter, ("diary", kind, number), source.method, errors[0])
             is_certain = len(errors) == len(vets)
             yield first if is_certain else replace(first, code="doubtful-answer")
 

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
 import aiohttp
@@ -31,13 +31,15 @@ from adapters.rest.reader import (
     Received,
     opened_socket,
 )
+from adapters.rest.rules import Rules
 from adapters.wrappers.call_limiter import CallLimiter
 from adapters.wrappers.connection_errors import reason
 from adapters.wrappers.deadline import CallSpan, Deadline
 
 CHUNK = 64 * 1024
+JSON = "application/json"
 OWN_HEADERS = {
-    "Accept": "application/json",
+    "Accept": JSON,
     "Accept-Encoding": "identity",
     "User-Agent": "clinic-gateway",
 }
@@ -65,12 +67,19 @@ async def _note_sent(_: object, context: SimpleNamespace, __: object) -> None:
 
 
 class Request(NamedTuple):
-    """A request: `target` is its path and query, `label` names it in errors without values."""
+    """A request: `target` is its path and query, `label` names it in errors without values.
+
+    `content` is the media type of its body. Its own `headers` take the place of all others, and its
+    `rules` say what answers to it mean.
+    """
 
     label: str
     method: str
     target: str = "/"
     body: bytes | None = None
+    content: str = JSON
+    headers: Mapping[str, str] = MappingProxyType({})
+    rules: Rules = ()
 
 
 # How addresses for the sql adapter begin.
@@ -176,8 +185,13 @@ class Client:
 
     def _head(self, request: Request, headers: Mapping[str, str]) -> bytes:
         """Returns the head of a GET. Raises ValueError where it would not be one line for each."""
-        if self._lines is None or self._lines[0] is not headers:
-            self._lines = headers, _lines(self._base, headers)
+        if request.headers:
+            lines = _lines(self._base, {**headers, **request.headers})
+        elif self._lines is not None and self._lines[0] is headers:
+            lines = self._lines[1]
+        else:
+            lines = _lines(self._base, headers)
+            self._lines = headers, lines
         target = f"{self._path}{request.target}"
         if not (target.isascii() and target.isprintable()) or " " in target:
             raise ValueError("the address that is asked for cannot be sent")
@@ -185,7 +199,7 @@ class Client:
             target = f"/{target}"
         traceparent = CALL_NOTES.get().traceparent
         trace = f"traceparent: {traceparent}\r\n" if traceparent else ""
-        return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), self._lines[1], trace.encode())
+        return b"GET %b HTTP/1.1\r\n%b%b\r\n" % (target.encode(), lines, trace.encode())
 
     @contextmanager
     def _translated(self, label: str, *, unsure: bool) -> Iterator[SimpleNamespace]:
@@ -258,14 +272,14 @@ class Client:
         self, request: Request, headers: Mapping[str, str], sent: SimpleNamespace
     ) -> Received:
         self._session = self._session or _single_use()
-        kind = {} if request.body is None else {"Content-Type": "application/json"}
+        kind = {} if request.body is None else {"Content-Type": request.content}
         traceparent = CALL_NOTES.get().traceparent
         trace = {"traceparent": traceparent} if traceparent else {}
         async with self._session.request(
             request.method,
             self._url(request),
             data=request.body,
-            headers={**OWN_HEADERS, **kind, **trace, **headers},
+            headers=_merged(OWN_HEADERS, kind, trace, headers, request.headers),
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_PATIENCE),
             trace_request_ctx=sent,
@@ -280,14 +294,19 @@ class Client:
                 self._arriving.discard(response.content)
 
 
+def _merged(*groups: Mapping[str, str]) -> dict[str, str]:
+    """Returns all headers; a later one takes the place of an earlier one, whatever its case."""
+    lines = {name.lower(): (name, value) for group in groups for name, value in group.items()}
+    return dict(lines.values())
+
+
 def _lines(address: URL, headers: Mapping[str, str]) -> bytes:
     """Returns the lines of a head that all requests have. Raises ValueError for a bad header."""
-    lines = {"host": ("Host", address.host_port_subcomponent or "")}
-    lines |= {name.lower(): (name, value) for name, value in {**OWN_HEADERS, **headers}.items()}
-    for name, value in lines.values():
+    lines = _merged({"Host": address.host_port_subcomponent or ""}, OWN_HEADERS, headers)
+    for name, value in lines.items():
         if not _NAME(name) or not _VALUE(value):
-            raise ValueError("a header of backend.headers cannot be sent")
-    return "".join(f"{name}: {value}\r\n" for name, value in lines.values()).encode()
+            raise ValueError("a header of the mapping cannot be sent")
+    return "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode()
 
 
 async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
@@ -306,7 +325,8 @@ async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
             raise BackendNonsense(f"{label}: {TOO_LARGE}")
     charset, link = (response.charset or "utf-8").lower(), headers.get("Link", "")
     date, status = headers.get("Date", ""), response.status
-    return Received(status, response.content_type, charset, link, date, bytes(body))
+    raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
+    return Received(status, response.content_type, charset, link, date, bytes(body), raw)
 
 
 def _translation(error: Exception) -> tuple[type[AdapterError], str]:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from email.message import EmailMessage
 from email.policy import HTTP
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -42,7 +43,7 @@ COMPRESSED = "the answer is compressed, which was not asked for"
 
 
 class Received(NamedTuple):
-    """An answer, received as a whole."""
+    """An answer, received as a whole; the names of its `headers` are in lower case."""
 
     status: int
     kind: str
@@ -50,6 +51,7 @@ class Received(NamedTuple):
     link: str
     date: str
     body: bytes
+    headers: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 class Broken(BackendUnavailable):
@@ -184,7 +186,7 @@ class ReaderConnection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         if self._answer is not None:
             self.is_reusable = False
-        self._headers.clear()
+        self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # else it is a trailer
@@ -214,7 +216,8 @@ class ReaderConnection(asyncio.Protocol):
         link = headers.get(b"link", b"").decode(errors="replace")
         date = headers.get(b"date", b"").decode(errors="replace")
         body, self.is_reusable = b"".join(self._body), parser.should_keep_alive()
-        self._answer = Received(parser.get_status_code(), kind, charset, link, date, body)
+        status = parser.get_status_code()
+        self._answer = Received(status, kind, charset, link, date, body, headers)
 
 
 class Reader:

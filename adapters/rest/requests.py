@@ -1,7 +1,7 @@
 """Makes requests of the mapping's calls, with values written as the backend writes them."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -12,8 +12,9 @@ import orjson
 
 from adapters.base import BackendNonsense, FieldShape, NotFound
 from adapters.mapping.converters import Converters, conversion_name
-from adapters.mapping.models import CallMap, SentValue, Tree
-from adapters.rest.client import Request
+from adapters.mapping.models import FORM, CallMap, SentValue, Tree, TreePart
+from adapters.rest.client import JSON, Request
+from adapters.rest.rules import Rules, rules_of
 
 Shapes = Mapping[str, FieldShape]
 # What stands as it is in a part of a path, and in a name or value of a query.
@@ -25,24 +26,44 @@ _QUOTED = {code: quote_plus(chr(code), safe=_ALSO_PLAIN) for code in range(128)}
 
 
 class TemplateValues(NamedTuple):
-    """The values for a call: `given` in the gateway's form, `made` as the backend gave them."""
+    """The values for a call: `given` in the gateway's form, `made` as the backend gave them.
+
+    `slots` are the raw keys of the slot rows that a booking takes, `made_of` what steps kept for
+    each of them.
+    """
 
     given: Mapping[str, Any] = MappingProxyType({})
     made: Mapping[str, Any] = MappingProxyType({})
+    slots: Sequence[Any] = ()
+    made_of: Sequence[Mapping[str, Any]] = ()
+
+    def of_slot(self, number: int) -> "TemplateValues":
+        """Returns the values for one of the slot rows."""
+        made = {**self.made, **(self.made_of[number] if self.made_of else {})}
+        return TemplateValues({**self.given, "slot": self.slots[number]}, made)
 
 
 Fill = Callable[[TemplateValues], Any]
+# Stands for what is left out.
+NOTHING: Any = object()
 
 
 class Templates:
-    """Makes templates of a mapping; `shapes` are those of the values that may be given."""
+    """Makes templates of a mapping; `shapes` are those of the values that may be given.
 
-    def __init__(self, converters: Converters, secrets: Mapping[str, str]) -> None:
+    With `omits` the bodies of calls lack what has no value, unless a call says otherwise.
+    """
+
+    def __init__(
+        self, converters: Converters, secrets: Mapping[str, str], *, omits: bool = False
+    ) -> None:
         self.converters = converters
         self.secrets = secrets
+        self._omits = omits
 
     def call(self, call: CallMap, shapes: Shapes) -> "Endpoint":
-        body: Tree | None = getattr(call, "body", None)
+        omits = self._omits if call.nulls is None else call.nulls == "omit"
+        body = None if call.body is None else self.tree(call.body, shapes)
         return Endpoint(
             method=call.method.upper(),
             label=f"{call.method.upper()} {call.path}",
@@ -51,7 +72,10 @@ class Templates:
                 for part in call.path.split("/")[1:]
             ],
             query=[(name, self.tree(tree, shapes)) for name, tree in call.query.items()],
-            body=None if body is None else self.tree(body, shapes),
+            body=_without_nulls(body) if body is not None and omits else body,
+            content=call.content or JSON,
+            headers=[(name, self.tree(tree, shapes)) for name, tree in call.headers.items()],
+            rules=rules_of(call.errors),
         )
 
     def tree(self, tree: Tree, shapes: Shapes) -> Fill:
@@ -59,13 +83,30 @@ class Templates:
         root: Any = tree.root
         if isinstance(root, SentValue):
             return self._value(root, shapes)
+        if isinstance(root, TreePart):
+            return self._part(root, shapes)
         if isinstance(root, dict):
             members = {name: self.tree(inner, shapes) for name, inner in root.items()}
-            return lambda values: {name: fill(values) for name, fill in members.items()}
+            return lambda values: {
+                name: value
+                for name, fill in members.items()
+                if (value := fill(values)) is not NOTHING
+            }
         if isinstance(root, list):
             items = [self.tree(inner, shapes) for inner in root]
-            return lambda values: [fill(values) for fill in items]
+            return lambda values: [
+                value for fill in items if (value := fill(values)) is not NOTHING
+            ]
         return lambda values: root
+
+    def _part(self, part: TreePart, shapes: Shapes) -> Fill:
+        """Returns what fills a part once for each slot row, or if the draft has a value."""
+        fill, name = self.tree(part.then, shapes), part.if_
+        if name is None:
+            return lambda values: [
+                fill(values.of_slot(number)) for number in range(len(values.slots))
+            ]
+        return lambda values: NOTHING if values.given.get(name) is None else fill(values)
 
     def _value(self, value: SentValue, shapes: Shapes) -> Fill:
         fill, form = self._source(value, shapes), value.form
@@ -104,39 +145,103 @@ class Templates:
         return fill
 
 
+def _without_nulls(fill: Fill) -> Fill:
+    """Returns what fills the body without members that have no value, or nothing in them."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, dict):
+            members = ((name, kept(inner)) for name, inner in value.items())
+            left: Any = {name: inner for name, inner in members if inner is not None}
+        elif isinstance(value, list):
+            left = [inner for item in value if (inner := kept(item)) is not None]
+        else:
+            return value
+        return None if value and not left else left
+
+    return lambda values: kept(fill(values))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A call of the mapping, ready to be filled; `parts` of its path are quoted texts, or fills."""
+    """A call of the mapping, ready to be filled; `parts` of its path are quoted texts, or fills.
+
+    `rules` are those for its answers alone.
+    """
 
     method: str
     label: str
     parts: list[str | Fill]
     query: list[tuple[str, Fill]]
     body: Fill | None
+    content: str = JSON
+    headers: Sequence[tuple[str, Fill]] = ()
+    rules: Rules = ()
 
     def request(self, values: TemplateValues, more: Iterable[tuple[str, Any]] = ()) -> Request:
-        """Returns the request; `more` are further parameters."""
+        """Returns the request; `more` are further parameters, in the body where there is one."""
         parts = [
             part if isinstance(part, str) else quoted(_path_part(part(values)))
             for part in self.parts
         ]
-        body = None if self.body is None else orjson.dumps(self.body(values))
-        made = Request(self.label, self.method, "/" + "/".join(parts), body)
-        return extended(made, [*((name, fill(values)) for name, fill in self.query), *more])
+        target = "/" + "/".join(parts)
+        query = [(name, fill(values)) for name, fill in self.query]
+        filled = ((name, fill(values)) for name, fill in self.headers)
+        headers = {name: text_of(value) for name, value in filled if value not in (None, NOTHING)}
+        body, content = None, self.content
+        if self.body is None:
+            query += more
+        else:
+            tree = self.body(values)
+            if content == FORM:
+                content = FORM_TYPE
+                members = tree.items() if isinstance(tree, dict) else ()
+                body = pairs_text([*members, *more]).encode()
+            else:
+                for name, value in more:
+                    tree = _with_member(tree, name.split("."), value)
+                body = orjson.dumps(tree)
+        made = Request(self.label, self.method, target, body, content, headers, self.rules)
+        return extended(made, query)
+
+    def further(
+        self, first: Request, values: TemplateValues, more: Sequence[tuple[str, Any]]
+    ) -> Request:
+        """Returns a request made of those values, with further parameters."""
+        return extended(first, more) if self.body is None else self.request(values, more)
 
 
 def extended(request: Request, more: Iterable[tuple[str, Any]]) -> Request:
-    """Returns the request with further parameters. What has no value is left out."""
-    pairs = [
-        f"{_quoted_in_query(name)}={_quoted_in_query(text_of(value))}"
-        for name, value in more
-        if value is not None
-    ]
+    """Returns the request with further parameters in its query."""
+    pairs = pairs_text(more)
     if not pairs:
         return request
-    label, method, target, body = request
-    begin = "&" if "?" in target else "?"
-    return Request(label, method, f"{target}{begin}{'&'.join(pairs)}", body)
+    begin = "&" if "?" in request.target else "?"
+    return request._replace(target=f"{request.target}{begin}{pairs}")
+
+
+FORM_TYPE = "application/x-www-form-urlencoded"
+
+
+def _with_member(tree: Any, way: Sequence[str], value: Any) -> Any:
+    """Returns the tree with a value at that way into it; a value that is None adds nothing."""
+    if value is None:
+        return tree
+    inner = tree if isinstance(tree, dict) else {}
+    first, *rest = way
+    return {**inner, first: _with_member(inner.get(first), rest, value) if rest else value}
+
+
+def pairs_text(pairs: Iterable[tuple[str, Any]]) -> str:
+    """Returns parameters as a query or form has them: a list gives several, None gives none."""
+    each = (
+        (name, one)
+        for name, value in pairs
+        for one in (value if isinstance(value, list | tuple) else (value,))
+        if one is not None and one is not NOTHING
+    )
+    return "&".join(
+        f"{_quoted_in_query(name)}={_quoted_in_query(text_of(value))}" for name, value in each
+    )
 
 
 def _path_part(value: Any) -> str:

@@ -29,9 +29,18 @@ ENOUGH = 0.6
 
 
 class Components:
-    """What all calls of the adapter are made with; one read may take `timeout` seconds."""
+    """What all calls of the adapter are made with; one read may take `timeout` seconds.
 
-    def __init__(self, mapping: MappingFile, options: base.AdapterOptions, client: Client) -> None:
+    `tokens` asks for tokens that are to be had at another address.
+    """
+
+    def __init__(
+        self,
+        mapping: MappingFile,
+        options: base.AdapterOptions,
+        client: Client,
+        tokens: Client | None = None,
+    ) -> None:
         self.shapes, self.report, self.timeout = options.shapes, options.report, options.timeout
         self.converters = Converters(
             ZoneInfo(mapping.zone),
@@ -40,8 +49,9 @@ class Components:
             table=options.ids,
             one_spelling=True,
         )
-        self.templates = Templates(self.converters, options.credentials)
-        self.backend = Backend(mapping.backend, self.templates, client)
+        omits = mapping.backend.nulls == "omit"
+        self.templates = Templates(self.converters, options.credentials, omits=omits)
+        self.backend = Backend(mapping.backend, self.templates, client, tokens)
         self.places = PlaceShelf(options.secret, options.ids)
 
 

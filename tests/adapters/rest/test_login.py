@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import BackendNonsense, BackendUnavailable, OutcomeUnknown
-from adapters.rest import backend as backend_module
+from adapters.rest import login as login_module
 from adapters.rest.adapter import RestAdapter
 from examples.json_cloud.backend import Cloud
 from tests.adapters.clinic import a_draft, ask
@@ -107,7 +107,7 @@ async def test_a_login_that_was_turned_down_is_left_alone_for_a_while(
             with pytest.raises(BackendNonsense, match=r"backend\.password"):
                 await backend.read(ASK)
         assert len(server.seen) == 1
-        monkeypatch.setattr(backend_module, "REST", 0.0)
+        monkeypatch.setattr(login_module, "REST", 0.0)
         with pytest.raises(BackendNonsense):
             await backend.read(ASK)
         assert len(server.seen) == 2

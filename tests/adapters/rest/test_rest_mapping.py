@@ -49,7 +49,13 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "an unknown member": ("    sift: [name", "    sieve: [name", "sieve"),
     "two methods": ("    - post: /visits\n", "    - post: /visits\n      put: /v\n", "takes one"),
     "a write where it reads": (
-        "{get: /visits, query: {r", "{post: /visits, query: {r", "post is not known here"),
+        "{get: /visits, query: {r", "{put: /visits, query: {r", "put is not known here"),
+    "a header of several texts": (
+        "  ping: /status", "  headers: {X-A: [a, b]}\n  ping: /status", "a header is one text"),
+    "a condition that no draft has": (
+        "note: {draft: reason}", "note: {if: reasons, then: {draft: reason}}", "reason?"),
+    "a condition where there is no draft": (
+        "day: {given: day}", "day: {each: slot, then: {given: day}}", "alone has a draft"),
     "whose a row is": ("      vet: vet.uuid\n      start", "      start", "vet is missing"),
     "what is given elsewhere": ("day: {given: day}", "day: {given: id}", "called id"),
     "a rule without a condition": ("{path: success, is: [false], means", "{path: success, means",

@@ -1,0 +1,244 @@
+"""Gets tokens by a login call or by OAuth 2, and renews them: one call at a time, in time."""
+
+import asyncio
+import math
+import re
+import time
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeGuard
+from urllib.parse import quote_plus
+
+import orjson
+from yarl import URL
+
+from adapters.base import BackendNonsense, BackendUnavailable
+from adapters.mapping.models import Login, OAuth
+from adapters.mapping.paths import path
+from adapters.rest.client import Client, Request
+from adapters.rest.requests import FORM_TYPE, pairs_text
+from adapters.rest.rules import is_good
+from adapters.values.convert import Unreadable, whole
+
+# A token without a known end is used for so many seconds.
+USUAL_LIFETIME = 300
+# A token is renewed so many seconds before its end, or after four fifths of a short life.
+MARGIN = 30.0
+# Seconds between two logins where the first did not help: more of them would lock the account.
+REST = 5.0
+# Characters of what a server says of an error, and the members in which it does so.
+LONGEST_TOLD = 200
+_TELLS = ("error", "error_description", "message", "detail", "title")
+_PRINTABLE = re.compile(r"[^\x20-\x7e]+").sub
+# What of the mapping or the settings an error of OAuth 2 is about.
+_ABOUT = {
+    "invalid_client": "{client}",
+    "unauthorized_client": "backend.oauth.grant",
+    "unsupported_grant_type": "backend.oauth.grant",
+    "invalid_scope": "backend.oauth.scope",
+    "invalid_target": "backend.oauth.more",
+    "invalid_request": "backend.oauth",
+    "invalid_grant": "backend.token",
+}
+
+
+class Token(NamedTuple):
+    """A token, and how many seconds it is good for; None where that is not known."""
+
+    text: str
+    lives: float | None
+
+
+class Scheme(Protocol):
+    """One way to get a token. `header` and `form` say how calls carry it."""
+
+    header: str
+    form: str
+    lifetime: int | None
+
+    async def token(self) -> Token:
+        """Returns a new token. Raises BackendNonsense where there is none, BackendUnavailable."""
+
+
+class Logins:
+    """Keeps the headers of all calls, with a live token where the mapping says how to get one.
+
+    A token is renewed before it ends, and when it is refused. One call renews it while the others
+    wait. After a login that was turned down, or whose token was, the next one waits for REST
+    seconds. `lives` is how many seconds the token is good for; None while there is none. `count` is
+    how many tokens it has got.
+    """
+
+    def __init__(self, scheme: Scheme | None, fixed: Mapping[str, str]) -> None:
+        self._scheme, self.fixed = scheme, fixed
+        self._headers = fixed
+        self._lock, self._until = asyncio.Lock(), -math.inf
+        self._turned_down: tuple[float, str] = (-math.inf, "")
+        self._refused_at = -math.inf
+        self.lives: float | None = None
+        self.count = 0
+
+    @property
+    def renews(self) -> bool:
+        """Whether a token that is refused can be renewed."""
+        return self._scheme is not None
+
+    @property
+    def rotates(self) -> bool:
+        """Whether the server gives another refresh token for that of the settings."""
+        return isinstance(self._scheme, OAuthCall) and self._scheme.rotates
+
+    async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """Returns headers with a live token, or those `refused` while none are new."""
+        scheme = self._scheme
+        if scheme is None or (refused is None and time.monotonic() < self._until):
+            return self._headers
+        async with self._lock:
+            if refused is not None and (self._until == -math.inf or self._headers == refused):
+                if time.monotonic() < self._refused_at + REST:
+                    return refused
+                self._refused_at = time.monotonic()
+                await self._renew(scheme)
+            elif time.monotonic() >= self._until:
+                await self._renew(scheme)
+        return self._headers
+
+    async def _renew(self, scheme: Scheme) -> None:
+        self._until = -math.inf
+        began = time.monotonic()
+        at, reason = self._turned_down
+        if began < at + REST:
+            raise BackendNonsense(reason)
+        try:
+            token = await scheme.token()
+        except BackendNonsense as error:
+            self._turned_down = (began, str(error))
+            raise
+        self.count += 1
+        lives = token.lives
+        if lives is None or lives <= 0:
+            lives = scheme.lifetime or USUAL_LIFETIME
+        self.lives = lives
+        self._until = began + max(lives - MARGIN, lives * 0.8)
+        self._headers = {**self.fixed, scheme.header: scheme.form.format(token.text)}
+
+
+class LoginCall:
+    """A login by a call of the mapping's own; `ask` makes it.
+
+    It gives the answer's JSON and what is wrong with it, and raises where there is no usable one.
+    """
+
+    def __init__(self, login: Login, ask: Callable[[], Awaitable[Any]]) -> None:
+        self._login, self._ask = login, ask
+        self.header, self.form, self.lifetime = login.header, login.form, login.lifetime
+
+    async def token(self) -> Token:
+        answer = await self._ask()
+        try:
+            token = path(self._login.token)(answer)
+            seconds = path(self._login.seconds)(answer) if self._login.seconds else None
+        except Unreadable as error:
+            raise BackendNonsense("the login's answer cannot be read") from error
+        if not is_sendable(token):
+            raise BackendNonsense("the login's answer has no token: see backend.login.token")
+        return Token(token, whole(seconds))
+
+
+class OAuthCall:
+    """A token of OAuth 2, as RFC 6749 has it: a form is sent, and JSON comes back.
+
+    A refresh token that comes with it is used for the next one; where it is refused, the grant of
+    the mapping is used again. `rotates` tells whether the server gives a new refresh token for that
+    of the settings, which is then good for nothing.
+    """
+
+    label = "POST backend.oauth.url"
+
+    def __init__(self, oauth: OAuth, secrets: Mapping[str, str], client: Client) -> None:
+        self._oauth, self._client, self._secrets = oauth, client, secrets
+        self.header, self.form, self.lifetime = oauth.header, oauth.form, oauth.lifetime
+        self._target = URL(oauth.url).raw_path_qs
+        self._refresh: str | None = None
+        self.rotates = False
+
+    async def token(self) -> Token:
+        refresh, self._refresh = self._refresh, None
+        if refresh is not None:
+            try:
+                return await self._granted(
+                    {"grant_type": "refresh_token", "refresh_token": refresh}
+                )
+            except BackendNonsense:
+                self._refresh = None  # it has ended: the grant of the mapping begins anew
+        grant: dict[str, str] = {"grant_type": self._oauth.grant}
+        if self._oauth.grant == "refresh_token":
+            grant["refresh_token"] = self._secrets["token"]
+        return await self._granted(grant)
+
+    async def _granted(self, grant: Mapping[str, str]) -> Token:
+        oauth = self._oauth
+        form, headers = {**grant, **oauth.more}, {"Accept": "application/json"}
+        if oauth.scope is not None:
+            form["scope"] = oauth.scope
+        name, secret = (self._secrets[each] for each in oauth.client)
+        if oauth.authenticate == "basic":
+            headers["Authorization"] = basic(quote_plus(name), quote_plus(secret))
+        else:
+            form |= {"client_id": name, "client_secret": secret}
+        body = pairs_text(form.items()).encode()
+        request = Request(self.label, "POST", self._target, body, FORM_TYPE)
+        received = await self._client.read(request, headers)
+        try:
+            answer = orjson.loads(received.body)
+        except orjson.JSONDecodeError:
+            answer = None
+        if not is_good(received.status):
+            raise self._refused(received.status, answer)
+        token = answer.get("access_token") if isinstance(answer, dict) else None
+        if not is_sendable(token):
+            text = f"{self.label}: the answer has no access_token; see backend.oauth.url"
+            raise BackendNonsense(text)
+        given = answer.get("refresh_token")
+        if isinstance(given, str) and given:
+            self._refresh = given
+            was = grant.get("refresh_token")
+            self.rotates = self.rotates or (was is not None and was != given)
+        else:
+            self._refresh = grant.get("refresh_token")
+        return Token(token, whole(answer.get("expires_in")))
+
+    def _refused(self, status: int, answer: Any) -> BackendNonsense | BackendUnavailable:
+        told = error_told(answer, self._secrets.values())
+        if status in (429, 502, 503, 504):
+            return BackendUnavailable(f"{self.label}: it answers {status}{told}")
+        error = answer.get("error") if isinstance(answer, dict) else None
+        client = " and ".join(f"backend.{name}" for name in self._oauth.client)
+        about = _ABOUT.get(str(error), "{client}" if status == 401 else "backend.oauth")
+        see = about.format(client=client)
+        return BackendNonsense(f"{self.label}: it answers {status}{told}; see {see}")
+
+
+def is_sendable(token: Any) -> TypeGuard[str]:
+    """Returns whether it is a token that a header can carry."""
+    return isinstance(token, str) and token != "" and token.isascii() and token.isprintable()
+
+
+def basic(name: str, secret: str) -> str:
+    return f"Basic {b64encode(f'{name}:{secret}'.encode()).decode()}"
+
+
+def error_told(answer: Any, secrets: Iterable[str]) -> str:
+    """Returns what an answer to a login says of an error, as `: TEXT`; "" for nothing.
+
+    It holds none of the secrets, and no sign that a terminal would take for a command.
+    """
+    members = answer if isinstance(answer, dict) else {}
+    texts = [text for name in _TELLS if isinstance(text := members.get(name), str) and text]
+    told = _PRINTABLE(" ", ", ".join(dict.fromkeys(texts)))
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        told = told.replace(secret, "***").replace(quote_plus(secret), "***")
+    told = " ".join(told.split())
+    if len(told) > LONGEST_TOLD:
+        told = f"{told[:LONGEST_TOLD]}..."
+    return f": {told}" if told else ""
