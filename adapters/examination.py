@@ -15,21 +15,26 @@ TOLERABLE = 0.01
 
 
 class Verdict(StrEnum):
-    """How bad a finding is: `failed` would fail a partner, `warning` is worth a look."""
+    """How bad a finding is: `failed` would fail a partner, `warning` is worth a look.
+
+    A `note` is neither good nor bad: nothing could be told, or somebody has decided it.
+    """
 
     OK = "ok"
+    NOTE = "note"
     WARNING = "warning"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was looked at, and what was found; it has no value of a record.
+    """What was looked at, and what was found; only `examples` have values of records.
 
     `check` is the kind of look (`mapping`, `values`), `subject` what was looked at. `place` is
     `file:line:column` of the mapping, where there is one. `code` is the check that it fails. `ids`
-    are public ids of examples. `codes` are unknown codes with their counts. `seconds` is how long
-    it took, where that matters.
+    are public ids of examples. `examples` are rows by the practice's own key, with the times,
+    numbers and codes that contradict one another: never a text. `codes` are unknown codes with
+    their counts. `seconds` is how long it took, where that matters.
     """
 
     check: str
@@ -40,6 +45,7 @@ class Finding:
     remedy: str = ""
     place: str = ""
     ids: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
     codes: Mapping[str, int] = field(default_factory=dict)
     seconds: float | None = None
 

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from adapters.base import FieldShape
 from adapters.documents.problems import Check
 from adapters.mapping.checker import CHECKS as MAPPING_CHECKS
+from adapters.mapping.checker import LAWS
 from adapters.mapping.conversion import Conversion
 from adapters.mapping.converters import CONVERTERS, DEFAULTS, Converters
 from gateway.contract.access import LEVELS, AccessLevel
@@ -279,6 +280,7 @@ TABLES = {
     "masks": masks,
     "kinds": partial(kinds, POLICY_CHECKS),
     "kinds of a mapping": partial(kinds, MAPPING_CHECKS),
+    "laws": partial(kinds, LAWS),
     "kinds of settings": partial(kinds, SETTINGS_CHECKS),
 }
 

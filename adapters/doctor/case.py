@@ -3,20 +3,33 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial, partialmethod
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from adapters.base import AdapterError, Record, Trouble
 from adapters.documents.document import Document, Place, comments_in
-from adapters.examination import MOST_IDS, Examination, Finding, Verdict, counted, short
+from adapters.documents.problems import Severity
+from adapters.examination import (
+    MOST_IDS,
+    TOLERABLE,
+    Examination,
+    Finding,
+    Verdict,
+    counted,
+    short,
+    weighed,
+)
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.session import Session
+from adapters.mapping.checker import LAWS
 
 T = TypeVar("T")
 # The name under which a list's record has its parent, and the value where it has none.
 PARENT, NO_PARENT = "(parent)", "none"
+# The name under which a record has the practice's own key, as a text.
+KEY = "(key)"
 # Seconds; a clock that differs by more is wrong.
 APART = 60.0
 _TODO = re.compile(r"TODO\b").match
@@ -51,6 +64,7 @@ class Look:
         *inner: str | int,
         place: Place | str | None = None,
         ids: Iterable[str] = (),
+        examples: Iterable[str] = (),
         **more: Any,
     ) -> None:
         """Adds a finding; `more` are its other members. A `place` may be a text, used as it is."""
@@ -59,11 +73,94 @@ class Look:
         problem = self.document.problem(at, "") if at and not isinstance(at, str) else None
         where = f"{problem.file}:{problem.line}:{problem.column}" if problem else str(at or "")
         named = {"check": self.check, "subject": self.subject, "ids": tuple(ids)[:MOST_IDS]}
+        named["examples"] = tuple(examples)[:MOST_IDS]
         self.findings.append(Finding(verdict=verdict, text=text, place=where, **(named | more)))
 
     ok = partialmethod(judge, Verdict.OK)
+    note = partialmethod(judge, Verdict.NOTE)
     warning = partialmethod(judge, Verdict.WARNING)
     failed = partialmethod(judge, Verdict.FAILED)
+
+
+@dataclass(slots=True)
+class LawLook:
+    """What one law finds in rows: of `count` that it says something of, `broken` break it.
+
+    Its findings stand at the look's place, under the name of the law.
+    """
+
+    name: str
+    look: Look
+    count: int = 0
+    broken: int = 0
+    ids: list[str] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
+
+    def take(self, *, holds: bool, example: str = "", shown: str | None = None) -> None:
+        """Counts a row; `example` is its key with its values, `shown` its public id."""
+        self.count += 1
+        if not holds:
+            self.broken += 1
+            if len(self.examples) < MOST_IDS:
+                self.examples += [example] if example else []
+                self.ids += [shown] if shown else []
+
+    def tell(self, *, most: float = TOLERABLE, least: float = 0.0, more: str = "") -> None:
+        """Judges the rows: up to the share `least` is fine, and more than `most` fails."""
+        rows = counted(self.count, "row")
+        if not self.count:
+            self.note("no row says anything of it")
+        elif self.broken <= least * self.count:
+            few = f"{rows}; {self.broken} of them against it" if self.broken else f"{rows} keep it"
+            self.ok(few)
+        else:
+            text = f"{counted(self.broken, 'row')} of {self.count:,}: {LAWS[self.name].title}{more}"
+            self.breach(text, weighed(self.broken, self.count, most=most))
+
+    def breach(
+        self,
+        text: str,
+        verdict: Verdict = Verdict.FAILED,
+        *,
+        remedy: str = "",
+        place: Place | None = None,
+    ) -> None:
+        """Adds a finding of at most the law's own severity, with the law's remedy or this one."""
+        law = LAWS[self.name]
+        if law.severity is Severity.NOTE:
+            verdict = Verdict.NOTE
+        elif law.severity is Severity.WARNING:
+            verdict = Verdict.WARNING
+        self.look.judge(
+            verdict,
+            f"{self.field}: {text}",
+            place=place,
+            ids=self.ids,
+            examples=self.examples,
+            subject=self.name,
+            code=self.name,
+            remedy=remedy or f"{law.help[:1].lower()}{law.help[1:-1]}",
+        )
+
+    @property
+    def field(self) -> str:
+        """The field that the law is about, such as invoices.lines.total."""
+        return ".".join(str(part) for part in self.look.place if part not in GROUPS)
+
+    def ok(self, text: str) -> None:
+        """Adds that the law is kept, and by what."""
+        self.look.ok(f"{self.field}: {text}", subject=self.name, code=self.name)
+
+    def note(self, text: str) -> None:
+        """Adds that nothing can be told, and why."""
+        text = f"{self.field}: {text}"
+        self.look.note(text, subject=self.name, code=self.name)
+
+    def too_few(self, count: int, least: int) -> bool:
+        """Returns whether so many rows are too few to tell, and then says so."""
+        if count < least:
+            self.note(f"{counted(count, 'row')}: too few to tell, {least} are needed")
+        return count < least
 
 
 class RowTaken(NamedTuple):
@@ -142,6 +239,16 @@ class DoctorCase(ABC):
     def vets(self) -> list[str]:
         """Returns the public ids of the first vets."""
         return [vet["id"] for vet in self.samples.get("vets", [])[: self.most_vets] if vet["id"]]
+
+    def law(self, name: str, look: Look, *place: str | int) -> LawLook | None:
+        """Returns a law's own part of a look, at that place; None where it is switched off."""
+        if name in self.adapter.mapping.accepted:
+            return None
+        return LawLook(name, replace(look, check="laws", place=place or look.place))
+
+    @abstractmethod
+    async def with_lists(self, resource: str, records: list[Record]) -> list[Record]:
+        """Returns records of a resource again, now with the lists inside them."""
 
     @abstractmethod
     async def run(self, flow: Callable[[Any], Awaitable[T]]) -> T:

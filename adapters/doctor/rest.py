@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 
 import jmespath
 
-from adapters.base import AdapterError, Draft, Filter, NotFound
+from adapters.base import AdapterError, Draft, Filter, NotFound, Record
 from adapters.doctor import surveyed
 from adapters.doctor.case import DoctorCase, Look, RowTaken, clock_judged, examined
 from adapters.doctor.diary import diary
-from adapters.doctor.values import links, newest, values
+from adapters.doctor.laws import laws
+from adapters.doctor.values import links, values
 from adapters.documents.document import Place
 from adapters.examination import Examination, Finding, Survey, Verdict, counted, short
 from adapters.mapping.checker import SEARCH, parts
@@ -131,6 +132,12 @@ class RestCase(DoctorCase):
         owned = [(rows.id_of(raw), self._inside(name, raw)) for raw in raws]
         yield [RowTaken(row, shown, shown or id(row)) for shown, own in owned for row in own or ()]
 
+    async def with_lists(self, resource: str, records: list[Record]) -> list[Record]:
+        """Makes the records anew of what the backend gave."""
+        rows, ids = self.adapter.readers[resource].rows, {each["id"] for each in records}
+        raws = [raw for raw in self.raws[resource] if isinstance(raw, dict) and rows.exists(raw)]
+        return [each for each in rows.records(raws) if each and each["id"] in ids]
+
     def _inside(self, name: str, raw: Any) -> list[Any] | None:
         """Returns the record alone, or the members of a list in it; None for what is no list."""
         resource, _, inner = name.partition(".")
@@ -200,20 +207,19 @@ def _looks(case: RestCase) -> Iterator[Look]:
     for name, reader in case.adapter.readers.items():
         yield case.look("calls", name, partial(_answers, reader), "resources", name, "list")
     yield case.look("mapping", "paths", _paths)
-    yield from values(case)
-    yield from links(case)
+    for looks in (values, laws, links):
+        yield from looks(case)
     for reader, call in case.looked_at():
         place = ("resources", reader.name, "list")
         yield case.look("pages", reader.name, partial(_pages, reader, call), *place)
-    for looks in (_filters, diary):
-        yield from looks(case)
+    yield from _filters(case)
+    yield from diary(case)
     server, apart = case.look("clock", "server"), case.client.apart
     if apart is None:
         server.ok("the backend does not say what time it has")
     else:
         clock_judged(server, apart)
     yield server
-    yield from newest(case)
     if case.adapter.books:
         yield case.look("booking", "clash", _clash, "booking", "steps")
         yield case.look("booking", "find", _lookup, "booking", "find")

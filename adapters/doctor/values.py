@@ -1,31 +1,28 @@
-"""Judges the values of records: unreadable ones, unknown codes, lost ids, times in the future."""
+"""Judges the values of records: unreadable ones, unknown codes, lost ids."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from adapters.base import Record
-from adapters.doctor.case import PARENT, DoctorCase, Look, RowTaken
+from adapters.doctor.case import KEY, PARENT, DoctorCase, LawLook, Look, RowTaken
 from adapters.examination import MOST_IDS, Verdict, agreeing, counted, weighed
 from adapters.mapped.generated import RowValue
 from adapters.values.convert import UnknownCode, Unreadable, plain
-from adapters.values.times import ZERO_DATES, UtcTime
+from adapters.values.times import ZERO_DATES
 
 # The share of ids that may lead nowhere; with more, they are ids of something else.
 TOLERABLE_LEADS = 0.5
+# So many ids that all lead to hidden records are no accident.
+FEW_LEADS = 3
 # The share of a list's rows that may lack their record by accident.
 ORPHANS = 0.2
-LONGEST_CODE = 20
+LONGEST_CODE, LONGEST_KEY = 20, 60
 # Among so many rows some should have a value.
 ENOUGH = 20
-# How far ahead a time that is written now may be.
-ROOM = timedelta(minutes=2)
-WRITTEN = ("createdAt", "updatedAt", "startedAt", "validatedAt")
 MOST_CODES = 20
 BEFORE = "1902"
 # What old programs write for no date.
@@ -103,11 +100,26 @@ def code_of(value: RowValue, row: Any) -> str:
         return ""
 
 
+def own_key(key: RowValue | None, row: Any) -> str:
+    """Returns the practice's own key of a row, its columns with blanks between them; "" for none.
+
+    A long one is a text of somebody's, and is not told.
+    """
+    try:
+        raw = None if key is None else key.plain(row)
+        parts = raw if isinstance(raw, tuple | list) else (raw,)
+        told = " ".join(plain(part) or "" for part in parts)
+    except Unreadable:
+        return ""
+    return told if len(told) <= LONGEST_KEY else ""
+
+
 class RowTally:
     """Counts of the rows of a resource, or of a list inside it; of a key it keeps 64 bits."""
 
     def __init__(self, case: DoctorCase, name: str) -> None:
         rows = case.rows(name)
+        self.own_id = rows.own_id
         self.names, self.count, self.nameless = rows.names, 0, 0
         self.known, self.doubled = set[int](), dict[int, str | None]()
         self.fields = {field: FieldTally(value) for field, value in rows.by_name.items()}
@@ -124,6 +136,7 @@ class RowTally:
             self.known.add(mark)
             self.nameless += shown is None
             record: Record = dict.fromkeys(self.names) | {"id": shown}
+            record[KEY] = own_key(self.own_id, row)
             if parent is not None:
                 record[PARENT] = parent
             for name, tally in self.fields.items():
@@ -267,6 +280,7 @@ class Leads:
     lost: int = 0
     hidden: int = 0
     ids: list[str] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
 
 
 async def _links(sample: str, name: str, target: str, case: DoctorCase, look: Look) -> None:
@@ -278,11 +292,31 @@ async def _links(sample: str, name: str, target: str, case: DoctorCase, look: Lo
         leads.count += sum(to in looked_for for to, _ in named)
         leads.lost += len(lost)
         leads.hidden += sum(to in hidden for to, _ in named)
+        told = (f"key {each[KEY] or 'unknown'}" for each in page if each.get(name) in hidden)
+        leads.examples = [*leads.examples, *told][:MOST_IDS]
         leads.ids = [*leads.ids, *filter(None, lost)][:MOST_IDS]
     if name == PARENT:
         leads_judged(look, target, leads, ORPHANS, "is `parent` the record's key?")
+        return
+    leads_judged(look, target, leads, TOLERABLE_LEADS, f"is it the key of {target}?")
+    if shown := case.law("references-shown", look):
+        shown.count, shown.broken = leads.count - leads.lost, leads.hidden
+        shown.examples = leads.examples
+        shown_judged(shown, target)
+
+
+def shown_judged(part: LawLook, target: str) -> None:
+    """Judges ids of which some lead to what `where` hides: a few are how practices are."""
+    text = f"{counted(part.broken, 'row')} of {part.count:,} {agreeing(part.broken, 'lead')} to"
+    text += f" one of the {target} that `where` hides"
+    if not part.count:
+        part.note("no row says anything of it")
+    elif part.broken == part.count >= FEW_LEADS:
+        part.breach(f"{text}: partners find none of them")
+    elif part.broken > TOLERABLE_LEADS * part.count:
+        part.breach(text, Verdict.WARNING)
     else:
-        leads_judged(look, target, leads, TOLERABLE_LEADS, f"is it the key of {target}?")
+        part.ok(text)
 
 
 def leads_judged(look: Look, target: str, leads: Leads, most: float, remedy: str) -> None:
@@ -296,35 +330,5 @@ def leads_judged(look: Look, target: str, leads: Leads, most: float, remedy: str
         verdict = weighed(leads.lost, leads.count, most=most)
         remedy = remedy if verdict is Verdict.FAILED else ""
         look.judge(verdict, text, remedy=remedy, ids=leads.ids)
-    elif leads.hidden > TOLERABLE_LEADS * leads.count:
-        look.warning(text, remedy=remedy)
     elif leads.count:
         look.ok(text)
-
-
-def newest(case: DoctorCase) -> Iterator[Look]:
-    for resource in case.readable():
-        for name in WRITTEN:
-            if (value := case.rows(resource).by_name.get(name)) is not None:
-                run = partial(_future, name, isinstance(value.converter, UtcTime))
-                place = ("resources", resource, "fields", name)
-                yield case.look("clock", f"{resource}.{name}", run, *place)
-
-
-async def _future(name: str, is_utc: bool, case: DoctorCase, look: Look) -> None:
-    now, count, ahead, ids = case.examination.now, 0, list[timedelta](), list[str]()
-    for record in chain.from_iterable(pages(case, str(look.place[1]))):
-        if record[name]:
-            count += 1
-            if (further := datetime.fromisoformat(record[name]) - now) > ROOM:
-                ahead.append(further)
-                ids += filter(None, [record["id"]])
-    if not ahead:
-        return
-    text = f"{counted(len(ahead), 'row')} of {count:,} {agreeing(len(ahead), 'lie')} in the future"
-    offset = now.astimezone(case.adapter.diary.zone).utcoffset() or timedelta()
-    if is_utc and max(ahead) <= offset:
-        why = "by no more than the clinic's zone: they look like local time, but are read as UTC"
-        look.failed(f"{text}, {why}", ids=ids, remedy="write `as: local time`")
-    else:
-        look.warning(text, ids=ids)

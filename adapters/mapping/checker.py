@@ -23,6 +23,8 @@ CHECKS = {**MODEL_CHECKS, **read_checks(__file__)}
 # booking is an appointment of a client's animal.
 _OF_DIARY = ("vets", "appointmentTypes")
 _NEEDS = {"diary": _OF_DIARY, "booking": ("clients", "patients", *_OF_DIARY, "appointments")}
+# The laws that real rows should obey, and that a mapping may switch off.
+LAWS = read_checks(__file__, "laws.toml")
 # The fields that a booking needs, to know whose an animal is and to recognize itself.
 _NEEDED = {"patients": ("clientId",), "appointments": ("vetId", "patientId", "scheduledAt")}
 NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -141,7 +143,7 @@ class Checker:
             models.SentValue: self._sent,
             models.TreePart: self._part,
             models.BackendMap: self._backend,
-            models.MappingFile: self._resources,
+            models.MappingFile: self._whole,
             models.ResourceMap: self._resource,
             models.ListCall: self._listing,
             models.FilterParameter: self._filter,
@@ -279,6 +281,12 @@ class Checker:
             for at, needed in needs:
                 self._secret((*place, "oauth", at), needed)
         self._headers(place, backend.headers)
+
+    def _whole(self, place: Place, mapping: models.MappingFile) -> None:
+        for name in mapping.accepted:
+            text, more = f"no law is called {name}", "; the reference has a table of them"
+            self.is_known(("accepted", name), "no-such-law", name, LAWS, text, more)
+        self._resources(place, mapping)
 
     # resources
 

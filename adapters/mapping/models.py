@@ -760,11 +760,20 @@ class BackendMap(Strict):
             yield f"basic and {name} both write the header Authorization: leave basic out"
 
 
+def _reason(written: str) -> None:
+    if not any(map(str.isalpha, written)):
+        raise Misfit("wrong-kind", "needs a reason: why this practice breaks the law and is right")
+
+
+Reason = Annotated[str, checked(_reason)]
+
+
 class MappingFile(Strict):
     """A whole mapping file.
 
     It may leave out any resource, the diary and the booking. A diary that is left out is an empty
-    one, without any time, and so is the booking, without any step.
+    one, without any time, and so is the booking, without any step. `accepted` are the laws that the
+    mapping switches off, each with the reason.
     """
 
     version: Literal[2] = Field(examples=[2])
@@ -775,6 +784,7 @@ class MappingFile(Strict):
     booking: BookingMap = Field(
         default_factory=lambda: BookingMap.model_construct(set(), appointment="", steps=())
     )
+    accepted: dict[str, Reason] = Field(default_factory=dict)
 
     def offers(self, part: Literal["diary", "booking"]) -> bool:
         """Returns whether the mapping has that part."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.mapping import models
-from adapters.mapping.checker import DRAFT, GIVEN, NEEDED, REQUIRED, SEARCH, TIME, UNLISTED
+from adapters.mapping.checker import DRAFT, GIVEN, LAWS, NEEDED, REQUIRED, SEARCH, TIME, UNLISTED
 from adapters.mapping.conversion import Strict
 from adapters.mapping.converters import CONVERTERS
 from adapters.mapping.models import CallMap, MappingFile
@@ -28,6 +28,9 @@ def mapping_schema(shapes: Shapes, adapter: str) -> Schema:
             made.only_of(_long(definition), model)
     made.values()
     schema["properties"]["resources"] = made.resources()
+    schema["properties"]["accepted"] = _members(
+        {name: {"type": "string", "description": f"{law.title}."} for name, law in LAWS.items()}
+    )
     return {"$schema": DIALECT, **schema, "title": TITLES[adapter]}
 
 

@@ -138,10 +138,13 @@ def _visits(records: Records, random: Random, today: date) -> None:
             "entered": naive(start - timedelta(days=30)),
             "ext_ref": None,
         }
+        weight = random.choice((1, 2, 3))
+        if day >= today:  # nothing is reported of a visit to come
+            continue
         records.reports[number] = {
             "id": number,
             "visit": {"id": number, "vet": vets[number % 3], "animal": {"id": 1 + number}},
-            "weight": random.choice((1, 2, 3)),
+            "weight": weight,
             "signed": naive(start) if number % 2 else None,
             "begun": naive(start),
             "texts": {"summary": "Bonne forme", "diagnosis": None, "advice": "Repos"},

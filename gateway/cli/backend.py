@@ -31,7 +31,12 @@ from gateway.state import opened, opened_if_begun
 from gateway.store import Store
 
 WIDE = 120
-COLOURS = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.FAILED: "red"}
+COLOURS = {
+    Verdict.OK: "green",
+    Verdict.NOTE: "cyan",
+    Verdict.WARNING: "yellow",
+    Verdict.FAILED: "red",
+}
 
 
 @click.group(
@@ -147,13 +152,16 @@ def _print_findings(findings: Sequence[Finding]) -> None:
         rows = sections.setdefault(finding.check, [["", Text(finding.check, "bold"), ""]])
         verdict = Text(finding.verdict, COLOURS[finding.verdict])
         took = "" if finding.seconds is None else f" ({finding.seconds * 1000:.0f} ms)"
-        # the finding, its remedy and some ids, each on its own line
+        # the finding, its remedy and some examples, each on its own line
         lines = [f"{finding.text}{took}"]
         if finding.place:
             file, *where = finding.place.rsplit(":", 2)
             lines[0] = f"{':'.join([PurePath(file).name, *where])}: {lines[0]}"
         lines += [f"-> {finding.remedy}"] if finding.remedy else []
-        lines += [f"such as {' '.join(finding.ids)}"] if finding.ids else []
+        if finding.examples:
+            lines += [f"such as {example}" for example in finding.examples]
+        elif finding.ids:
+            lines.append(f"such as {' '.join(finding.ids)}")
         rows.append([verdict, finding.subject, Text("\n".join(map(legible, lines)))])
     columns: dict[str, dict[str, Any]] = {
         "verdict": {"no_wrap": True},
@@ -164,10 +172,11 @@ def _print_findings(findings: Sequence[Finding]) -> None:
     print_table(columns, sections.values(), None if Console().is_terminal else WIDE)
     numbers = Counter(finding.verdict for finding in findings)
     warnings, failed = counted(numbers[Verdict.WARNING], "warning"), numbers[Verdict.FAILED]
+    notes = f"{counted(numbers[Verdict.NOTE], 'note')}, " if numbers[Verdict.NOTE] else ""
     outcome = "nothing here would fail a partner"
     if failed:
         outcome = "a partner would be failed; mend what is red and check again"
-    say(f"{failed} failed, {warnings}, {numbers[Verdict.OK]} ok: {outcome}")
+    say(f"{failed} failed, {warnings}, {notes}{numbers[Verdict.OK]} ok: {outcome}")
 
 
 @backend.command()

@@ -18,10 +18,11 @@ from sqlalchemy.exc import DBAPIError
 from adapters.doctor import surveyed
 from adapters.doctor.case import GROUPS, Look, clock_judged, examined, texts_in
 from adapters.doctor.diary import diary
+from adapters.doctor.laws import laws
 from adapters.doctor.sql.booking import account, rehearsal
 from adapters.doctor.sql.plans import plans
 from adapters.doctor.sql.rows import SqlCase
-from adapters.doctor.values import links, newest, values
+from adapters.doctor.values import links, values
 from adapters.documents.document import Place
 from adapters.documents.problems import Severity
 from adapters.examination import Examination, Finding, Survey, Verdict
@@ -57,10 +58,9 @@ def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Find
 
 def _looks(case: SqlCase) -> Iterator[Look]:
     yield case.look("mapping", "names", names)
-    for looks in (account, values, links, diary):
+    for looks in (account, values, laws, links, diary):
         yield from looks(case)
     yield case.look("clock", "server", clock)
-    yield from newest(case)
     yield from plans(case)
     if case.examination.booking and case.adapter.books:
         yield replace(case.look("booking", "rehearsal", rehearsal), alone=True)

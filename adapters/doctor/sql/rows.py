@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, func, not_, select
 
+from adapters.base import Record
 from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken
 from adapters.examination import SAMPLE, Examination, counted
 from adapters.mapping.models import ResourceMap
@@ -75,6 +76,17 @@ class SqlCase(DoctorCase):
             yield list(map(taken, rows))
         if most is None or count < most:
             self.whole.add(name)
+
+    async def with_lists(self, resource: str, records: list[Record]) -> list[Record]:
+        reader, ids = self.session.reader(resource), [each["id"] for each in records if each["id"]]
+        whole: list[Record] = []
+        for first in range(0, len(ids), AT_ONCE):
+            rows = (await reader.rows_of(ids[first : first + AT_ONCE])).values()
+            made = reader.records(list(rows), None)
+            some = [record for record in made if record and record["id"]]
+            await reader.add_lists(some, None)
+            whole += some
+        return whole
 
     def misfits(self, look: Look, name: str) -> None:
         if "." not in name:

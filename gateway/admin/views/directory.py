@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,7 +27,7 @@ PATIENCE = 3.0
 DEED, KEPT = "practice system checked", "practice system checked"
 # The most findings that are kept: the worst come first.
 MOST_FINDINGS = 300
-_ORDER = (Verdict.FAILED, Verdict.WARNING, Verdict.OK)
+_ORDER = (Verdict.FAILED, Verdict.WARNING, Verdict.NOTE, Verdict.OK)
 _SLOTS = next(call for call in OPERATIONS if call.id == "list_available_slots")
 
 
@@ -75,6 +75,11 @@ def _ids(records: Sequence[Record], text: str) -> Mapping[str, Any]:
     return {"records": matches, "all": len(records), "is_cut": len(records) >= MOST}
 
 
+def _kept(finding: Finding) -> dict[str, Any]:
+    """Returns a finding as it is kept: without values of records."""
+    return asdict(replace(finding, examples=()))
+
+
 async def _last_check(visit: Visit) -> dict[str, Any]:
     """Returns what the last check found; raises StoreError.
 
@@ -117,7 +122,7 @@ async def _check(visit: Visit) -> web.Response:
             "at": panel.now().isoformat(),
             "seconds": round(time.monotonic() - began, 1),
             "counts": counts,
-            "findings": [asdict(finding) for finding in in_order[:MOST_FINDINGS]],
+            "findings": [_kept(finding) for finding in in_order[:MOST_FINDINGS]],
             "left_out": len(in_order[MOST_FINDINGS:]),
         }
         await panel.store.set_meta(KEPT, json.dumps(kept))

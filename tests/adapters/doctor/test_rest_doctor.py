@@ -84,7 +84,7 @@ def write(rows: str, name: str, value: Any, every: int = 1) -> Callable[[Cloud],
 
 
 def lose_animals(cloud: Cloud) -> None:
-    for key in (10, 20, 30):
+    for key in list(cloud.records.reports)[5:20:5]:
         cloud.records.reports[key]["visit"]["animal"] = {"id": 999_999}
 
 
@@ -238,7 +238,7 @@ FAULTS = [
     ),
     Fault(
         "reports of an animal that is gone", "links", WARNING, "patientId: visit.animal.id",
-        "3 rows of 60 lead to none of the patients", lose_animals,
+        "3 rows of 38 lead to none of the patients", lose_animals,
         together=1,
     ),
     Fault(
@@ -327,9 +327,6 @@ async def test_nothing_fails_a_partner_of_the_sound_cloud(tmp_path: Path) -> Non
         "patients",
         "stock",
         "consultations.ownerDiagnosis",
-        "consultations.createdAt",
-        "consultations.startedAt",
-        "consultations.validatedAt",
         "rehearsal",
     } - grown, said(found)
 

@@ -122,10 +122,19 @@ MISTAKES = [
 ]
 
 
+ZONE = "zone: Europe/Paris "
 HOURS = "    - from: HORAIRES h\n"
 COUNTER = "    - counter: COMPTEURS\n"
 JOURNAL = "    - insert: RDV_JOURNAL\n"
 LANGUAGE = [
+    (
+        ZONE,
+        f"accepted: {{start-befor-end: They were typed so}}\n{ZONE}",
+        "no law is called start-befor-end (did you mean start-before-end?); the reference has a",
+    ),
+    (ZONE, f'accepted: {{lines-add-up: " - "}}\n{ZONE}', "lines-add-up: needs a reason: why this"),
+    (ZONE, f"accepted: {{lines-add-up: }}\n{ZONE}", "lines-add-up: must be a text"),
+    (ZONE, f"accepted: [lines-add-up]\n{ZONE}", "accepted: must be a group of names and values"),
     (
         "key: p.ID_PERS",
         "key: {source: [p.A, p.B], as: id}",

@@ -35,6 +35,7 @@ WRONG = [
     ("  stock:\n", "  stocks:\n"),
     ("      lines:\n", "      line:\n"),
     ("version: 2", "version: 3"),
+    ("version: 2", "version: 2\naccepted: {start-befor-end: They were typed so}"),
     ("  step: 15 ", "  step: 3 "),
 ]
 

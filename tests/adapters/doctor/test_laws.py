@@ -1,0 +1,408 @@
+"""Each law names the rows that break it, on SQL and on JSON, and sound clinics break none."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.examination import Finding, Verdict
+from adapters.mapping.checker import LAWS
+from examples.json_cloud.backend import Cloud
+from tests.adapters.clinic import run
+from tests.adapters.doctor import test_rest_doctor as on_json
+from tests.adapters.doctor.test_sql_doctor import SAMPLE, found_in
+
+FAILED, WARNING, NOTE = Verdict.FAILED, Verdict.WARNING, Verdict.NOTE
+CENTS = "'20,00'"
+
+
+@dataclass(frozen=True)
+class Breach:
+    """What breaks a law, and what is then said: at which line, of what, with which examples.
+
+    Those of one number `together` are planted in one clinic.
+    """
+
+    law: str
+    verdict: Verdict
+    line: str
+    said: str
+    example: str = ""
+    database: tuple[str, ...] = ()
+    mapping: tuple[tuple[str, str], ...] = ()
+    together: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.law} {self.said}"
+
+
+BREACHES = [
+    Breach(
+        "start-before-end", WARNING, "endTime: r.D_FIN",
+        r"2 rows of 1,940: an end that is not after its start",
+        "key 7: scheduledAt .*Z, endTime .*Z",
+        ("UPDATE RDV SET D_FIN = D_DEBUT WHERE ID_RDV IN (7, 8)",),
+    ),
+    Breach(
+        "start-before-end", FAILED, "endTime: r.D_DEBUT",
+        "an end that is not after its start",
+        "key .*: scheduledAt .*Z, endTime .*Z",
+        mapping=(
+            ("scheduledAt: r.D_DEBUT", "scheduledAt: r.D_FIN"),
+            ("endTime: r.D_FIN", "endTime: r.D_DEBUT"),
+        ),
+        together=2,
+    ),
+    Breach(
+        "validated-after-start", FAILED, "validatedAt: c.D_VALID",
+        "a consultation that is validated before it begins",
+        "key 40: startedAt .*Z, validatedAt .*Z",
+        (
+            "UPDATE CONSULTATIONS SET D_VALID = datetime(D_DEBUT, '-1 hour')"
+            " WHERE ID_CONS % 20 = 0 AND D_VALID > '1'",
+        ),
+    ),
+    Breach(
+        "written-by-now", WARNING, "createdAt: a.DT_CREATION", "1 row of .* lies in the future",
+        "key 9: createdAt 2027",
+        ("UPDATE ANIMAUX SET DT_CREATION = '2027-01-01 10:00:00' WHERE ID_ANIMAL = 9",),
+    ),
+    Breach(
+        "written-by-now", FAILED, "startedAt: {", "look like local time, but are read as UTC",
+        "key .*: startedAt 2026-03-04T10:30:00Z",
+        ("UPDATE CONSULTATIONS SET D_DEBUT = '2026-03-04 10:30:00' WHERE ID_CONS = 40",),
+        (("startedAt: c.D_DEBUT", "startedAt: {source: c.D_DEBUT, as: utc time}"),),
+        together=2,
+    ),
+    Breach(
+        "total-is-net-plus-tax", FAILED, " total: {source: f.HT, as: cents}",
+        "a total that is not the subtotal and the tax", r"key \d+: total .*, subtotal .*, taxTotal",
+        mapping=(("total: {source: f.DU, as: cents}", "total: {source: f.HT, as: cents}"),),
+        together=2,
+    ),
+    Breach(
+        "total-is-net-plus-tax", WARNING, "total: {source: f.DU, as: cents}", "1 row of 1,500",
+        r"key 30: total 5000.00, subtotal \d+.\d\d, taxTotal \d+.\d\d",
+        ("UPDATE FACTURES SET TOTAL_TTC = '5 000,00' WHERE ID_FACT = 30",),
+    ),
+    Breach(
+        "total-is-paid-plus-balance", FAILED, "balance: {", "not the amount paid and the balance",
+        r"key \d+: total .*, amountPaid .*, balance",
+        mapping=(("{source: f.DU - f.PAYE, as: cents}", "{source: f.DU, as: cents}"),),
+        together=2,
+    ),
+    Breach(
+        "lines-add-up", WARNING, "subtotal: {source: f.HT", "lines that do not add up",
+        r"key \d+: subtotal \d+.\d\d, \d+ lines? of \d+.\d\d",
+        ("UPDATE LIGNES_FACT SET TOTAL_HT = '999,00' WHERE ID_LIGNE = 40",),
+    ),
+    Breach(
+        "tax-is-percent", FAILED, "taxRate: CAST", "all .* above 0 are below 1 %.*multiply",
+        r"key \d+: taxRate 0\.\d",
+        mapping=(
+            (
+                "taxRate: l.TAUX_TVA",
+                "taxRate: CAST(REPLACE(l.TAUX_TVA, ',', '.') AS REAL) / 100",
+            ),
+        ),
+        together=2,
+    ),
+    Breach(
+        "not-one-code", WARNING, "sex: {source: a.SEXE", "all 450 rows are UNKNOWN",
+        database=("UPDATE ANIMAUX SET SEXE = 'I'",),
+    ),
+    Breach(
+        "not-one-code", WARNING, "species: e.LIBELLE", "all .* have the same value",
+        database=("UPDATE ANIMAUX SET CODE_ESP = (SELECT MIN(CODE_ESP) FROM ESPECES)",),
+    ),
+    Breach(
+        "codes-in-use", NOTE, "sex: {source: a.SEXE", "none has FEMALE or MALE",
+        database=("UPDATE ANIMAUX SET SEXE = 'I'",),
+    ),
+    Breach(
+        "owners-have-names", FAILED, "lastName: p.VILLE", "clients without any name", r"key \d+$",
+        mapping=(
+            ("lastName: COALESCE(NULLIF(TRIM(p.NOM), ''), p.RAISON_SOC)", "lastName: p.VILLE"),
+            ("firstName: p.PRENOM", "firstName: p.CODE_POSTAL"),
+        ),
+        database=("UPDATE PERSONNES SET VILLE = NULL",),
+        together=2,
+    ),
+    Breach(
+        "references-kept", FAILED, "clientId: f.ID_PERS", r"1,\d+ rows of 1,500 have none",
+        r"key \d+: clientId null",
+        ("UPDATE FACTURES SET ID_PERS = NULL WHERE ID_FACT % 20 > 0",),
+    ),
+    Breach(
+        "references-kept", WARNING, "clientId: f.ID_PERS", r"\d+ rows of 1,500 have none",
+        database=("UPDATE FACTURES SET ID_PERS = NULL WHERE ID_FACT % 5 > 1",),
+        together=2,
+    ),
+    Breach(
+        "references-shown", FAILED, "vetId: c.ID_VETO",
+        "one of the vets that `where` hides: partners find none of them", r"key \d+$",
+        (
+            "UPDATE CONSULTATIONS SET ID_VETO = (SELECT MIN(ID_PERS) FROM PERSONNES"
+            " WHERE GENRE_PERS = 'C')",
+        ),
+        (("where: v.GENRE_PERS = 'V' AND v.ACTIF = 'O'", "where: v.ID_PERS % 2 = 0"),),
+        together=3,
+    ),
+    Breach(
+        "references-shown", WARNING, "patientId: c.ID_ANIMAL", "one of the patients that `where`",
+        r"key \d+$",
+        database=("UPDATE ANIMAUX SET SUPPRIME = 1 WHERE ID_ANIMAL % 5 > 0",),
+        together=2,
+    ),
+    Breach(
+        "low-by-quantity", FAILED, 'isLow: "1"',
+        "does not go with quantity and reorderThreshold",
+        r"key \d+: isLow true, quantity \d+, reorderThreshold",
+        mapping=(("isLow: COALESCE(a.QUANTITE <= a.SEUIL, 0)", 'isLow: "1"'),),
+    ),
+    Breach(
+        "low-by-quantity", FAILED, "isLow: CAST", "as if the two were compared as texts",
+        mapping=(
+            (
+                "isLow: COALESCE(a.QUANTITE <= a.SEUIL, 0)",
+                "isLow: CAST(CAST(a.QUANTITE AS INTEGER) AS TEXT)"
+                " <= CAST(CAST(a.SEUIL AS INTEGER) AS TEXT)",
+            ),
+        ),
+        together=2,
+    ),
+    Breach(
+        "low-by-quantity", FAILED, "isLow: COALESCE(a.QUANTITE < a.SEUIL, 0)",
+        "as if it were quantity < reorderThreshold",
+        database=(
+            "UPDATE CHAMPS_SUPPL SET VALEUR = (SELECT SUM(CAST(REPLACE(l.QTE, ',', '.') AS REAL))"
+            " FROM LOTS l WHERE l.ID_ART = ID_FICHE) WHERE CHAMP = 'SEUIL' AND ID_FICHE % 3 = 0",
+        ),
+        mapping=(
+            ("isLow: COALESCE(a.QUANTITE <= a.SEUIL, 0)",
+             "isLow: COALESCE(a.QUANTITE < a.SEUIL, 0)"),
+        ),
+        together=3,
+    ),
+]  # fmt: skip
+
+
+def of_law(found: list[Finding], law: str) -> list[str]:
+    return [
+        f"{each.verdict} {each.place.rpartition('/')[2]} {each.text} {each.remedy} {each.examples}"
+        for each in found
+        if each.check == "laws" and each.subject == law
+    ]
+
+
+def matching(found: list[Finding], breach: Any, text: str) -> list[Finding]:
+    line = text[: text.index(breach.line)].count("\n") + 1
+    return [
+        each
+        for each in found
+        if (each.check, each.subject, each.code) == ("laws", breach.law, breach.law)
+        and each.verdict is breach.verdict
+        and re.search(breach.said, f"{each.text} {each.remedy}")
+        and int(each.place.split(":")[-2]) == line
+        and len(each.examples) <= 3
+        and (not breach.example or any(re.search(breach.example, it) for it in each.examples))
+    ]
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> dict[int, tuple[str, list[Finding]]]:
+    """The mapping and the findings of each clinic with several breaches, once it was looked at."""
+    return {}
+
+
+@pytest.mark.parametrize("breach", BREACHES, ids=str)
+async def test_a_breach_in_a_database_is_named_with_rows_and_line(
+    database: Path, breach: Breach, looked_at: dict[int, tuple[str, list[Finding]]]
+) -> None:
+    if breach.together not in looked_at:
+        text = SAMPLE
+        for each in BREACHES:
+            if each.together == breach.together:
+                for right, wrong in each.mapping:
+                    assert right in text
+                    text = text.replace(right, wrong, 1)
+                for statement in each.database:
+                    run(database, statement)
+        looked_at[breach.together] = text, await found_in(database, text, alone=True)
+    text, found = looked_at[breach.together]
+    assert matching(found, breach, text), of_law(found, breach.law)
+
+
+async def test_the_sample_clinic_breaks_no_law(database: Path) -> None:
+    found = [each for each in await found_in(database, alone=True) if each.check == "laws"]
+    assert {each.verdict for each in found} == {Verdict.OK}
+    assert {each.subject for each in found} == {each.law for each in BREACHES}
+
+
+def change(rows: str, make: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Cloud], None]:
+    """What writes values into every one of these rows."""
+
+    def changed(cloud: Cloud) -> None:
+        for each in getattr(cloud.records, rows).values():
+            each.update(make(each))
+
+    return changed
+
+
+def add_fines(cloud: Cloud) -> None:
+    for each in cloud.records.bills.values():
+        each["rows"] = [*each["rows"], {**each["rows"][0], "no": 7}]
+
+
+@dataclass(frozen=True)
+class JsonBreach:
+    """The same in a cloud."""
+
+    law: str
+    verdict: Verdict
+    line: str
+    said: str
+    example: str = ""
+    cloud: Callable[[Cloud], None] = on_json.nothing
+    mapping: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.law
+
+
+JSON_BREACHES = [
+    JsonBreach(
+        "start-before-end", FAILED, "endTime: ends_at", "60 rows of 60", r"key \d+: scheduledAt",
+        change("visits", lambda visit: {"ends_at": visit["starts_at"]}),
+    ),
+    JsonBreach(
+        "validated-after-start", FAILED, "validatedAt: signed", "validated before it begins",
+        "validatedAt 2020-01-01",
+        change("reports", lambda report: {"signed": report["signed"] and "2020-01-01 10:00:00"}),
+    ),
+    JsonBreach(
+        "written-by-now", WARNING, "createdAt: {source: entered", "60 rows of 60 lie in the future",
+        "key 1: createdAt 2031",
+        change("visits", lambda visit: {"entered": "2031-01-01 10:00:00"}),
+    ),
+    JsonBreach(
+        "total-is-net-plus-tax", FAILED, " total: net", "the subtotal and the tax",
+        r"key \d+: total (\d+.\d\d), subtotal \1, taxTotal",
+        mapping=(("total: gross\n", "total: net\n"),),
+    ),
+    JsonBreach(
+        "total-is-paid-plus-balance", FAILED, "balance: paid", "the amount paid and the balance",
+        mapping=(("balance: open", "balance: paid"),),
+    ),
+    JsonBreach(
+        "lines-add-up", WARNING, "subtotal: net", "150 rows of 150: lines that do not add up",
+        r"2 lines of \d+.\d\d", add_fines,
+    ),
+    JsonBreach(
+        "tax-is-percent", FAILED, "taxRate: vat", "they look like fractions", "taxRate 0.20",
+        change("bills", lambda bill: {"rows": [{**it, "vat": "0.2"} for it in bill["rows"]]}),
+    ),
+    JsonBreach(
+        "not-one-code", WARNING, "sex: {", "all 300 rows are UNKNOWN",
+        cloud=change("animals", lambda animal: {"sex": "?"}),
+    ),
+    JsonBreach(
+        "codes-in-use", NOTE, "sex: {", "none has FEMALE or MALE",
+        cloud=change("animals", lambda animal: {"sex": "?"}),
+    ),
+    JsonBreach(
+        "owners-have-names", FAILED, "lastName: name.last", "clients without any name", r"key \d+",
+        change("owners", lambda owner: {"name": {"first": " ", "last": "12"}}),
+    ),
+    JsonBreach(
+        "references-kept", FAILED, "vetId: visit.vet", "38 rows of 38 have none", "vetId null",
+        change("reports", lambda report: {"visit": {**report["visit"], "vet": None}}),
+    ),
+    JsonBreach(
+        "references-shown", FAILED, "clientId: {source: owner.href",
+        "one of the clients that `where` hides", r"key \d+",
+        change("animals", lambda animal: {"owner": 200}),
+    ),
+    JsonBreach(
+        "low-by-quantity", FAILED, 'isLow: "to_number(on_hand) < ', "quantity < reorderThreshold",
+        "key .*: isLow false, quantity 10, reorderThreshold 10",
+        change("stock", lambda item: {"on_hand": "10.000"}),
+        (('isLow: "to_number(on_hand) <= ', 'isLow: "to_number(on_hand) < '),),
+    ),
+]  # fmt: skip
+
+
+async def test_a_breach_in_json_is_named_with_rows_and_line(tmp_path: Path) -> None:
+    cloud, changes = on_json.sound_cloud(), list[tuple[str, str]]()
+    for each in JSON_BREACHES:
+        each.cloud(cloud)
+        changes += each.mapping
+    found = await on_json.found_in(cloud, tmp_path, *changes, alone=True)
+    text = (tmp_path / "mapping.yaml").read_text()
+    missed = {each.law: of_law(found, each.law) for each in JSON_BREACHES}
+    assert {
+        law: missed[law]
+        for law in missed
+        if not any(matching(found, each, text) for each in JSON_BREACHES if each.law == law)
+    } == {}
+
+
+async def test_the_sound_cloud_breaks_no_law(tmp_path: Path) -> None:
+    found = await on_json.found_in(on_json.sound_cloud(), tmp_path, alone=True)
+    of_laws = [each for each in found if each.check == "laws"]
+    assert {each.verdict for each in of_laws} == {Verdict.OK}
+    assert {each.subject for each in of_laws} == {each.law for each in JSON_BREACHES}
+
+
+def test_each_law_is_broken_once_on_either_kind() -> None:
+    assert {each.law for each in BREACHES} == {*LAWS}
+    assert {each.law for each in JSON_BREACHES} == {*LAWS}
+
+
+OFF = """\
+accepted:
+  start-before-end: Two visits of 2024 were typed without an end
+  references-shown: Vets who left are hidden
+"""
+
+
+async def test_a_law_is_switched_off_by_name_and_told_with_the_reason(database: Path) -> None:
+    run(database, "UPDATE RDV SET D_FIN = D_DEBUT")
+    text = SAMPLE + OFF
+    found = await found_in(database, text, rows=50, alone=True)
+    told = [each for each in found if each.subject in ("start-before-end", "references-shown")]
+    assert of_law(told, "start-before-end") == [
+        f"note clinic.yaml:{text.count(chr(10)) - 1}:21 switched off: Two visits of 2024 were typed"
+        " without an end  ()"
+    ]
+    [off] = [each for each in told if each.subject == "references-shown"]
+    assert off.text == "switched off: Vets who left are hidden"
+
+
+@pytest.mark.parametrize("count", [19, 20])
+async def test_few_rows_are_too_few_to_tell_a_share(database: Path, count: int) -> None:
+    run(database, "UPDATE ANIMAUX SET SEXE = 'M'")
+    run(database, "DELETE FROM ANIMAUX WHERE ID_ANIMAL > 20")
+    some = f"(SELECT ID_ANIMAL FROM ANIMAUX ORDER BY ID_ANIMAL LIMIT {count})"
+    text = SAMPLE.replace("where: a.SUPPRIME = 0", f"where: a.ID_ANIMAL IN {some}")
+    found = await found_in(database, text, rows=50, alone=True)
+    [told] = [
+        each
+        for each in found
+        if each.subject == "not-one-code" and each.text.startswith("patients.sex")
+    ]
+    few = "patients.sex: 19 rows: too few to tell, 20 are needed"
+    all_of = "patients.sex: all 20 rows are MALE"
+    assert (told.verdict, told.text) == ((NOTE, few) if count < 20 else (WARNING, all_of))
+
+
+async def test_a_law_that_could_not_look_is_red(database: Path) -> None:
+    run(database, "ALTER TABLE FACTURES RENAME TO BILLS")
+    found = await found_in(database, rows=50, alone=True)
+    [red] = [each for each in found if each.check == "laws" and each.subject == "invoices"]
+    assert red.verdict is FAILED
+    assert "could not be looked at" in red.text
+    assert "total-is-net-plus-tax" in red.text
