@@ -290,7 +290,7 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
     for _, ids in case.adapter.converters.tabled:  # they are shown to nobody
         ids.keep_none()
     try:
-        for finding in todos(case.adapter.document):
+        for finding in (*remarks(case.adapter.document), *todos(case.adapter.document)):
             yield finding
         for look in looks:
             try:
@@ -312,6 +312,15 @@ def clock_judged(look: Look, apart: float, more: str = "") -> None:
         way = "ahead of" if apart > 0 else "behind"
         text = f"its clock is {abs(apart):.0f} s {way} this machine's{more}"
         look.warning(text, remedy="set one of them by the network's time")
+
+
+def remarks(document: Document) -> list[Finding]:
+    """Returns a warning for each thing in the file that is odd, though it can be used."""
+    look = Look(document, "mapping", "file")
+    for problem in document.remarks:
+        at = f"{problem.file}:{problem.line}:{problem.column}"
+        look.warning(problem.text, place=at, code=problem.code)
+    return look.findings
 
 
 def todos(document: Document) -> list[Finding]:

@@ -40,7 +40,8 @@ class Document:
 
     The mark of a mapping's member is that of its value, and `keys` holds those of the keys. `flaws`
     are the problems with keys. `partial` are the places where the file therefore has more than the
-    data: only the first of doubled members is kept.
+    data: only the first of doubled members is kept. `remarks` are warnings that those who check the
+    file found.
     """
 
     file: str
@@ -50,6 +51,7 @@ class Document:
     keys: dict[Place, tuple[int, int]] = field(default_factory=dict)
     partial: set[Place] = field(default_factory=set)
     flaws: list[Problem] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
 
     @property
     def text(self) -> str:

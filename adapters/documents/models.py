@@ -17,15 +17,18 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 MODEL_CHECKS = {**FILE_CHECKS, **read_checks(__file__, "models.toml")}
 
 
-def check(document: Document, model: type[ModelT], *, strict: bool = False) -> ModelT:
+def check(
+    document: Document, model: type[ModelT], *, strict: bool = False, context: object = None
+) -> ModelT:
     """Returns the document as a pydantic model. Raises DocumentErrors with every problem.
 
-    `strict` lets no type of value count for another, though a text may still be a path.
+    `strict` lets no type of value count for another, though a text may still be a path. `context`
+    is what the model's own validators are given.
     """
     try:
         if strict:
             return model.model_validate_json(json.dumps(document.data), strict=True)
-        return model.model_validate(document.data)
+        return model.model_validate(document.data, context=context)
     except ValidationError as error:
         raise DocumentErrors(_model_problems(document, model, error)) from error
 
@@ -138,11 +141,19 @@ _PLAIN = _SCALARS.keys() | _LISTS
 _WORD = re.compile(r"[\w.:/-]{1,40}").fullmatch
 
 
+def unquoted(value: Any) -> str:
+    """Returns the remedy for a text in braces that lacks its quotes; "" for another value."""
+    if isinstance(value, dict) and value and all(member is None for member in value.values()):
+        return f""": put it in quotes, "{{{", ".join(value)}}}\""""
+    return ""
+
+
 def sentence(error: Any) -> str:
     """Returns what one of pydantic's errors says, to stand behind the name."""
     kind, value = error["type"], error["input"]
-    if kind == "string_type" and isinstance(value, int | float):
-        return "must be a text: put it in quotes"
+    if kind == "string_type":
+        plain = ": put it in quotes" if isinstance(value, int | float) else ""
+        return f"{_WORDS[kind]}{unquoted(value) or plain}"
     if kind in {"int_type", "float_type"} and isinstance(value, str) and is_number(value):
         return f"{_WORDS[kind]}: leave the quotes out"
     if kind in _LISTS and isinstance(value, dict):

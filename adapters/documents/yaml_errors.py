@@ -43,6 +43,7 @@ _TIGHT_DASH = "a dash needs a blank behind it"
 _tight_dash = re.compile(r"\s*-\w").match
 _tight_colon = re.compile(r"[\s-]*[A-Za-z_][\w.]*:(?=\S)").match
 _closed = re.compile(r".*[]}\"']\s*").fullmatch
+_name_in_braces = re.compile(r"(?<=: )\{\w+\([^}]*\}").finditer
 _path = re.compile(r"[\w.\[\]]+")
 
 
@@ -64,7 +65,7 @@ class Stop:
 
     def fault(self) -> Fault:
         """Returns what the error means, and where."""
-        if fault := self.open_quote() or self.in_brackets():
+        if fault := self.open_quote() or self.in_braces() or self.in_brackets():
             return fault
         for beginning, code, text in _SLIPS:
             if re.match(beginning, self.said, re.DOTALL):
@@ -91,6 +92,14 @@ class Stop:
             return None
         text = f"the quote that opens here is never closed: the next one, in line {end + 1}, was"
         return _at(start, "open-quote", f"{text} taken for its end")
+
+    def in_braces(self) -> Fault | None:
+        """Returns a fault for a named expression without quotes, which begins with a brace."""
+        for used in _name_in_braces(self.line) if self.said.startswith("expected ',' or") else ():
+            if used.start() < self.mark.column:
+                text = f'a text that begins with a brace stands in quotes: write "{used[0]}"'
+                return self.mark.line, used.start(), "unquoted-path", text
+        return None
 
     def in_brackets(self) -> Fault | None:
         """Returns a fault for a path without quotes, or for a bracket that is never closed."""

@@ -14,6 +14,7 @@ from adapters.documents.problems import Problem, did_you_mean, read_checks
 from adapters.mapping import models
 from adapters.mapping.conversion import DRAFT_FIELDS, DRAFT_KEYS, Conversion, Strict
 from adapters.mapping.converters import IN_COLUMNS, conversion_faults, conversion_name
+from adapters.mapping.expressions import CLOCK
 from adapters.mapping.models import ValueSource
 from adapters.mapping.paths import path_problem
 from adapters.values.times import PATTERN, sorts
@@ -262,7 +263,7 @@ class Checker:
     def _named(self, place: Place, sql: str, made: Sequence[str]) -> None:
         for name in models.NAMED(sql):
             text, more = f"no step before this one is called {name}", "; write \\: for a colon"
-            self.is_known(place, "unfilled", name, [*made, *DRAFT], text, more)
+            self.is_known(place, "unfilled", name, [*made, *DRAFT, *CLOCK], text, more)
 
     def _secret(self, place: Place, name: str) -> None:
         if name not in self.secrets:

@@ -8,7 +8,8 @@ from adapters.documents.document import Document, Place, read_document
 from adapters.documents.models import check
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.mapping.checker import Checker
-from adapters.mapping.models import MappingFile
+from adapters.mapping.expressions import NamedExpressions
+from adapters.mapping.models import MappingFile, Reading
 
 # The places that only a mapping of one adapter has; * is any name.
 _SIGNS: Mapping[str, tuple[Place, ...]] = {
@@ -40,13 +41,17 @@ def load_mapping(
         text = "version 1 is written in an older form: `clinic-gateway backend upgrade"
         text += f" {path.name}` rewrites it"
         raise DocumentErrors([document.problem(("version",), text, "older-form")])
+    named = NamedExpressions(document)
+    zone = document.data.get("zone") if isinstance(document.data, dict) else None
+    reading = Reading(named, adapter == "sql", str(zone))
     try:
-        mapping = check(document, MappingFile)
+        mapping = check(document, MappingFile, context=reading)
     except DocumentErrors as error:
-        raise DocumentErrors([*document.flaws, *error.problems]) from error
+        raise DocumentErrors([*document.flaws, *named.problems, *error.problems]) from error
     checker = Checker(document, mapping, shapes, adapter, frozenset(secrets))
-    if problems := [*document.flaws, *checker.problems()]:
+    if problems := [*document.flaws, *named.problems, *checker.problems()]:
         raise DocumentErrors(problems)
+    document.remarks = named.unused()
     return mapping, document
 
 

@@ -7,22 +7,26 @@ checked in adapters/mapping/checker.py.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
     GetJsonSchemaHandler,
     RootModel,
     Tag,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
+from adapters.documents.models import unquoted
 from adapters.documents.problems import Misfit
 from adapters.ids.seal import HASHED, SEALED
 from adapters.mapping.conversion import (
@@ -35,6 +39,7 @@ from adapters.mapping.conversion import (
     Zone,
     checked,
 )
+from adapters.mapping.expressions import NamedExpressions, on_clock
 from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_day
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -48,9 +53,34 @@ _JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json").fullmatch
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the expressions of a file are read with: its named ones, its adapter and its zone."""
+
+    named: NamedExpressions
+    is_sql: bool
+    zone: str
+
+
+def _written_out(text: str, info: ValidationInfo) -> str:
+    """Returns an expression without named ones in it."""
+    reading: Reading | None = info.context
+    return text if reading is None else reading.named.expanded(text)
+
+
+def _readable(text: str, info: ValidationInfo) -> str:
+    """Returns the same of what is read, where SQL may name the time on the clinic's clock."""
+    reading: Reading | None = info.context
+    if reading is None:
+        return text
+    written = reading.named.expanded(text)
+    return on_clock(written, reading.zone) if reading.is_sql else written
+
+
 def _texts(value: Any) -> Any:
     if not isinstance(value, str | list | tuple):
         more = ": put it in quotes" if isinstance(value, int | float) else ", or a list of texts"
+        more = unquoted(value) or more
         raise Misfit("wrong-kind", f"must be a text{more}")
     return (value,) if isinstance(value, str) else tuple(value)
 
@@ -114,17 +144,18 @@ _TEXT_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1}
 _TEXTS_SCHEMA: dict[str, Any] = {
     "anyOf": [_TEXT_SCHEMA, {"type": "array", "items": _TEXT_SCHEMA, "minItems": 1}]
 }
-Expr = Annotated[str, Field(min_length=1), Expressions()]
+Expr = Annotated[str, Field(min_length=1), AfterValidator(_readable), Expressions()]
 Exprs = Annotated[
-    tuple[Annotated[str, Field(min_length=1)], ...],
+    tuple[Annotated[str, Field(min_length=1), AfterValidator(_readable)], ...],
     BeforeValidator(_texts),
     Field(min_length=1, max_length=8),
     WithJsonSchema(_TEXTS_SCHEMA),
     Expressions(),
 ]
-Sql = Annotated[str, Field(min_length=1)]
+# What a step of a booking computes, with names of its own behind colons.
+Sql = Annotated[str, Field(min_length=1), AfterValidator(_written_out), Expressions()]
 Match = Annotated[str, Field(min_length=1), checked(_with_group)]
-From = Annotated[OfSql[Sql | None], Field(alias="from")]
+From = Annotated[OfSql[Expr | None], Field(alias="from")]
 Form = Annotated[str, checked(_one_place)]
 CallPath = Annotated[str, checked(_call_path)]
 Nulls = Literal["send", "omit"]
@@ -140,7 +171,15 @@ class ShortForm(Strict):
     def _short_form(cls, value: Any) -> Any:
         if value is None and cls.short != "constant":
             raise Misfit("wrong-kind", "is empty: write a text, or leave it out")
+        if isinstance(value, dict) and (more := unquoted(value)) and not cls._knows(value):
+            raise Misfit("wrong-kind", f"must be a text{more}")
         return value if isinstance(value, dict | Strict) else {cls.short: value}
+
+    @classmethod
+    def _knows(cls, names: Collection[str]) -> bool:
+        """Returns whether one of the names stands in the long form."""
+        fields = cls.model_fields.items()
+        return any(name in names or info.alias in names for name, info in fields)
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -444,8 +483,9 @@ class RowSource(CallMap):
 class ListMap(Strict):
     """A list inside each record.
 
-    In a database its rows are read once for each page, and `parent` holds the record's key. In JSON
-    they stand in the record at `items`.
+    In a database its rows are read once for each page, `parent` holds the record's key, and they
+    stand in the `order` of expressions, such as `l.position DESC`. In JSON they stand in the record
+    at `items`.
     """
 
     from_: From = None
@@ -453,6 +493,7 @@ class ListMap(Strict):
     parent: OfSql[Exprs | None] = None
     items: OfRest[Expr | None] = None
     key: ValueSource | None = None
+    order: OfSql[Exprs | None] = None
     fields: dict[str, ValueSource]
 
 
@@ -773,12 +814,13 @@ class MappingFile(Strict):
 
     It may leave out any resource, the diary and the booking. A diary that is left out is an empty
     one, without any time, and so is the booking, without any step. `accepted` are the laws that the
-    mapping switches off, each with the reason.
+    mapping switches off, each with the reason. The named `expressions` stand in all others already.
     """
 
     version: Literal[2] = Field(examples=[2])
     zone: Zone = Field(examples=["Europe/Paris"])
     backend: OfRest[BackendMap] = Field(default_factory=BackendMap)
+    expressions: dict[str, str] = Field(default_factory=dict)
     resources: dict[str, ResourceMap] = Field(min_length=1)
     diary: DiaryMap = Field(default_factory=lambda: DiaryMap.model_construct(set()))
     booking: BookingMap = Field(

@@ -1,6 +1,6 @@
 """Writes the rows of a booking: the mapping's steps, and where their values come from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,9 @@ from adapters.base import BackendNonsense, Draft, SlotTaken
 from adapters.mapped.session import BookingProgress
 from adapters.mapping.conversion import DRAFT_FIELDS, Conversion
 from adapters.mapping.converters import Converters
+from adapters.mapping.expressions import CLOCK
 from adapters.mapping.models import NAMED, MappingFile, StepMap, WrittenValue
+from adapters.sql.clock import moment
 from adapters.sql.engines.base import HALF, Criterion, given
 from adapters.values.convert import Converter, Text
 
@@ -31,11 +33,18 @@ def following(name: str) -> sa.Select[Any]:
     return sa.select(sa.Sequence(bare, schema=schema or None).next_value())
 
 
+def typed(name: str, value: Any) -> sa.BindParameter[Any]:
+    """Returns a parameter that has a type, where nothing beside it in the expression says it."""
+    kind: Any = sa.BigInteger() if isinstance(value, int) else sa.String()
+    return sa.bindparam(name, value, type_=kind)
+
+
 class BookingWrites:
     """The rows that a booking writes, in the mapping's order."""
 
     def __init__(self, mapping: MappingFile, converters: Converters) -> None:
         self._booking = booking = mapping.booking
+        self._zone = mapping.zone
         # how the draft's values are written where an expression names them
         plain = Conversion()
         self._drafts = {name: converters.make(plain, shape) for name, shape in DRAFT_FIELDS.items()}
@@ -69,7 +78,7 @@ class BookingWrites:
         Raises SlotTaken where another program has taken the slot's own row.
         """
         kinds = (None, "time" if values["slot"] is None else "slot")
-        scope = _Scope(connection, values, progress.made, self._drafts)
+        scope = _Scope(connection, values, progress.made, self._drafts, self._zone)
         for number, step in enumerate(self._booking.steps):
             if step.for_ not in kinds or (step.if_ is not None and values[step.if_] is None):
                 continue
@@ -102,6 +111,7 @@ class _Scope:
     values: Values
     made: Values
     drafts: Mapping[str, Converter]
+    zone: str
 
     def column_value(self, value: WrittenValue, converter: Converter | None) -> Any:
         """Returns a column's value: from the draft, a step, an expression, or a constant."""
@@ -112,13 +122,9 @@ class _Scope:
             return self.made[value.made]
         if value.sql is None:
             return value.constant
-        # nothing beside them in the expression says their types
-        typed = [
-            sa.bindparam(name, one, type_=sa.BigInteger() if isinstance(one, int) else sa.String())
-            for name, one in self._named(value.sql).items()
-        ]
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        return self.connection.scalar(sa.text(f"SELECT ({value.sql})").bindparams(*typed))
+        made = sa.text(f"SELECT ({value.sql})").bindparams(*self._named(value.sql, typed))
+        return self.connection.scalar(made)
 
     def insert(self, step: StepMap, row: dict[str, Any]) -> dict[str, Any]:
         """Inserts the row; returns the columns of its key, with what the database filled in."""
@@ -154,12 +160,17 @@ class _Scope:
             raise BackendNonsense("the mapping's counter is not exactly one row")
         return self.connection.execute(sa.select(number).where(which)).scalar_one()
 
-    def _named(self, expression: str) -> dict[str, Any]:
-        made = self.made
-        return {
-            name: made[name] if name in made else self._encoded(name, self.drafts.get(name))
-            for name in NAMED(expression)
-        }
+    def _named(
+        self, expression: str, parameter: Callable[[str, Any], sa.BindParameter[Any]]
+    ) -> Iterator[sa.BindParameter[Any]]:
+        """Yields a parameter for each name in the expression."""
+        for name in dict.fromkeys(NAMED(expression)):
+            if name in CLOCK:
+                yield moment(name, self.zone, self.values["createdAt"])
+            elif name in self.made:
+                yield parameter(name, self.made[name])
+            else:
+                yield parameter(name, self._encoded(name, self.drafts.get(name)))
 
     def _encoded(self, name: str, converter: Converter | None) -> Any:
         value = self.values[name]
@@ -172,9 +183,8 @@ class _Scope:
 
     def _condition(self, step: StepMap) -> Criterion:
         expression = step.where or "1 = 1"
-        bound = [given(name, value) for name, value in self._named(expression).items()]
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        return sa.and_(sa.text(f"({expression})").bindparams(*bound))
+        return sa.and_(sa.text(f"({expression})").bindparams(*self._named(expression, given)))
 
 
 def _given(row: Values) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Where that fails, each is prepared by itself, so that a problem has its line.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import starmap
@@ -16,20 +16,25 @@ from sqlalchemy.exc import DBAPIError
 
 from adapters.documents.document import Document, Place
 from adapters.ids.seal import NATIVE, PublicIds
+from adapters.mapping.expressions import CLOCK
 from adapters.mapping.models import NAMED, MappingFile, ResourceMap, StepMap, ValueSource
 from adapters.sql.booking import following, named_table
-from adapters.sql.columns import Columns, Rows, rows_of, sql
+from adapters.sql.clock import moment
+from adapters.sql.columns import Columns, Rows, directed, rows_of, sql
 from adapters.sql.engines.base import ErrorKind, Expression, Speech
 from adapters.values.convert import Unreadable
 
 Ids = Callable[[str], PublicIds]
 _ONE: Expression = sa.literal_column("1")
-# The values of a draft that are texts in an expression, whatever they are compared with.
-AS_TEXT = frozenset({"scheduledAt", "endTime", "createdAt", "reason", "reference"})
+# The values of a draft that are texts in an expression, and those that are numbers.
+_TYPES: Mapping[str, Any] = {
+    **dict.fromkeys(("scheduledAt", "endTime", "createdAt", "reason", "reference"), sa.String()),
+    **dict.fromkeys(("minutes", "isUrgent"), sa.BigInteger()),
+}
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})
 # The attributes of rows, beside their fields, that hold one expression or several.
-_READ = ["parent", "key", "vet", "schedule", "weekday", "day", "start", "end", "minutes", "type"]
-_READ += ["step", "duration", "default_type"]
+_READ = ["parent", "order", "key", "vet", "schedule", "weekday", "day", "start", "end", "minutes"]
+_READ += ["type", "step", "duration", "default_type"]
 _PLAIN = re.compile(r"""(?:[^'"`\\#$\[/-]|-(?!-)|/(?!\*)|'[^'\\]*'|"[^"\\]*")*""").fullmatch
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""").sub
 _PARENTHESES = re.compile(r"[()]").findall
@@ -40,12 +45,14 @@ class SqlCheck:
     """A statement to prepare, and its place in the mapping.
 
     `rows` is the place of its rows. Once these cannot be read at all, they are not checked again.
+    `otherwise` is what may be prepared as well, where nobody knows the types of its parameters.
     """
 
     place: Place
     rows: Place
     statement: sa.Executable
     parameters: dict[str, Any] = field(default_factory=dict)
+    otherwise: sa.Executable | None = None
 
 
 # Checks, and perhaps one that the database prepares only if it prepares each of them.
@@ -97,11 +104,15 @@ def _refusal(
     """Returns the database's error about a check; None also for rows that are lost."""
     if any(check.rows[: len(place)] == place for place in lost):
         return None
-    try:
-        speech.explain(connection, check.statement, check.parameters)
-    except DBAPIError as error:
-        return error
-    return None
+    first = None
+    for statement in (check.statement, *(() if check.otherwise is None else (check.otherwise,))):
+        try:
+            speech.explain(connection, statement, check.parameters)
+        except DBAPIError as error:
+            first = first or error
+        else:
+            return None
+    return first
 
 
 def _unknown(
@@ -122,6 +133,8 @@ def _unknown(
                 lost.add(check.rows)
             is_denied = speech.kind(error) is ErrorKind.DENIED
             code = "missing-right" if is_denied else "not-in-database"
+            if check.parameters and "determine data type" in complaint:
+                complaint += f"; say it: CAST(:{next(iter(check.parameters))} AS text)"
             yield SchemaMismatch(check.place, code, f"the database says: {complaint}")
 
 
@@ -166,8 +179,10 @@ def _sources(mapping: MappingFile) -> Iterator[tuple[Place, Rows]]:
 def _groups(mapping: MappingFile) -> Iterator[_Group]:
     booking = mapping.booking
     yield from starmap(_rows, _sources(mapping))
+    numbers = [step.name for step in booking.steps if step.counter or step.sequence]
+    types = {**_TYPES, **dict.fromkeys(filter(None, numbers), sa.BigInteger())}
     for number, step in enumerate(booking.steps):
-        yield from _step(("booking", "steps", number), step)
+        yield from _step(("booking", "steps", number), step, types)
     if booking.reference is not None:
         statement = rows_of(mapping.resources["appointments"], sql(booking.reference))
         appointments: Place = ("resources", "appointments")
@@ -180,7 +195,8 @@ def _rows(place: Place, rows: Rows) -> _Group:
     pieces: list[tuple[Place, str]] = []
     for inner, value in values.items():
         several = value.expressions if isinstance(value, ValueSource) else value or ()
-        pieces += [(inner, one) for one in ((several,) if isinstance(several, str) else several)]
+        every = (several,) if isinstance(several, str) else several
+        pieces += [(inner, directed(one)[0] if inner == ("order",) else one) for one in every]
     bare = rows.model_copy(update={"where": None})
     checks = [SqlCheck((*place, "from"), place, rows_of(bare, _ONE))]
     if rows.where is not None:
@@ -204,7 +220,22 @@ def _is_closed(expression: str) -> bool:
     return depth == 0
 
 
-def _step(place: Place, step: StepMap) -> Iterator[_Group]:
+def _prepared(sql: str, types: Mapping[str, Any], kind: Any = None) -> sa.TextClause:
+    """Returns a text whose names are parameters of these types, those without one of a kind."""
+    names = [name for name in NAMED(sql) if name not in CLOCK]
+    typed = {name: types.get(name, kind) for name in names}
+    # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
+    return sa.text(sql).bindparams(
+        *(sa.bindparam(name, type_=kind) for name, kind in typed.items() if kind is not None),
+        *(moment(name, "UTC") for name in CLOCK if name in NAMED(sql)),
+    )
+
+
+def _names(sql: str) -> dict[str, None]:
+    return dict.fromkeys(name for name in NAMED(sql) if name not in CLOCK)
+
+
+def _step(place: Place, step: StepMap, types: Mapping[str, Any]) -> Iterator[_Group]:
     if step.sequence is not None:
         yield [SqlCheck((*place, "sequence"), place, following(step.sequence))], None
         return
@@ -217,17 +248,16 @@ def _step(place: Place, step: StepMap) -> Iterator[_Group]:
             statement = sa.select(named_table(step.table, [column]).c[column])
             checks.append(SqlCheck((*place, name), place, statement))
     if step.where is not None:
-        # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        which = bare.where(sa.text(f"({step.where})"))
-        checks.append(SqlCheck((*place, "where"), place, which, dict.fromkeys(NAMED(step.where))))
+        which = bare.where(_prepared(f"({step.where})", {}))
+        checks.append(SqlCheck((*place, "where"), place, which, _names(step.where)))
     for name, value in step.values.items():
         if value.sql is not None:
-            names = NAMED(value.sql)
-            typed = [sa.bindparam(key, type_=sa.String()) for key in names if key in AS_TEXT]
-            # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-            made = sa.text(f"SELECT ({value.sql})").bindparams(*typed)
-            at = (*place, "values", name, "sql")
-            checks.append(SqlCheck(at, place, made, dict.fromkeys(names)))
+            at, names = (*place, "values", name, "sql"), _names(value.sql)
+            made = _prepared(f"SELECT ({value.sql})", types)
+            # keys may be texts
+            otherwise = _prepared(f"SELECT ({value.sql})", types, sa.String())
+            unknown = otherwise if names.keys() - types.keys() else None
+            checks.append(SqlCheck(at, place, made, names, unknown))
     yield checks, None
     if step.values:
         into = [_into((*place, "values", name), place, step, [name]) for name in step.values]

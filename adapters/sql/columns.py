@@ -1,5 +1,6 @@
 """Makes SQL of a mapping's expressions, and takes keys and fields out of the rows."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -9,6 +10,7 @@ from sqlalchemy import (
     BindParameter,
     Label,
     Select,
+    TextClause,
     and_,
     false,
     literal_column,
@@ -17,26 +19,62 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.sql.elements import Grouping
 
 from adapters.mapped.generated import RowValue
 from adapters.mapped.records import Fields, Mapped, Planned, RowReader
+from adapters.mapping.expressions import OnClock, on_clock
 from adapters.mapping.models import ListMap, ResourceMap, RowSource
+from adapters.sql.clock import moment
 from adapters.sql.engines.base import Criterion, Expression, given
 from adapters.sql.engines.statements import Parameters, Part
 from adapters.values.convert import by_value
 
 Rows = RowSource | ResourceMap | ListMap
+# An expression to sort by, and the direction behind it.
+_DIRECTED = re.compile(r"(.*\S)\s+(ASC|DESC)\s*", re.IGNORECASE | re.DOTALL).fullmatch
 
 
 def sql(expression: str) -> Expression:
-    """Returns an expression of the mapping as SQL, taken as it is."""
+    """Returns an expression of the mapping as SQL, taken as it is but for the clinic's clock."""
+    if isinstance(expression, OnClock):
+        return Grouping(_as_text(expression))
     # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
     return literal_column(f"({expression})")
 
 
+def _as_text(expression: str) -> TextClause:
+    """Returns it as text; the names of the clinic's clock are parameters with values of their own.
+
+    SQLAlchemy asks for these values each time that it runs a statement, and so does Compiled.
+    """
+    if not isinstance(expression, OnClock):
+        return text(expression.replace(":", r"\:"))
+    pieces = list(expression.pieces())
+    names = dict.fromkeys(name for _, name in pieces if name)
+    written = (piece.replace(":", r"\:") + (f":{name}" if name else "") for piece, name in pieces)
+    # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
+    return text("".join(written)).bindparams(*(moment(name, expression.zone) for name in names))
+
+
+def directed(expression: str) -> tuple[str, bool]:
+    """Returns what to sort by, without the direction behind it, and whether that is DESC."""
+    match = _DIRECTED(expression)
+    if match is None:
+        return expression, False
+    bare = on_clock(match[1], expression.zone) if isinstance(expression, OnClock) else match[1]
+    return bare, match[2].upper() == "DESC"
+
+
+def _ordered(expression: str) -> Expression:
+    """Returns an expression to sort by, which may end with ASC or DESC."""
+    bare, descends = directed(expression)
+    return sql(bare).desc() if descends else sql(bare)
+
+
 def rows_of(rows: Rows, *columns: Expression) -> Select[Any]:
     """Returns a SELECT of the columns, with FROM and WHERE as the mapping says."""
-    statement = select(*columns).select_from(text((rows.from_ or "").replace(":", r"\:")))
+    statement = select(*columns).select_from(_as_text(rows.from_ or ""))
     return statement if rows.where is None else statement.where(sql(rows.where))
 
 
@@ -140,8 +178,9 @@ class KeyedRows(RowReader):
         return rows_of(self.mapped, *columns, *self.parent.labelled("parent_key"))
 
     def of_parents(self, fields: Fields) -> Select[Any]:
-        """Returns the rows of a list, in the order of the records around them."""
-        return self.selecting(fields).order_by(*self.parent.parts, *self.key.parts)
+        """Returns the rows of a list, in the order of the records around them, then their own."""
+        order = map(_ordered, getattr(self.mapped, "order", None) or ())
+        return self.selecting(fields).order_by(*self.parent.parts, *order, *self.key.parts)
 
 
 def among(name: str, column: Columns, raws: Sequence[Any]) -> Part:

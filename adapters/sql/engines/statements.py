@@ -7,6 +7,7 @@ conditions are, are part of the shape.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -89,6 +90,16 @@ class Compiled:
         self._constants = tuple(
             whole.processors.get(name, _as_it_is)(whole.parameters[name]) for name in constants
         )
+        # a parameter with a value of its own for each execution, such as the time
+        own = [compiled.binds[name].callable for name in constants]
+        self._asked = (
+            [
+                value or partial(_as_it_is, kept)
+                for value, kept in zip(own, self._constants, strict=True)
+            ]
+            if any(own)
+            else None
+        )
         self._processed = [
             (number, whole.processors[name])
             for number, name in enumerate(names)
@@ -107,7 +118,10 @@ class Compiled:
             values = list(values)
             for number, process in self._processed:
                 values[number] = process(values[number])
-        ordered = self._ordered((*values, *self._constants))
+        constants = self._constants
+        if self._asked is not None:
+            constants = tuple(ask() for ask in self._asked)
+        ordered = self._ordered((*values, *constants))
         return (ordered,) if self._is_single else ordered
 
 

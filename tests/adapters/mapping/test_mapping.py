@@ -127,6 +127,7 @@ HOURS = "    - from: HORAIRES h\n"
 COUNTER = "    - counter: COMPTEURS\n"
 JOURNAL = "    - insert: RDV_JOURNAL\n"
 LANGUAGE = [
+    ("resources:\n", "expressions: {a: '{a} + 1'}\nresources:\n", "a leads back to itself: a, a"),
     (
         ZONE,
         f"accepted: {{start-befor-end: They were typed so}}\n{ZONE}",
