@@ -127,6 +127,8 @@ class SqlReader:
         filtered = _built(parts)
         if after is not None:
             place = parts_of(json.loads(after))
+            if len(place) != key.width:
+                raise BackendNonsense("a page is to begin at a place that is no key")
             parts.append(Part("after", place, lambda _: false()))
 
         def build(parameters: Parameters) -> Select[Any]:

@@ -1,5 +1,6 @@
 """`clinic-gateway backend`, `vets` and `sample`: connect a practice system, and look at it."""
 
+import shlex
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from adapters.base import Adapter, AdapterError, Report
+from adapters.doctor.labels import Names
 from adapters.examination import SAMPLE, Examination, Finding, Verdict
 from gateway.backend import check_configured, credentials, open_backend, shapes
 from gateway.cli.command import Command, CommandGroup, Run, now, option, recording
@@ -43,6 +45,7 @@ COLOURS = {
     cls=CommandGroup,
     loads={
         "compare": "gateway.cli.compare:compare",
+        "verify": "gateway.cli.verify:verify",
     },
 )
 def backend() -> None:
@@ -266,15 +269,32 @@ async def vets(run: Run) -> None:
 @option(
     "--limit", click.IntRange(1, PAGE_LARGEST), f"How many, at most {PAGE_LARGEST}.", default=10
 )
-async def sample(run: Run, resource: str, limit: int) -> None:
-    """List some public ids of a resource, to try a connection.
+@option("--after", TextValue("PLACE", str), "Go on behind the last page: what that one printed.")
+async def sample(run: Run, resource: str, limit: int, after: str | None) -> None:
+    """List some records of a resource, public id and name, to try a connection.
 
     RESOURCE is appointments, clients, patients, consultations, invoices, stock, appointmentTypes
-    or vets.
+    or vets. A database gives them in the order of their keys, a JSON backend in its own.
     """
     async with practice_system(run.settings) as adapter:
-        ids = [record["id"] for record in await practice.first(adapter, resource, limit, now())]
-    run.say(ids, ids or [""], indent=2)
+        if resource not in adapter.resources:
+            fail(f"{resource} is not in the mapping, so nothing of it is served")
+        try:
+            page = await practice.some(adapter, resource, limit, now(), after)
+        except (ValueError, TypeError, AdapterError) as error:
+            if after is None:
+                raise
+            why = f"{error}; " if isinstance(error, AdapterError) else ""
+            fail(f"{why}--after takes the place that `sample` printed, as it stands")
+        names = Names(adapter, now())
+        data = [
+            {"id": record["id"], "name": await names.of(resource, record)}
+            for record in page.records
+        ]
+    lines = [f"{record['id']}  {record['name']}".rstrip() for record in data]
+    run.say({"records": data, "after": page.after}, lines or [""], indent=2)
+    if page.after is not None and not run.as_json:
+        say(f"there are more: --after {shlex.quote(page.after)}", err=True)
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 
-from adapters.base import Adapter, Query, Record, Report, Trouble
+from adapters.base import Adapter, Page, Query, Record, Report, Trouble
 from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Finding
 from gateway.backend import bare_adapter_of, check_configured, check_serves
@@ -49,10 +49,16 @@ async def first(adapter: Adapter, resource: str, most: int, now: datetime) -> li
 
     There are none of a resource that the practice system leaves out.
     """
+    return (await some(adapter, resource, most, now)).records
+
+
+async def some(
+    adapter: Adapter, resource: str, most: int, now: datetime, after: str | None = None
+) -> Page:
+    """Returns the same from behind a place, and the place behind them, as one page."""
     records: list[Record] = []
-    after = None
     if resource not in adapter.resources:
-        return records
+        return Page(records=records)
     for _ in range(PAGES_MOST):
         limit = min(most - len(records), PAGE_LARGEST)
         page = await adapter.read_many(Query(resource=resource, now=now, limit=limit, after=after))
@@ -60,4 +66,4 @@ async def first(adapter: Adapter, resource: str, most: int, now: datetime) -> li
         after = page.after
         if after is None or len(records) >= most:
             break
-    return records[:most]
+    return Page(records=records[:most], after=after)

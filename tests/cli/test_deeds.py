@@ -46,6 +46,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "backend explain": (),
     "backend schema": (),
     "backend upgrade": (),
+    "backend verify": (),
     "demo": ("key made", "key rotated", "administrator added", "password reset"),
     "keys create": ("key made",),
     "keys list": (),

@@ -76,18 +76,41 @@ def test_a_file_whose_name_is_no_text_is_told_of_as_json_too(folder: Path) -> No
 
 
 @pytest.mark.parametrize("resource", WITH_IDS)
-def test_a_sample_is_a_list_of_public_ids(folder: Path, resource: str) -> None:
+def test_a_sample_is_a_list_of_public_ids_and_names_and_goes_on(
+    folder: Path, resource: str
+) -> None:
     found = told(folder, "sample", resource, "--limit", "3")
-    assert len(found) == len(set(found)) == 3
-    assert all(UUID.fullmatch(each) for each in found)
-    assert run(folder, "sample", resource, "--limit", "3").stdout.split() == found
+    records = found["records"]
+    assert len({each["id"] for each in records}) == 3
+    assert all(UUID.fullmatch(each["id"]) and each["name"] for each in records)
+    printed = run(folder, "sample", resource, "--limit", "3")
+    assert printed.stdout.splitlines() == [f"{each['id']}  {each['name']}" for each in records]
+    assert printed.stderr == f"there are more: --after {found['after']}\n"
+    more = told(folder, "sample", resource, "--limit", "3", "--after", found["after"])["records"]
+    assert more
+    assert more == told(folder, "sample", resource, "--limit", "6")["records"][3:]
+
+
+def test_a_sample_of_appointments_tells_when_and_with_whom(folder: Path) -> None:
+    [first] = told(folder, "sample", "appointments", "--limit", "1")["records"]
+    vets = [each["name"] for each in told(folder, "vets")]
+    assert re.match(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z [A-Z_]+, .+ .+", first["name"])
+    assert any(first["name"].endswith(f", {name}") for name in vets)
+
+
+@pytest.mark.parametrize("after", ["xyz", "{}", "[1, 2]"])
+def test_a_place_that_no_sample_printed_is_refused(folder: Path, after: str) -> None:
+    result = run(folder, "sample", "clients", "--after", after)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--after takes the place that `sample` printed" in result.stderr
 
 
 async def test_a_sampled_id_is_the_one_that_partners_use(
     running_gateway: RunningGateway, partner: Partner
 ) -> None:
     for resource, path in (("clients", "/clients/"), ("stock", "/stock/")):
-        sampled = await asyncio.to_thread(told, running_gateway.folder, "sample", resource)
+        found = await asyncio.to_thread(told, running_gateway.folder, "sample", resource)
+        sampled = [record["id"] for record in found["records"]]
         assert (await partner.get(path + sampled[0])).data["id"] == sampled[0]
         assert len(sampled) == 10
 
@@ -116,7 +139,8 @@ def crowd(tmp_path: Path) -> Iterator[Path]:
 def test_all_vets_are_listed_and_a_sample_has_as_many_as_were_asked_for(crowd: Path) -> None:
     listed = [each["id"] for each in told(crowd, "vets")]
     assert len(listed) == len(set(listed)) == 405
-    assert told(crowd, "sample", "clients", "--limit", "200") == listed[:200]
+    sampled = told(crowd, "sample", "clients", "--limit", "200")["records"]
+    assert [each["id"] for each in sampled] == listed[:200]
     assert "at most 200" in run(crowd, "sample", "--help").stdout
 
 
