@@ -13,7 +13,7 @@ def split_at(where: str, word: str) -> list[str]:
     `word` joins them: `and` of SQL, or `&&`. What stands in quotes or brackets is not looked into,
     nor the `and` of a BETWEEN or of a CASE.
     """
-    parts, start = list[str](), 0
+    where, parts, start = _bare(where), list[str](), 0
     for token in _outer(where):
         if token[0].lower() in ("or", "||"):
             return [where]
@@ -22,6 +22,23 @@ def split_at(where: str, word: str) -> list[str]:
             start = token.end()
     parts.append(where[start:].strip())
     return parts if all(parts) else [where]
+
+
+def _bare(where: str) -> str:
+    """Returns a condition without the brackets around the whole of it."""
+    where = where.strip()
+    while where.startswith("(") and where.endswith(")"):
+        depth = 0
+        for token in _TOKENS(where):
+            depth += (token[0] == "(") - (token[0] == ")")
+            if depth == 0:
+                if token.end() < len(where):
+                    return where
+                break
+        else:
+            return where
+        where = where[1:-1].strip()
+    return where
 
 
 def _outer(where: str) -> Iterator[re.Match[str]]:

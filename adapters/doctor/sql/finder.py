@@ -13,6 +13,7 @@ from adapters.base import AdapterError, BackendNonsense, NotFound
 from adapters.doctor.comparison import Finder
 from adapters.doctor.conditions import hiding, split_at
 from adapters.doctor.trail import Found, as_shown
+from adapters.mapping.expressions import OnClock, on_clock
 from adapters.mapping.models import ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.columns import KeyedRows, rows_of, sql
@@ -103,7 +104,8 @@ class SqlFinder(Finder):
         problem = document.problem(("resources", resource, "where"), "")
         place = f"{problem.file}:{problem.line}:{problem.column}"
         where, failing = mapped.where or "", list[str]()
-        parts = split_at(where, "and")
+        zone = where.zone if isinstance(where, OnClock) else None
+        parts = [on_clock(part, zone) if zone else part for part in split_at(where, "and")]
         if len(parts) > 1:
             tested = (
                 case((sql(part), literal_column("1")), else_=literal_column("0")) for part in parts

@@ -196,6 +196,26 @@ async def test_a_row_that_where_hides_is_said_with_the_condition_that_hides_it(
     assert other.unserved.endswith("p.GENRE_PERS = 'C' does not hold")
 
 
+async def test_the_clinics_clock_in_a_condition_is_known_when_it_hides_a_row(
+    database: Path,
+) -> None:
+    where = "where: p.GENRE_PERS = 'C' AND p.ACTIF = 'O'"
+    text = MAPPING.read_text()
+    assert where in text
+    mapping = text.replace(where, "where: '{living}'").replace(
+        "resources:\n",
+        "expressions:\n  living: p.GENRE_PERS = 'C' AND p.DT_CREATION < :now\nresources:\n",
+        1,
+    )
+    run(database, "UPDATE PERSONNES SET DT_CREATION = '2990-01-01 00:00:00' WHERE ID_PERS = 1")
+    async with finding(connect(database, mapping=mapping)) as finder:
+        served = await compared(finder, "clients", "12", NOW)
+        hidden = await compared(finder, "clients", "1", NOW)
+    assert served.record is not None
+    assert served.row
+    assert hidden.unserved.endswith("p.DT_CREATION < :now does not hold")
+
+
 async def test_a_reference_that_leads_nowhere_or_to_a_hidden_record_says_so(
     finder: Finder, database: Path
 ) -> None:
@@ -334,6 +354,9 @@ async def test_secrets_in_a_call_are_masked(cloud: Cloud, url: str, tmp_path: Pa
         ("a == `1` && b[?c && d]", "&&", ["a == `1`", "b[?c && d]"]),
         ("a || b && c", "&&", ["a || b && c"]),
         ("a = 1", "and", ["a = 1"]),
+        ("((a = 1 AND b = ')'))", "and", ["a = 1", "b = ')'"]),
+        ("(a = 1) AND (b = 2)", "and", ["(a = 1)", "(b = 2)"]),
+        ("(a", "and", ["(a"]),
     ],
 )
 def test_a_condition_is_parted_where_all_parts_must_hold(
