@@ -88,10 +88,14 @@ class Offer:
 
 @dataclass(slots=True)
 class BookingProgress:
-    """How far a booking came: what its steps kept, and where the current step is in the mapping."""
+    """How far a booking came: what its steps kept, and where the current step is in the mapping.
+
+    `taken` are the numbers of the steps that were taken, and `tables` what they wrote.
+    """
 
     made: dict[str, Any] = field(default_factory=dict)
     tables: list[str] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
     place: Place = ("booking",)
 
 

@@ -153,6 +153,12 @@ class SqlSession:
                 raise BackendNonsense("the new appointment cannot be read back") from error
             raise
 
+    def undoing(self) -> list[str]:
+        """Returns the statements that delete what no ROLLBACK undoes, last first, as texts."""
+        dialect, literal = self.connection.dialect, {"literal_binds": True}
+        compiled = (each.compile(dialect=dialect, compile_kwargs=literal) for each in self._undo)
+        return [" ".join(str(each).split()) for each in reversed(list(compiled))]
+
     async def withdraw(self) -> None:
         """Deletes, last first, what no ROLLBACK undoes. Raises the first failure at the end."""
         failure: SQLAlchemyError | None = None

@@ -83,6 +83,7 @@ class BookingWrites:
             if step.for_ not in kinds or (step.if_ is not None and values[step.if_] is None):
                 continue
             progress.place = ("booking", "steps", number)
+            progress.taken.add(number)
             row = {
                 name: scope.column_value(value, self._columns.get((number, name)))
                 for name, value in step.values.items()

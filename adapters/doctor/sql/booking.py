@@ -1,23 +1,23 @@
 """Looks at what a booking needs: rights, a counter of one row, and a rehearsal that is undone."""
 
-import secrets
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from datetime import datetime, timedelta
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, null, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from adapters.base import AdapterError, BackendNonsense, Draft, NotFound, SlotTaken
+from adapters.base import AdapterError, BackendNonsense, NotFound, Record, SlotTaken
 from adapters.doctor.case import Look
+from adapters.doctor.rehearsal import BookingKind, Planner, again
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
 from adapters.documents.document import Place
-from adapters.examination import agreeing, short
-from adapters.mapped.appointment import DECEASED
+from adapters.examination import short
 from adapters.mapped.clock_change import KnownTimes
 from adapters.mapped.session import BookingProgress, complete
 from adapters.mapping.conversion import DRAFT_FIELDS
@@ -28,10 +28,9 @@ from adapters.sql.engines.base import ErrorKind
 from adapters.values.convert import Unreadable
 
 _GRANTS = "take from it what the page on connecting does not grant"
-# Days in which a free time is searched.
-DAYS = 14
-REASON = "Contrôle"
-MOST_PATIENTS = 200
+# How far from now a new appointment may be created, and the kinds that one line names.
+FRESH = timedelta(minutes=20)
+MOST_KINDS = 3
 _FIELDS: Place = ("resources", "appointments", "fields")
 
 
@@ -113,85 +112,176 @@ async def _one_counter(write: StepMap, case: SqlCase, look: Look) -> None:
 
 
 class _Undone(Exception):
-    """Raised once the booking is made, so that the engine undoes it; its argument is the id."""
+    """Raised once the booking is made, so that the engine undoes it."""
+
+
+@dataclass(slots=True)
+class _Rehearsed:
+    """What became of one booking: how far it came, its id, what is wrong, what has to be deleted.
+
+    `wrong` is a sentence, with the place in the mapping that it is about. `is_half` tells that rows
+    were written that no ROLLBACK undoes, and that could not be deleted; `deletions` would do it.
+    """
+
+    progress: BookingProgress = field(default_factory=BookingProgress)
+    made: str = ""
+    wrong: tuple[str, Place] | None = None
+    is_half: bool = False
+    deletions: list[str] = field(default_factory=list)
 
 
 async def rehearsal(case: SqlCase, look: Look) -> None:
-    """Tries each vet's next free time until one works; tells what was written and undone."""
+    """Makes every kind of booking, undoes it, and tells what came of each in a line."""
     if case.lost:
-        look.warning("no booking was tried, as the database lacks what the mapping names")
+        text = "no booking was rehearsed, as the database lacks what the mapping names"
+        look.failed(text, place=("booking",))
         return
-    tables = [step.table for step in case.adapter.mapping.booking.steps if step.table]
-    if unsafe := await case.engine.read(lambda c: list(case.speech.unsafe_tables(c, tables))):
-        text = f"no booking was tried: {', '.join(unsafe)} has no transactions to undo it with"
-        look.warning(text, "booking", "steps")
-        return
-    for vet in case.vets():
-        if (draft := await case.run(partial(_draft, case, vet))) is not None:
-            await _booked(case, draft, look)
-        if look.findings:
-            return
-    look.warning(f"nothing was booked: no vet has a free time in the next {DAYS} days")
+    planner, report = await case.run(partial(_planned, case, look)), _Report(look)
+    for kind in planner.kinds:
+        begun = time.monotonic()
+        done = await _booked(case, planner, kind)
+        if done is None:
+            look.warning(f"{kind.words}: the desk took the time meanwhile, so it was not rehearsed")
+        else:
+            is_left = await _is_left(case, done)
+            report.tell(kind, done, is_left=is_left, took=time.monotonic() - begun)
+    if planner.kinds:
+        report.end(len(case.adapter.mapping.booking.steps))
 
 
-async def _draft(case: SqlCase, vet: str, session: SqlSession) -> Draft | None:
-    """Returns a draft for the vet's next free time and a living animal, or None."""
-    kind = next((row["id"] for row in case.samples.get("appointmentTypes", ())), None)
-    now, diary = case.examination.now, case.adapter.diary
-    today = now.astimezone(diary.zone).date()
-    for patient in case.samples.get("patients", [])[:MOST_PATIENTS]:
-        with suppress(NotFound, ValueError):
-            if patient.get("status") != DECEASED:
-                await session.reader("clients").exists(patient["clientId"] or "")
-                break
-    else:
-        return None
-    for ahead in range(DAYS + 1):
-        values = {"vetId": vet, "date": today + timedelta(days=ahead), "appointmentTypeId": kind}
-        if free := await diary.slots(session, values, now, KnownTimes()):
-            return Draft(
-                client_id=patient["clientId"],
-                patient_id=patient["id"],
-                vet_id=vet,
-                scheduled_at=datetime.fromisoformat(free[0]["startTime"]),
-                appointment_type_id=kind,
-                reason=REASON,
-                now=now,
-                reference=secrets.token_hex(8),
-            )
-    return None
+@dataclass(slots=True)
+class _Report:
+    """Tells what became of the rehearsed bookings; what failed is told once, with its kinds."""
+
+    look: Look
+    failures: dict[tuple[str, Place], list[str]] = field(default_factory=lambda: defaultdict(list))
+    taken: set[int] = field(default_factory=set)
+    tables: dict[str, None] = field(default_factory=dict)
+
+    def tell(self, kind: BookingKind, done: _Rehearsed, *, is_left: bool, took: float) -> None:
+        self.taken |= done.progress.taken
+        if done.wrong is not None:
+            self.failures[done.wrong].append(kind.words)
+        if is_left:
+            remedy = f"run: {'; '.join(done.deletions)}" if done.deletions else "delete it by hand"
+            text, ids = f"{kind.words}: it was made, and could NOT be undone", [done.made]
+            self.look.failed(text, place=("booking",), remedy=remedy, ids=filter(None, ids))
+        elif done.wrong is None:
+            text = f"{kind.words}: rehearsed and undone"
+            self.look.ok(text, ids=kind.about, seconds=took)
+            self.tables |= dict.fromkeys(done.progress.tables)
+
+    def end(self, steps: int) -> None:
+        """Tells what failed, and each step of the mapping that no booking took."""
+        if self.tables:
+            text = f"of {', '.join(self.tables)} nothing is left, but numbers that the database"
+            self.look.ok(f"{text} counts by itself may have moved on")
+        for (sentence, place), kinds in self.failures.items():
+            few = "; ".join(kinds[:MOST_KINDS])
+            more = f"; and {len(kinds) - MOST_KINDS} more" if len(kinds) > MOST_KINDS else ""
+            self.look.failed(f"{sentence} ({few}{more})", place=place)
+        for number in sorted({*range(steps)} - self.taken):
+            text = "no booking that was rehearsed takes this step"
+            self.look.failed(text, place=("booking", "steps", number))
 
 
-async def _booked(case: SqlCase, draft: Draft, look: Look) -> None:
-    """Books, undoes it and tells the result; tells nothing where the time was taken meanwhile."""
-    done, begun, detail = BookingProgress(), time.monotonic(), ""
+async def _is_left(case: SqlCase, done: _Rehearsed) -> bool:
+    """Returns whether something of a booking is still there."""
+    if done.is_half or not done.made:
+        return done.is_half
+    try:
+        await case.run(lambda session: session.reader("appointments").one(done.made))
+    except NotFound:
+        return False
+    return True
+
+
+async def _planned(case: SqlCase, look: Look, session: SqlSession) -> Planner:
+    look.findings.clear()
+    planner = Planner(case, session, look)
+    await planner.plan()
+    return planner
+
+
+async def _booked(case: SqlCase, planner: Planner, kind: BookingKind) -> _Rehearsed | None:
+    """Books, looks and undoes it; returns None where the time was taken meanwhile."""
+    done = _Rehearsed()
 
     def work(connection: Connection) -> Any:
-        nonlocal done, detail
+        nonlocal done
+        done = _Rehearsed()
         session = SqlSession(case.adapter, case.engine.opened(connection))
-        done = session.progress
+        done.progress = session.progress
         try:
-            record = complete(case.adapter.bookings.book(session, draft, KnownTimes()))
-        except BackendNonsense:
-            detail = _status(connection, case, done)
+            record = complete(case.adapter.bookings.book(session, kind.draft, KnownTimes()))
+            done.made, done.is_half = record["id"], bool(session.undoing())
+            done.wrong = complete(_seen(case, planner, kind, record, connection))
+            complete(session.withdraw())
+            done.is_half = False
+        except BackendNonsense as error:
+            detail = _status(connection, case, done.progress)
+            done.wrong = _refusal(case, done.progress, error, detail)
             raise
-        raise _Undone(record["id"])
+        finally:
+            done.deletions = session.undoing()
+        raise _Undone
 
     try:
         await case.engine.book(work)
     except SlotTaken:
-        return
+        return None
     except AdapterError as error:
-        place = done.place if isinstance(error, BackendNonsense) else ()
-        sentence = f"it was refused, and undone: {short(error)}{detail}"
-        name = place[-1] if place[:3] == _FIELDS else ""
-        if isinstance(name, str) and name in DRAFT_FIELDS:
-            sentence += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
-            place = place if _is_written(case, name) else ("booking", "steps")
-        look.failed(sentence, *place)
-    except _Undone as undone:
-        tables, took = list(dict.fromkeys(done.tables)), time.monotonic() - begun
-        await _gone(case, look, undone.args[0], tables, took)
+        done.is_half = done.is_half or (not done.wrong and bool(done.deletions))
+        done.wrong = done.wrong or _refusal(case, done.progress, error, "")
+    except _Undone:
+        pass
+    return done
+
+
+async def _seen(
+    case: SqlCase, planner: Planner, kind: BookingKind, record: Record, connection: Connection
+) -> tuple[str, Place] | None:
+    """Returns what is wrong with a booking that was made, while it stands; None for nothing."""
+    session = SqlSession(case.adapter, case.engine.opened(connection))
+    offered = await planner.still_offered(session, kind)
+    if offered is not None:
+        is_vet = offered.vet == kind.draft.vet_id
+        whose = "the vet in another schedule" if is_vet else "its schedule for another vet"
+        whose = "its vet" if is_vet and offered == kind.free.offer.calendar else whose
+        return f"the new appointment does not block {whose}", ("diary", "busy")
+    try:
+        await case.adapter.bookings.book(session, again(kind.draft), KnownTimes())
+    except SlotTaken:
+        pass
+    else:
+        return "the same time was booked twice", ("diary", "busy")
+    if (created := record.get("createdAt")) is None:
+        return None
+    # written by the gateway, or by the database's clock
+    moments, written = (datetime.now(UTC), kind.draft.now), datetime.fromisoformat(created)
+    if abs(apart := min((now - written for now in moments), key=abs)) > FRESH:
+        text = f"createdAt of the new appointment is {_in_words(apart)} this moment: write it with"
+        return f"{text} {{draft: createdAt}}, or see how it is read", (*_FIELDS, "createdAt")
+    return None
+
+
+def _in_words(apart: timedelta) -> str:
+    hours = abs(apart) / timedelta(hours=1)
+    size = f"{hours:.1f} hours" if hours < 48 else f"{hours / 24:.0f} days"
+    return f"{size} {'before' if apart > timedelta() else 'after'}"
+
+
+def _refusal(
+    case: SqlCase, done: BookingProgress, error: AdapterError, detail: str
+) -> tuple[str, Place]:
+    """Returns why a booking was refused, and the place in the mapping that has to be mended."""
+    place = done.place if isinstance(error, BackendNonsense) else ("booking",)
+    sentence = f"it was refused, and undone: {short(error)}{detail}"
+    name = place[-1] if place[:3] == _FIELDS else ""
+    if isinstance(name, str) and name in DRAFT_FIELDS:
+        sentence += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
+        place = place if _is_written(case, name) else ("booking", "steps")
+    return sentence, place
 
 
 def _is_written(case: SqlCase, name: str) -> bool:
@@ -218,16 +308,3 @@ def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str
         return f": {code or repr(code)}, which is {column.read(row)}"
     except Unreadable:
         return f": {code or repr(code)}, which its codes do not name"
-
-
-async def _gone(case: SqlCase, look: Look, made: str, tables: Sequence[str], took: float) -> None:
-    try:
-        await case.run(lambda session: session.reader("appointments").one(made))
-    except NotFound:
-        written = f"{', '.join(tables)} {agreeing(len(tables), 'were')} written"
-        text = f"booked in {took * 1000:.0f} ms and undone: {written}, and nothing"
-        text += " of it is left; numbers that the database counts by itself may have moved on"
-        look.ok(text)
-    else:
-        text = "the booking was made, and could NOT be undone: delete it by hand"
-        look.failed(text, "booking", ids=[made])

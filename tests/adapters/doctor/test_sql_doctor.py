@@ -669,9 +669,9 @@ async def test_a_rehearsal_leaves_nothing_behind(database: Path) -> None:
     tables = ("COMPTEURS", "RDV", "RDV_JOURNAL")
     before = [run(database, f"SELECT * FROM {each}") for each in tables]
     found = await found_in(database, booking=True, rows=100, alone=True)
-    [rehearsed] = [each for each in found if each.subject == "rehearsal"]
-    assert rehearsed.verdict is Verdict.OK
-    assert all(each in rehearsed.text for each in tables)
+    rehearsed = [each for each in found if each.subject == "rehearsal"]
+    assert {each.verdict for each in rehearsed} == {Verdict.OK}, said(rehearsed)
+    assert all(each in rehearsal.text for each in tables for rehearsal in rehearsed)
     assert [run(database, f"SELECT * FROM {each}") for each in tables] == before
 
 
