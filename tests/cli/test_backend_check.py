@@ -49,7 +49,7 @@ def test_a_sound_practice_is_a_table_of_verdicts_a_sentence_and_exit_0() -> None
     assert result.exit_code == 0, result.stdout
     assert re.search(r"^ ok +list_clients +50 records", result.stdout, re.MULTILINE)
     assert re.search(r"hours +1 vet: \w\w\w-?.* \d\d:\d\d-\d\d:\d\d", result.stdout)
-    assert re.search(r"^ ok +rehearsal +booked in", result.stdout, re.MULTILINE)
+    assert re.search(r"^ ok +rehearsal +a computed time, no type", result.stdout, re.MULTILINE)
     assert re.search(
         r"^0 failed, \d+ warnings?, (\d+ notes?, )?\d+ ok: nothing", result.stdout, re.MULTILINE
     )

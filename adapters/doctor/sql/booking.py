@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, insert, null, select, text, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, null, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from adapters.base import AdapterError, BackendNonsense, NotFound, Record, SlotTaken
@@ -136,6 +136,11 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
         text = "no booking was rehearsed, as the database lacks what the mapping names"
         look.failed(text, place=("booking",))
         return
+    for table in await case.run(partial(_undeletable, case)):
+        why = f"no booking was rehearsed: {table} has no transactions, and the account may not"
+        remedy = f"GRANT DELETE ON {table}"
+        look.failed(f"{why} delete what was written there", place=("booking",), remedy=remedy)
+        return
     planner, report = await case.run(partial(_planned, case, look)), _Report(look)
     for kind in planner.kinds:
         begun = time.monotonic()
@@ -177,8 +182,9 @@ class _Report:
             text = f"of {', '.join(self.tables)} nothing is left, but numbers that the database"
             self.look.ok(f"{text} counts by itself may have moved on")
         for (sentence, place), kinds in self.failures.items():
-            few = "; ".join(kinds[:MOST_KINDS])
-            more = f"; and {len(kinds) - MOST_KINDS} more" if len(kinds) > MOST_KINDS else ""
+            named = list(dict.fromkeys(kinds))
+            few, left = "; ".join(named[:MOST_KINDS]), len(named) - MOST_KINDS
+            more = f"; and {left} more" if left > 0 else ""
             self.look.failed(f"{sentence} ({few}{more})", place=place)
         for number in sorted({*range(steps)} - self.taken):
             text = "no booking that was rehearsed takes this step"
@@ -194,6 +200,23 @@ async def _is_left(case: SqlCase, done: _Rehearsed) -> bool:
     except NotFound:
         return False
     return True
+
+
+async def _undeletable(case: SqlCase, session: SqlSession) -> list[str]:
+    """Returns the tables without transactions in which the account may not delete."""
+    connection, booking = session.connection, case.adapter.mapping.booking
+    tables = [step.table for step in booking.steps if step.insert in booking.without_transactions]
+    denied = []
+    for table in dict.fromkeys(tables):
+        try:
+            # nosemgrep: sql-is-never-put-together-as-text - it has no text of anybody
+            none = delete(named_table(table, ())).where(text("1 = 0"))
+            case.speech.explain(connection, none, {})
+        except DBAPIError as error:
+            if case.speech.kind(error) is not ErrorKind.DENIED:
+                raise
+            denied.append(table)
+    return denied
 
 
 async def _planned(case: SqlCase, look: Look, session: SqlSession) -> Planner:
@@ -275,7 +298,7 @@ def _refusal(
     case: SqlCase, done: BookingProgress, error: AdapterError, detail: str
 ) -> tuple[str, Place]:
     """Returns why a booking was refused, and the place in the mapping that has to be mended."""
-    place = done.place if isinstance(error, BackendNonsense) else ("booking",)
+    place = done.place
     sentence = f"it was refused, and undone: {short(error)}{detail}"
     name = place[-1] if place[:3] == _FIELDS else ""
     if isinstance(name, str) and name in DRAFT_FIELDS:

@@ -441,6 +441,65 @@ FAULTS = [
         booking=True,
     ),
     Fault(
+        "a reason that only some bookings have, and that is written wrongly",
+        "booking",
+        FAILED,
+        "reason: ",
+        r"another reason; .*\(a computed time, no type, a reason of 8 characters; .*; and 5 more\)",
+        mapping=(("MOTIF: {draft: reason}", 'MOTIF: {sql: "SUBSTR(:reason, 1, 4)"}'),),
+        booking=True,
+    ),
+    Fault(
+        "urgency that is not written",
+        "booking",
+        FAILED,
+        "- counter: COMPTEURS",
+        r"another isUrgent.*\(a computed time, no type, no reason, urgent; ",
+        mapping=(("URGENT: {draft: isUrgent, yes: [O], no: [N]}", "URGENT: N"),),
+        booking=True,
+    ),
+    Fault(
+        "a type that a booking must have",
+        "booking",
+        FAILED,
+        "- insert: RDV\n",
+        r"a rule of the database refused a row .*\(a computed time, no type, no reason; ",
+        (
+            "CREATE TRIGGER typed BEFORE INSERT ON RDV WHEN NEW.ID_TYPE IS NULL"
+            " BEGIN SELECT RAISE(ABORT, 'NOT NULL constraint failed: RDV.ID_TYPE'); END",
+        ),
+        booking=True,
+    ),
+    Fault(
+        "a step that no booking takes",
+        "booking",
+        FAILED,
+        "- insert: RDV_JOURNAL",
+        "no booking that was rehearsed takes this step",
+        mapping=(
+            ("    - insert: RDV_JOURNAL\n", "    - insert: RDV_JOURNAL\n      if: schedule\n"),
+        ),
+        booking=True,
+    ),
+    Fault(
+        "an appointment that seems to be made long ago",
+        "booking",
+        FAILED,
+        "createdAt: r.DT_SAISIE",
+        "createdAt of the new appointment is .* days before this moment",
+        mapping=(("DT_SAISIE: {draft: createdAt}", "DT_SAISIE: '2020-01-01 00:00:00'"),),
+        booking=True,
+    ),
+    Fault(
+        "animals that lead to no client",
+        "booking",
+        FAILED,
+        "clientId: ",
+        "no bookable client was found",
+        ("UPDATE PROPRIETAIRES SET ID_PERS = 999999",),
+        booking=True,
+    ),
+    Fault(
         "a decision that was left open",
         "mapping",
         FAILED,
@@ -671,7 +730,13 @@ async def test_a_rehearsal_leaves_nothing_behind(database: Path) -> None:
     found = await found_in(database, booking=True, rows=100, alone=True)
     rehearsed = [each for each in found if each.subject == "rehearsal"]
     assert {each.verdict for each in rehearsed} == {Verdict.OK}, said(rehearsed)
-    assert all(each in rehearsal.text for each in tables for rehearsal in rehearsed)
+    assert all(each in rehearsed[-1].text for each in tables)
+    words = [each.text.removesuffix(": rehearsed and undone") for each in rehearsed]
+    for said_of in ("no type", "a type", "no reason", "a reason of 500 characters", "urgent"):
+        assert any(said_of in each.split(", ") for each in words)
+    assert len([each for each in words if "after the clocks change on" in each]) == 2
+    vets = {each.ids for each in rehearsed if each.ids and ", no type, no reason" in each.text}
+    assert len(vets) > 2
     assert [run(database, f"SELECT * FROM {each}") for each in tables] == before
 
 

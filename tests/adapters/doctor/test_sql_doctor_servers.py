@@ -349,9 +349,9 @@ FAULTS = [
         "a rehearsal without transactions",
         ("mysql",),
         "booking",
-        WARNING,
-        "- insert: visit",
-        "no booking was tried: visit has no transactions",
+        FAILED,
+        "booking:",
+        "no booking was rehearsed: visit has no transactions, .*GRANT DELETE ON visit",
         ("ALTER TABLE visit ENGINE = MyISAM",),
         mapping=(("booking:\n", "booking:\n  without_transactions: [visit]\n"),),
         booking=True,
@@ -448,8 +448,9 @@ async def test_a_sound_practice_with_the_smallest_rights_is_green(
     assert [each for each in found if each.verdict is FAILED] == []
     warned = [e.text for e in found if e.verdict is WARNING and "not mapped" not in e.text]
     assert [each for each in warned if "null in all" not in each] == []
-    [rehearsed] = [each for each in found if each.subject == "rehearsal"]
-    assert "visit was written, and nothing of it is left" in rehearsed.text
+    rehearsed = [each for each in found if each.subject == "rehearsal"]
+    assert len(rehearsed) > 5
+    assert "of visit nothing is left" in rehearsed[-1].text
     assert await execute_async(practice.owner, tables) == before
 
 

@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from adapters.base import BackendNonsense, SlotTaken, Trouble
+from adapters.doctor.sql import examine
+from adapters.examination import Examination, Verdict
 from tests.adapters.sql.rooms import (
     BLOCKED,
     DAY,
     EVERY_KIND,
+    NOW,
     booked,
     draft,
     free,
@@ -212,3 +215,26 @@ async def test_without_rows_of_rooms_the_rows_of_all_its_vets_block_them(
         assert await booked(adapter, "09:00") == (None, 30)
         assert (await free(adapter, vet=2))[0] == ("09:30", 30)
         await adapter.aclose()
+
+
+@kinds
+async def test_a_rehearsal_books_in_each_room_and_sees_that_it_is_taken(
+    kind: str, tmp_path: Path
+) -> None:
+    with rooms(kind, tmp_path) as made:
+        for text, wrong in (
+            (in_rooms(made), ""),
+            # what blocks the room is sought in another one
+            (in_rooms(made, ("schedule: b.room\n", "schedule: b.room - 1\n")), "its schedule"),
+        ):
+            adapter = made.open(tmp_path, text)
+            found = [each async for each in examine(adapter, Examination(now=NOW, booking=True))]
+            await adapter.aclose()
+            rehearsed = [each for each in found if each.subject == "rehearsal"]
+            failed = [each.text for each in rehearsed if each.verdict is Verdict.FAILED]
+            if not wrong:
+                assert failed == []
+                here = [each for each in rehearsed if "in a schedule, no type, no r" in each.text]
+                assert len(here) >= 3  # vets 1 and 2 in room 7, vet 1 in room 8
+            assert all(wrong in each for each in failed)
+            assert bool(failed) is bool(wrong)
