@@ -376,6 +376,35 @@ def lists_in(shapes: Mapping[str, FieldShape]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyNews:
+    """The files of a practice system could not be copied anew, or, without `why`, can be again.
+
+    `age` is that of the copy that serves, in seconds; None where there is none.
+    """
+
+    source: str
+    age: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyRules:
+    """How an adapter keeps a copy of files that it cannot ask.
+
+    The copy lies in `folder`; without one, it goes with the adapter. It is compared with the files
+    every `refresh` seconds, and no longer serves once it was last found to be as they are more than
+    `stale_after` seconds ago. A call waits `waits` seconds for the first copy, or until it is made.
+    `heard` is told, on the event loop, when copying begins to fail, and when it does so no more.
+    """
+
+    folder: Path | None = None
+    refresh: float = 60.0
+    stale_after: float = 3600.0
+    waits: float | None = None
+    heard: Callable[[CopyNews], None] = lambda news: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterOptions:
     """All that an adapter is made of.
 
@@ -385,7 +414,8 @@ class AdapterOptions:
     without it they are read as in the first of the two. `credentials` are those of `user`,
     `password` and `token` that were given, for a practice system that asks for them. The gateway
     has at most `in_flight` calls under way at once, and the adapter is to have no more connections
-    than these need; what one call asks at once counts too.
+    than these need; what one call asks at once counts too. `copy` is for an adapter that reads a
+    copy of files.
     """
 
     url: str = member(repr=False)
@@ -399,3 +429,4 @@ class AdapterOptions:
     ids: IdTable | None = None
     times: BookedTimes | None = None
     credentials: Mapping[str, str] = member(default_factory=dict, repr=False)
+    copy: CopyRules = member(default_factory=CopyRules)

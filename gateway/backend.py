@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as member
 from hashlib import sha256
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -35,6 +35,8 @@ VERBS = tuple(name for name, member in vars(Adapter).items() if callable(member)
 LOOK_PATIENCE = 1.0
 # Seconds between two such looks.
 CHECK_EVERY = 30.0
+# Seconds that calls wait for the first copy of the practice's files, before a gateway serves.
+FIRST_COPY = 20.0
 # The breaker's states, as its metric numbers them.
 BREAKER = ("closed", "half-open", "open")
 
@@ -56,6 +58,14 @@ class BackendTroubles:
         elif before == "closed" and state == "open":
             self._events.report("practice_left_alone")
 
+    def copied(self, news: base.CopyNews) -> None:
+        """Tells that the practice's files cannot be copied anew, or can be again."""
+        age = None if news.age is None else round(news.age)
+        if news.why:
+            self._events.report("copy_failed", files=news.source, age=age, why=news.why)
+        else:
+            self._events.report("copy_renewed", files=news.source, age=age)
+
 
 def check_configured(settings: Settings) -> None:
     """Raises StartRefused where no practice system is named at all."""
@@ -74,7 +84,7 @@ async def open_backend(
 ) -> tuple[Adapter, bytes]:
     """Returns the adapter of the settings, and the sealing secret; the store must be migrated."""
     secret = await sealing_secret(settings, store)
-    inner = bare_adapter_of(settings, secret, report, store)
+    inner = bare_adapter_of(settings, secret, report, store, troubles)
     return wrapped(settings, inner, troubles, secret), secret
 
 
@@ -101,6 +111,8 @@ def wrapped(
     guarded = Guarded(inner, limits, changed=troubles.changed, called=metrics.backend_call)
     metrics.ask("gateway_backend_pool_in_use", lambda: guarded.room.in_use)
     metrics.ask("gateway_backend_pool_waiting", lambda: guarded.room.waiting)
+    if copy_age := getattr(inner, "copy_age", None):
+        metrics.ask("gateway_backend_copy_age_seconds", copy_age)
     if memory is None:
         return guarded
     cached = Cached(guarded, kept, memory)
@@ -160,7 +172,11 @@ def remembered(settings: Settings) -> Iterator[CacheRule]:
 
 
 def bare_adapter_of(
-    settings: Settings, secret: bytes, report: Report, store: Store | None = None
+    settings: Settings,
+    secret: bytes,
+    report: Report,
+    store: Store | None = None,
+    troubles: BackendTroubles | None = None,
 ) -> Adapter:
     """Returns the adapter of the settings, unwrapped; without `store` it cannot serve.
 
@@ -179,6 +195,7 @@ def bare_adapter_of(
         ids=None if store is None else StoredIds(store, is_alone=is_alone),
         times=None if store is None else StoredTimes(store),
         credentials=credentials(backend),
+        copy=_copy_rules(settings, troubles),
     )
     try:
         adapter = open_adapter(backend.adapter, options)
@@ -191,6 +208,17 @@ def bare_adapter_of(
             " of adapters/base.py; docs/own-adapter.md shows a whole one"
         )
     return adapter
+
+
+def _copy_rules(settings: Settings, troubles: BackendTroubles | None) -> base.CopyRules:
+    """Returns how a copy of files is kept; a command waits for it however long it takes."""
+    backend = settings.backend
+    rules = base.CopyRules(
+        folder=settings.state / "copy", refresh=backend.refresh, stale_after=backend.stale_after
+    )
+    if troubles is None:
+        return rules
+    return replace(rules, waits=FIRST_COPY, heard=troubles.copied)
 
 
 def credentials(backend: BackendSettings) -> dict[str, str]:
@@ -286,7 +314,7 @@ class BackendProbe:
         try:
             warnings = tuple(await self.adapter.check() or ())
             for new in sorted({*warnings}.difference(self.warnings)):
-                self.warn(place=f"{new.file}:{new.line}:{new.column}", said=new.text)
+                self.warn(place=str(new).removesuffix(f": {new.text}"), said=new.text)
             self.warnings = warnings
         except Exception as error:  # noqa: BLE001 - whatever it is, who asks is told
             self._wrong, self._sound_at = error, None

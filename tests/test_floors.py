@@ -49,7 +49,7 @@ ADAPTER_FLOORS = (
     {"adapters.base"},
     {"adapters.examination"},
     {"adapters.values"},
-    {"adapters.ids", "adapters.wrappers"},
+    {"adapters.copies", "adapters.ids", "adapters.wrappers"},
     {"adapters.mapping"},
     {"adapters.mapped"},
     {"adapters.sql", "adapters.rest", "adapters.conformance"},

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -32,6 +32,7 @@ from adapters.sql import diary
 from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import mismatches_in
 from adapters.sql.columns import Columns, KeyedRows, sql
+from adapters.sql.copied_reads import check_readable, copy_warnings, reads_of
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import HALF
 from adapters.sql.engines.connection import OpenConnection
@@ -200,13 +201,19 @@ class SqlAdapter(MappedAdapter):
         wrong, code = wrong_with(options.url), "bad-address"
         problems = [Problem("backend.url", 0, 0, text, code) for text in wrong]
         mapping, document = open_mapping(options, "sql", problems)
+        check_readable(options.url, mapping, document)
         self.engine = open_engine(
             options.url,
             timeout=options.timeout,
             booking_timeout=options.booking_timeout,
             in_flight=options.in_flight,
+            copy=options.copy,
+            reads=partial(reads_of, mapping, document, options.shapes),
         )
         self.ping, speech = self.engine.ping, self.engine.speech
+        # the age of the copy, in seconds, where files are read by one
+        copy = self.engine.copy
+        self.copy_age = None if copy is None else copy.unverified_for
         converters = Converters(
             ZoneInfo(mapping.zone),
             options.secret,
@@ -275,4 +282,5 @@ class SqlAdapter(MappedAdapter):
         await self.engine.ping()  # fails sooner where nothing answers
         named = (self.mapping, self.document, self.engine.speech, self.converters.ids)
         wrong = await self.engine.inspect(lambda work: list(mismatches_in(work, *named)))
-        return warnings_of([self.document.problem(it.place, it.text, it.code) for it in wrong])
+        problems = [self.document.problem(it.place, it.text, it.code) for it in wrong]
+        return [*warnings_of(problems), *copy_warnings(self.engine)]

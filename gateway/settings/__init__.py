@@ -72,7 +72,7 @@ class Group(BaseModel):
                 update[name] = (folder / value).absolute()
             elif name in _DATABASES and value is not None:
                 scheme, separator, path = value.get_secret_value().partition(":///")
-                is_file = separator and scheme.startswith("sqlite")
+                is_file = separator and scheme.startswith(("sqlite", "access", "dbf"))
                 if is_file and not path.startswith(("/", ":memory:")):
                     update[name] = SecretStr(f"{scheme}:///{quote(str(folder.absolute()))}/{path}")
         return self.model_copy(update=update)
@@ -84,8 +84,8 @@ class BackendSettings(Group):
     adapter: str = "sql"
     """How to speak to it: sql, rest, or module:Class of your own adapter."""
     url: kinds.Database | None = None
-    """Its database, such as sqlite:////srv/practice/clinic.db, or (rest) its address, such as
-    https://cloud.example.org/api."""
+    """Its database, such as sqlite:////srv/practice/clinic.db, its files, such as
+    access:////srv/practice.mdb, or (rest) its address, such as https://cloud.example.org/api."""
     mapping: Path | None = None
     """The mapping file."""
     user: SecretStr | None = None
@@ -108,6 +108,12 @@ class BackendSettings(Group):
     them, searches a quarter. Where it is not given: 8 over a database, else 20."""
     queue: int = Field(100, ge=0)
     """Calls that may wait for that, a second at most; more are 503."""
+    refresh: Annotated[float, Field(ge=5, le=86_400)] = 60.0
+    """Seconds between two looks at the files of an address that begins with access: or dbf:, which
+    are read by a copy."""
+    stale_after: Annotated[float, Field(ge=5, le=2_592_000)] = 3600.0
+    """Seconds after which reads are 503 where such a copy could not be compared with its files, or
+    made anew."""
     breaker_failures: int = Field(5, ge=1)
     """Calls in a row that fail before it is left alone, and calls are 503."""
     breaker_pause: kinds.Patience = 10.0
@@ -124,6 +130,8 @@ class BackendSettings(Group):
     def _one_secret(self) -> "BackendSettings":
         if self.secret is not None and self.secret_file is not None:
             raise Misfit("bad-secret", "give secret or secret_file, not both")
+        if self.stale_after < self.refresh:
+            raise Misfit("unfit-refresh", "stale_after must not be less than refresh")
         return self
 
 

@@ -1,17 +1,22 @@
 """Opens the engine that runs work on a practice database, by its address."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from adapters.base import CopyRules
+from adapters.copies.addresses import EXAMPLES, wrong_with_files
 from adapters.sql.engines.lanes import Lane
 from adapters.wrappers.call_limiter import bookings_of, searches_of
+
+if TYPE_CHECKING:
+    from adapters.copies.keeper import CopyKeeper
 
 # Seconds within which a ping tells why the practice system does not answer.
 PING_PATIENCE = 1.5
@@ -23,8 +28,10 @@ class Engine:
     A deadline counts from the call: `timeout` is a read's, `patience` a booking's. Of the
     `in_flight` calls at once, each finds a connection in its lane. Searches look at every row, so
     they have a lane of their own and hold up no other read. A ping has one too, as behind many slow
-    reads it would report that nothing answers.
+    reads it would report that nothing answers. `copy` is that of files which are read by one.
     """
+
+    copy: "CopyKeeper | None" = None
 
     def __init__(
         self, kind: type[Lane], address: URL, timeout: float, patience: float, in_flight: int
@@ -91,20 +98,26 @@ KINDS = {
 }
 
 
+class CopiedReads(NamedTuple):
+    """What is read of a copy: tables that a text names, or all, and columns to have indices."""
+
+    named: str | None = None
+    wishes: list[list[str]] = []  # noqa: RUF012 - nobody changes them
+
+
 def wrong_with(url: str) -> Sequence[str]:
     """Returns what keeps an address from being a practice database's, as ends of sentences."""
     try:
         address = make_url(url)
     except (ArgumentError, ValueError):
         return ["must be a database address such as sqlite:////srv/clinic.db"]
+    if address.drivername in EXAMPLES:
+        return wrong_with_files(address.drivername, address.database, address.host, address.query)
     kind = KINDS.get(address.drivername)
     if kind is None:
         return [_unknown(address)]
     if kind is _SQLITE:
-        if not address.database or address.host or address.database.startswith(":"):
-            return ["must name the database's file, such as sqlite:////srv/clinic.db"]
-        rest = "takes nothing behind a ?; a ? in a path is written %3F"
-        return [rest] if address.query else []
+        return _wrong_with_sqlite(address)
     wrong = []
     if not address.database:
         example = f"{address.drivername}://user:password@host/clinic"
@@ -119,12 +132,36 @@ def wrong_with(url: str) -> Sequence[str]:
     return wrong
 
 
-def open_engine(url: str, *, timeout: float, booking_timeout: float, in_flight: int = 4) -> Engine:
-    """Returns the engine for an address. Raises ValueError, with a sentence, where none fits."""
+def _wrong_with_sqlite(address: URL) -> Sequence[str]:
+    if not address.database or address.host or address.database.startswith(":"):
+        return ["must name the database's file, such as sqlite:////srv/clinic.db"]
+    rest = "takes nothing behind a ?; a ? in a path is written %3F"
+    return [rest] if address.query else []
+
+
+def open_engine(
+    url: str,
+    *,
+    timeout: float,
+    booking_timeout: float,
+    in_flight: int = 4,
+    copy: CopyRules | None = None,
+    reads: Callable[[], CopiedReads] = CopiedReads,
+) -> Engine:
+    """Returns the engine for an address. Raises ValueError, with a sentence, where none fits.
+
+    `copy` and `reads` are for files that are read by a copy, which without them has all tables and
+    lasts as long as the engine.
+    """
     wrong = wrong_with(url)
     if wrong:
         raise ValueError(f"the database's address {wrong[0]}")
     address = make_url(url)
+    if address.drivername in EXAMPLES:
+        copied = import_module(f"{__name__}.copied").CopiedEngine
+        rules = CopyRules() if copy is None else copy
+        engine: Engine = copied(address, reads(), rules, timeout, in_flight)
+        return engine
     kind = KINDS[address.drivername]
     # imported only now, as it needs its driver
     lane = getattr(import_module(f"{__name__}.{kind.module}"), kind.lane)
@@ -135,7 +172,7 @@ def _unknown(address: URL) -> str:
     backend = address.get_backend_name()
     if backend in KINDS and address.drivername != backend:
         return f"must not name a driver: write {backend}://"
-    known = ", ".join(scheme for scheme in KINDS if scheme != "postgres")
+    known = ", ".join(scheme for scheme in (*KINDS, *EXAMPLES) if scheme != "postgres")
     if backend in ("http", "https"):
         return f"is no database's: what speaks {backend} needs backend.adapter: rest"
     return f"begins with {backend}, which is not known: use one of {known}"

@@ -1,0 +1,75 @@
+"""Copies files as they were at one moment, as well as that can be told, while others write them.
+
+A set counts as whole where neither a size nor a time of change moved while it was read. File
+servers and old file systems tell times by the second or two: where a file was changed that lately,
+the set must also be the same when it is read once more.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from adapters.copies.tables import TornError
+
+# Seconds before each further try.
+PAUSES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+# Seconds within which a second change may leave the time of change as it is.
+COARSE = 2.0
+PIECE = 1 << 20
+
+# name -> size and time of change, in nanoseconds
+Status = Mapping[str, tuple[int, int]]
+
+
+class Snapshot(NamedTuple):
+    """Files that were copied: when they were still so, their status then, and their digests."""
+
+    at: float
+    status: Status
+    digests: Mapping[str, str]
+
+
+def status_of(files: Sequence[Path]) -> Status:
+    """Returns the size and the time of change of each file; raises OSError."""
+    stats = {file.name: file.stat() for file in files}
+    return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
+
+
+def copied(
+    list_files: Callable[[], Sequence[Path]],
+    folder: Path,
+    check: Callable[[], None],
+    pauses: Sequence[float] = PAUSES,
+) -> Snapshot:
+    """Copies the files into the folder. Raises OSError, and TornError if they never were whole.
+
+    `check` raises TornError for copies that cannot be whole by what stands in them.
+    """
+    before: Mapping[str, str] | None = None
+    torn = TornError("the files were written each time that they were read")
+    for pause in pauses:
+        time.sleep(pause)
+        now, files = time.time(), list_files()
+        status = status_of(files)
+        digests = {file.name: _copy(file, folder / file.name) for file in files}
+        is_quiet = all(changed / 1e9 < now - COARSE for _, changed in status.values())
+        try:
+            check()
+        except TornError as error:
+            torn = error
+            continue
+        if status_of(list_files()) == status and (is_quiet or digests == before):
+            return Snapshot(now, status, digests)
+        before = digests
+    raise torn
+
+
+def _copy(source: Path, target: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with source.open("rb") as read, target.open("wb") as written:
+        while piece := read.read(PIECE):
+            digest.update(piece)
+            written.write(piece)
+    return digest.hexdigest()

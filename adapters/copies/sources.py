@@ -1,0 +1,95 @@
+"""The files of a practice system, and the tables in a copy of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.copies.access_tables import read_tables
+from adapters.copies.dbf_tables import DbfTable
+from adapters.copies.tables import CopyError, SourceTable
+
+# The bytes of a table that have its head, whatever its fields.
+LONGEST_HEAD = 1 << 16
+_MEMO_ENDS = (".fpt", ".dbt")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the files are, and in which code page, if the files do not say so themselves.
+
+    Only tables whose names are in the text `named` are read; of the others the copy has the
+    columns. Where it is None, all are read.
+    """
+
+    kind: str
+    path: Path
+    encoding: str = ""
+    named: str | None = None
+
+    def files(self) -> Sequence[Path]:
+        """Returns the files to copy; raises OSError, and CopyError where there are none."""
+        if self.kind == "access":
+            return [self.path]
+        tables, memos = self._tables_and_memos()
+        chosen = [file for file in tables if self._is_named(file.stem)]
+        if not chosen:
+            raise CopyError(f"the mapping names no table of {self.path}")
+        found = (memos.get(file.stem.lower()) for file in chosen)
+        return [*chosen, *(memo for memo in found if memo is not None)]
+
+    def tables(self, folder: Path, digests: Mapping[str, str]) -> Sequence[SourceTable]:
+        """Returns the tables of the copied files in the folder, by name; raises CopyError."""
+        if self.kind == "access":
+            inside = read_tables(folder / self.path.name, self.encoding)
+            for one in inside:
+                one.bare = not self._is_named(one.name)
+            return inside
+        names, memos = self._tables_and_memos()
+        made: list[SourceTable] = []
+        for file in names:
+            if file.name in digests:
+                memo = memos.get(file.stem.lower())
+                both = digests[file.name] + (digests.get(memo.name, "") if memo else "")
+                path = memo and folder / memo.name
+                table = DbfTable(file.stem, folder / file.name, path, self.encoding, digest=both)
+                made.append(table)
+            elif (bare := self._bare(file, folder)) is not None:
+                made.append(bare)
+        return made
+
+    def check(self, folder: Path) -> Callable[[], None]:
+        """Returns what raises TornError where the files in the folder cannot be whole."""
+
+        def check() -> None:
+            for copy in sorted(folder.iterdir()):
+                if self.kind == "dbf" and copy.suffix.lower() == ".dbf":
+                    DbfTable(copy.stem, copy, None).check_whole()
+
+        return check
+
+    def _is_named(self, table: str) -> bool:
+        return self.named is None or table.lower() in self.named
+
+    def _bare(self, file: Path, folder: Path) -> DbfTable | None:
+        """Returns a table without its rows; None where its head is of no use."""
+        head = folder / f"{file.name}.head"
+        try:
+            with file.open("rb") as read:
+                head.write_bytes(read.read(LONGEST_HEAD))
+            return DbfTable(file.stem, head, None, bare=True)
+        except (OSError, CopyError):
+            return None
+
+    def _tables_and_memos(self) -> tuple[list[Path], dict[str, Path]]:
+        if not self.path.is_dir():
+            self.path.stat()
+            raise CopyError(f"{self.path} is no folder: name the folder that holds the tables")
+        every = sorted(self.path.iterdir())
+        tables = [file for file in every if file.suffix.lower() == ".dbf"]
+        memos = {file.stem.lower(): file for file in every if file.suffix.lower() in _MEMO_ENDS}
+        names = [file.stem.lower() for file in tables]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise CopyError(f"{self.path} has two tables {twice}: move one away")
+        if not tables:
+            raise CopyError(f"{self.path} holds no table (.dbf)")
+        return tables, memos

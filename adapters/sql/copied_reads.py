@@ -1,0 +1,114 @@
+"""What a mapping reads of a copy of files, and what of a mapping a copy cannot serve."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from adapters.base import Shapes
+from adapters.copies.addresses import is_copied
+from adapters.copies.keeper import in_words
+from adapters.documents.document import Document
+from adapters.documents.problems import DocumentErrors, Problem
+from adapters.mapping.models import MappingFile
+from adapters.sql.engines import CopiedReads, Engine
+
+# A column by itself, with or without the alias of its table.
+_COLUMN = re.compile(r"(?:\w+\.)?(?:(\w+)|\"([^\"]+)\"|`([^`]+)`|\[([^\]]+)\])").fullmatch
+# Each name in a piece of SQL.
+_NAMES = re.compile(r"\"([^\"]+)\"|`([^`]+)`|\[([^\]]+)\]|(\w+)").findall
+_SELECTS = re.compile(r"\bselect\b", re.IGNORECASE).search
+# What SQLite calls the number of a row, which each copy gives anew.
+_ROW_NUMBERS = frozenset({"rowid", "_rowid_", "oid"})
+# The format of what the gateway filters by time.
+MOMENT = "date-time"
+_DIARY = ("hours", "busy", "slots", "durations")
+# The ages, in seconds, of which a readiness check tells: each is told once.
+AGES = (300.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 21_600.0, 86_400.0)
+
+
+def check_readable(url: str, mapping: MappingFile, document: Document) -> None:
+    """Raises DocumentErrors where the address is of files, and the mapping asks more of them."""
+    if not is_copied(url):
+        return
+    problems = []
+    if ("booking",) in document.keys:
+        text = "what is read by a copy takes no bookings: leave out booking"
+        problems.append(document.problem(("booking",), text, "copied", at_key=True))
+    for name, rows in mapping.resources.items():
+        if _ROW_NUMBERS.intersection(map(_bare, rows.key.source)):
+            text = "the numbers of rows are new in each copy: name columns of the table"
+            problems.append(document.problem(("resources", name, "key"), text, "copied"))
+    if problems:
+        raise DocumentErrors(problems)
+
+
+def copy_warnings(engine: Engine) -> Sequence[Problem]:
+    """Returns what is to be said of the copy, if there is one: that it grows old, and why."""
+    copy = engine.copy
+    if copy is None or not copy.why:
+        return []
+    age = copy.age or 0.0
+    passed = max((one for one in AGES if one <= age), default=0.0)
+    old = f"is more than {in_words(passed)} old" if passed else "is of a few minutes ago"
+    text = f"the copy of {copy.source} {old}, as no new one can be made: {copy.why}"
+    return [Problem("backend.url", 0, 0, text, "old-copy")]
+
+
+def reads_of(mapping: MappingFile, document: Document, shapes: Shapes) -> CopiedReads:
+    """Returns the text that names all tables of the mapping, and the columns that find rows."""
+    wishes = {tuple(wish) for wish in _wishes(mapping, shapes)}
+    named = "\n".join(_texts(document.data)).lower()
+    return CopiedReads(named, sorted(map(list, wishes)))
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    members = data if isinstance(data, list) else ()
+    for member in data.values() if isinstance(data, dict) else members:
+        yield from _texts(member)
+
+
+def _wishes(mapping: MappingFile, shapes: Shapes) -> Iterator[list[str]]:
+    every: list[Any] = []
+    for name, resource in mapping.resources.items():
+        every += [resource, *resource.lists.values()]
+        for path, field in resource.fields.items():
+            for written in filter(_SELECTS, field.expressions):
+                yield from _named_in(written)
+            shape = shapes[name][path]
+            if shape.refers is not None or shape.format == MOMENT:
+                yield from _together(field.source)
+    diary = mapping.diary
+    every += [source for kind in _DIARY for source in getattr(diary, kind)]
+    every += [diary.schedules] if diary.schedules is not None else []
+    for rows in every:
+        for written in (rows.from_, rows.where):
+            yield from _named_in(written or "")
+        yield from _together(rows.key.source if getattr(rows, "key", None) else ())
+        yield from _together(getattr(rows, "parent", None) or ())
+        yield from _together([*_written(rows, "owner"), *_written(rows, "start")])
+        yield from _together(_written(rows, "type"))
+
+
+def _written(rows: Any, name: str) -> Sequence[str]:
+    value = getattr(rows, name, None)
+    return () if value is None else (getattr(value, "text", value),)
+
+
+def _together(expressions: Sequence[str]) -> Iterator[list[str]]:
+    """Yields the columns together, and each by itself; none where one is no plain column."""
+    columns = [_bare(one) for one in expressions]
+    if columns and all(columns):
+        yield columns
+    yield from ([column] for column in columns if column)
+
+
+def _named_in(written: str) -> Iterator[list[str]]:
+    return (["".join(spelt).lower()] for spelt in _NAMES(written))
+
+
+def _bare(expression: str) -> str:
+    """Returns the column that an expression is, in lower case; "" where it is more than one."""
+    column = _COLUMN(expression.strip())
+    return "".join(filter(None, column.groups())).lower() if column else ""

@@ -1,0 +1,296 @@
+"""Looks at files, as the program makes them: each is a copy that is whole, or the former one."""
+
+import multiprocessing
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from adapters.copies import looking, snapshot
+from adapters.copies.looking import COPY, Outcome, Request, look
+from tests.adapters.copies.access_files import write_access
+from tests.adapters.copies.dbf_files import open_dbf, write_dbf
+
+# A moment that is past for sure, as far as file servers tell times.
+LONG_AGO = time.time() - 3600
+
+
+@pytest.fixture
+def practice(tmp_path: Path) -> Path:
+    folder = tmp_path / "practice"
+    folder.mkdir()
+    write_dbf(folder / "CLIENT.DBF", "id N(6,0); name C(20)", [(1, "Ann"), (2, "Bob")])
+    write_dbf(folder / "animal.dbf", "id N(6,0); client N(6,0); note M", [(7, 1, "tame")])
+    age(folder)
+    return folder
+
+
+@pytest.fixture
+def asked(practice: Path, tmp_path: Path) -> Request:
+    return Request(kind="dbf", path=str(practice), folder=str(tmp_path / "copy"), pauses=(0.0,))
+
+
+def age(folder: Path) -> None:
+    for file in folder.iterdir():
+        os.utime(file, (LONG_AGO, LONG_AGO))
+
+
+def rows(request: Request, sql: str) -> list[Any]:
+    with closing(sqlite3.connect(Path(request.folder, COPY))) as copy:
+        return copy.execute(sql).fetchall()
+
+
+def test_all_tables_are_copied(asked: Request) -> None:
+    assert look(asked).kind == "made"
+    assert rows(asked, "SELECT * FROM client JOIN animal ON animal.client = client.id") == [
+        (1, "Ann", 7, 1, "tame")
+    ]
+
+
+def test_an_access_file_is_copied(tmp_path: Path) -> None:
+    write_access(tmp_path / "p.mdb", {"Client": ({"ID": "long", "Due": "currency"}, [[1, 12.5]])})
+    asked = Request(kind="access", path=str(tmp_path / "p.mdb"), folder=str(tmp_path / "copy"))
+    assert look(asked).kind == "made"
+    assert rows(asked, "SELECT ID, Due, typeof(Due) FROM Client WHERE Due > 9") == [
+        (1, 12.5, "real")
+    ]
+
+
+def test_only_the_gateways_user_reads_the_copy(asked: Request) -> None:
+    look(asked)
+    folder = Path(asked.folder)
+    assert folder.stat().st_mode & 0o077 == 0
+    assert {file.name: file.stat().st_mode & 0o077 for file in folder.iterdir()} == {
+        "practice.db": 0,
+        "practice.json": 0,
+        "lock": 0,
+    }
+
+
+def test_files_that_are_the_same_are_not_copied_again(asked: Request) -> None:
+    first = look(asked)
+    made = Path(asked.folder, COPY).stat().st_ino
+    second = look(asked)
+    assert second.kind == "same"
+    assert second.verified > first.verified
+    assert Path(asked.folder, COPY).stat().st_ino == made
+
+
+def test_a_change_is_copied_and_a_copy_that_is_open_stays_as_it_is(
+    asked: Request, practice: Path
+) -> None:
+    look(asked)
+    with closing(sqlite3.connect(Path(asked.folder, COPY))) as before:
+        before.execute("BEGIN")
+        assert before.execute("SELECT count(*) FROM client").fetchall() == [(2,)]
+        with open_dbf(practice / "CLIENT.DBF") as table:
+            table.append((3, "Cid"))
+        age(practice)
+        assert look(asked).kind == "made"
+        assert before.execute("SELECT count(*) FROM client").fetchall() == [(2,)]
+    assert rows(asked, "SELECT count(*), sum(id) FROM client") == [(3, 6)]
+    assert rows(asked, "SELECT note FROM animal") == [("tame",)]
+
+
+def test_a_change_that_the_file_server_does_not_tell_is_copied_in_time(
+    asked: Request, practice: Path
+) -> None:
+    look(asked)
+    file = practice / "CLIENT.DBF"
+    file.write_bytes(file.read_bytes().replace(b"Ann", b"Eva"))
+    age(practice)
+    assert look(asked).kind == "same"
+    assert look(structs.replace(asked, whole=0.0)).kind == "made"
+    assert rows(asked, "SELECT name FROM client") == [("Eva",), ("Bob",)]
+
+
+def test_files_that_were_touched_alone_are_not_copied_again(asked: Request, practice: Path) -> None:
+    look(asked)
+    for file in practice.iterdir():
+        os.utime(file, (LONG_AGO + 60, LONG_AGO + 60))
+    assert look(asked).kind == "same"
+
+
+def test_other_wishes_make_another_copy(asked: Request) -> None:
+    look(asked)
+    wished = structs.replace(asked, wishes=[["client"], ["client", "id"], ["id"], ["nope"]])
+    assert look(wished).kind == "made"
+    found = rows(wished, "SELECT name FROM sqlite_master WHERE type = 'index' ORDER BY name")
+    assert found == [("by_CLIENT_id",), ("by_animal_client_id",), ("by_animal_id",)]
+
+
+def test_tables_that_no_mapping_names_have_columns_and_no_rows(
+    asked: Request, practice: Path
+) -> None:
+    named = structs.replace(asked, named="from client c")
+    look(named)
+    assert rows(named, "SELECT count(*) FROM animal") == [(0,)]
+    assert rows(named, "SELECT name FROM pragma_table_info('animal')") == [
+        ("ID",), ("CLIENT",), ("NOTE",),
+    ]  # fmt: skip
+    # and what becomes of them makes no new copy
+    with open_dbf(practice / "animal.dbf") as table:
+        table.append((8, 2, ""))
+    assert look(named).kind == "same"
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda folder: (folder / "CLIENT.DBF").write_bytes(b""), "CLIENT.DBF is cut off"),
+        (lambda folder: (folder / "animal.dbt").unlink(), "its file"),
+        (lambda folder: [file.unlink() for file in folder.iterdir()], "holds no table"),
+        (lambda folder: folder.rename(folder.with_name("away")), "No such file"),
+    ],
+)
+def test_a_source_that_cannot_be_read_leaves_the_former_copy(
+    asked: Request, practice: Path, harm: Any, said: str
+) -> None:
+    first = look(asked)
+    harm(practice)
+    if practice.exists():
+        age(practice)
+    outcome = look(asked)
+    assert outcome.kind == "failed"
+    assert said.replace("its file", "their file") in outcome.why
+    assert outcome.verified == first.verified
+    assert rows(asked, "SELECT count(*) FROM client") == [(2,)]
+
+
+def test_a_copy_of_another_source_is_none(asked: Request, tmp_path: Path) -> None:
+    look(asked)
+    other = look(structs.replace(asked, path=str(tmp_path / "other")))
+    assert (other.kind, other.verified) == ("failed", 0.0)
+
+
+def test_a_note_that_is_not_of_this_copy_counts_for_nothing(asked: Request) -> None:
+    look(asked)
+    copy = Path(asked.folder, COPY)
+    other = copy.with_name("other")
+    other.write_bytes(b"")
+    other.replace(copy)
+    assert look(asked).kind == "made"
+
+
+def test_a_disk_that_is_full_leaves_the_former_copy(
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(asked)
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError
+
+    monkeypatch.setattr(looking, "build", full)
+    with open_dbf(practice / "CLIENT.DBF") as table:
+        table.append((3, "Cid"))
+    age(practice)
+    assert "the copy cannot be written" in look(asked).why
+    assert rows(asked, "SELECT count(*) FROM client") == [(2,)]
+    assert {file.name for file in Path(asked.folder).iterdir()} == {COPY, "practice.json", "lock"}
+
+
+def test_only_one_process_looks_at_a_time(asked: Request) -> None:
+    first = look(asked)
+    with looking._alone(Path(asked.folder)) as is_alone:
+        assert is_alone
+        assert look(asked) == Outcome("busy", first.verified)
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, times = snapshot._copy, []
+
+    def written_meanwhile(source: Path, target: Path) -> str:
+        digest = copy(source, target)
+        if source.name == "animal.dbf" and not times:
+            times.append(1)
+            with open_dbf(practice / "CLIENT.DBF") as table:  # which was copied before
+                table.append((3, "Cid"))
+            age(practice)
+        return digest
+
+    monkeypatch.setattr(snapshot, "_copy", written_meanwhile)
+    assert "written each time" in look(asked).why
+    times.clear()
+    assert look(structs.replace(asked, pauses=(0.0, 0.0, 0.0))).kind == "made"
+    assert rows(asked, "SELECT count(*) FROM client") == [(4,)]
+
+
+def test_a_file_that_was_changed_just_now_is_read_twice(
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second change within the same second may leave the time of change as it is."""
+    monkeypatch.setattr(snapshot, "COARSE", 60.0)
+    os.utime(practice / "CLIENT.DBF")
+    assert "written each time" in look(asked).why
+    assert look(structs.replace(asked, pauses=(0.0, 0.0))).kind == "made"
+
+
+def desk(folder: str, going: Any) -> None:
+    """Books at the desk: a row of the first table, then one of the second that names it."""
+    with (
+        open_dbf(Path(folder, "CLIENT.DBF")) as clients,
+        open_dbf(Path(folder, "animal.dbf")) as animals,
+    ):
+        number = 100
+        while going.is_set():
+            number += 1
+            clients.append((number, f"name {number}"))
+            animals.append((number, number, f"note {number} " * 30))
+            for table in (clients, animals):
+                table._meta.dfd.flush()
+                if table._meta.mfd is not None:
+                    table._meta.mfd.flush()
+            time.sleep(0.6 if number % 7 == 0 else 0.002)
+
+
+@pytest.mark.timeout(120)
+def test_a_source_that_a_desk_keeps_writing_is_never_half_read(
+    asked: Request, practice: Path
+) -> None:
+    spawning = multiprocessing.get_context("spawn")
+    going = spawning.Event()
+    going.set()
+    writer = spawning.Process(target=desk, args=(str(practice), going))
+    writer.start()
+    many = structs.replace(asked, pauses=(0.0, 0.05, 0.1, 0.2, 0.2, 0.3, 0.3))
+    seen, until = set(), time.monotonic() + 30
+    try:
+        while len(seen) < 4 and time.monotonic() < until:
+            outcome = look(many)
+            assert outcome.kind in ("made", "failed", "same"), outcome
+            assert (
+                outcome.kind != "failed"
+                or "written each time" in outcome.why
+                or ("counts" in outcome.why)
+            ), outcome
+            if outcome.verified:
+                [(clients, animals)] = rows(
+                    asked, "SELECT (SELECT count(*) FROM client), (SELECT count(*) FROM animal)"
+                )
+                assert clients == animals + 1
+                assert rows(
+                    asked,
+                    "SELECT count(*) FROM animal a WHERE a.id > 100 AND"
+                    " (a.note IS NULL OR a.note NOT LIKE 'note ' || a.id || ' %')",
+                ) == [(0,)]
+                assert rows(
+                    asked,
+                    "SELECT count(*) FROM animal a LEFT JOIN client c ON c.id = a.client"
+                    " WHERE c.id IS NULL",
+                ) == [(0,)]
+                seen.add(animals)
+    finally:
+        going.clear()
+        writer.join(20)
+    assert len(seen) >= 2
+    age(practice)
+    assert look(asked).kind != "failed"
+    with open_dbf(practice / "animal.dbf") as table:
+        assert rows(asked, "SELECT count(*) FROM animal") == [(len(table),)]
