@@ -111,8 +111,8 @@ def wrapped(
     guarded = Guarded(inner, limits, changed=troubles.changed, called=metrics.backend_call)
     metrics.ask("gateway_backend_pool_in_use", lambda: guarded.room.in_use)
     metrics.ask("gateway_backend_pool_waiting", lambda: guarded.room.waiting)
-    if copy_age := getattr(inner, "copy_age", None):
-        metrics.ask("gateway_backend_copy_age_seconds", copy_age)
+    copy_age: Callable[[], float] = getattr(inner, "copy_age", None) or float
+    metrics.ask("gateway_backend_copy_age_seconds", copy_age)
     if memory is None:
         return guarded
     cached = Cached(guarded, kept, memory)

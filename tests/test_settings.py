@@ -436,6 +436,7 @@ def test_every_problem_with_the_settings_has_a_code_and_every_code_comes_up(tmp_
         "listen: nowhere\nlistn: x\nzone: Nowhere\ntrusted_proxies: nginx\nworkers: 0\n"
         "drain: soon\nbackend: {secret: abc}\n",
         "- listen\n",
+        "backend: {refresh: 600, stale_after: 60}\n",
     ]
     found = set()
     for text in texts:

@@ -6,8 +6,8 @@ it comes, so that a large table takes no memory.
 
 import csv
 import io
-import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -153,23 +153,20 @@ def _said(told: Sequence[str], encoding: str) -> str:
 @contextmanager
 def _running(told: Sequence[str], encoding: str, seconds: float) -> Iterator[IO[str]]:
     """Yields what a program prints; raises CopyError where it fails or takes too long."""
-    words = {"PATH": os.defpath, **os.environ}
-    environment = {"PATH": words["PATH"], "LC_ALL": "C.UTF-8"}
+    found = shutil.which(told[0])
+    if found is None:
+        raise CopyError(f"the program {told[0]} is not installed: apt-get install mdbtools")
+    environment = {"LC_ALL": "C.UTF-8"}
     if encoding:  # of the texts of Access 97; later ones are Unicode
         environment["MDB_JET3_CHARSET"] = encoding
-    try:
-        # a list of words: the programs of mdbtools by name, options of ours, a path and a name
-        program = subprocess.Popen(  # noqa: S603  # nosec B603
-            told,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-        )
-    except FileNotFoundError as error:
-        raise CopyError(
-            f"the program {told[0]} is not installed: apt-get install mdbtools"
-        ) from error
+    # a list of words: a program of mdbtools, options of ours, a path and a name
+    program = subprocess.Popen(  # noqa: S603  # nosec B603
+        [found, *told[1:]],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
     limit = Timer(seconds, program.kill)
     limit.start()
     try:

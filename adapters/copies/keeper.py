@@ -5,17 +5,18 @@ It hangs and fails for itself. Meanwhile the former copy serves, until it is too
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from shutil import rmtree
 from tempfile import mkdtemp
 
 from msgspec import DecodeError, json, structs
 
 from adapters.base import BackendUnavailable, CopyNews, CopyRules
+from adapters.copies.access_tables import PROGRAMS
 from adapters.copies.looking import COPY, Outcome, Request, read_note
 
 # Seconds that one look may take, and that its program has to be gone after it was killed.
@@ -28,8 +29,6 @@ BUSY, AGAIN = 1.0, 5.0
 # The files are read whole once in so many looks, whatever their times of change say.
 WHOLE = 10
 _ROOT = Path(__file__).resolve().parents[2]
-# What the program needs of the environment, which has secrets, too.
-_PASSED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
 
 
 class CopyKeeper:
@@ -88,7 +87,7 @@ class CopyKeeper:
             self._task.cancel()
             await asyncio.wait([self._task])
         if self._passing is not None:
-            await asyncio.to_thread(rmtree, self._passing, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, self._passing, ignore_errors=True)
 
     async def _go_on(self) -> None:
         while True:
@@ -121,7 +120,13 @@ class CopyKeeper:
 
     async def _look(self) -> Outcome:
         """Runs the program once; it is killed once it takes too long, and where this is ended."""
-        environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        # it gets nothing of this environment, which has secrets
+        found = shutil.which(PROGRAMS[0])
+        folders = [str(Path(found).parent)] if found else []
+        environment = {
+            "PATH": os.pathsep.join([*folders, os.defpath]),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
         try:
             program = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "adapters.copies"),
@@ -130,7 +135,7 @@ class CopyKeeper:
                 stderr=asyncio.subprocess.DEVNULL,
                 start_new_session=True,  # with the programs that it starts
                 cwd=_ROOT,
-                env={**environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env=environment,
             )
         except OSError as error:
             return self._failed(f"no program can be started ({error.strerror})")

@@ -3,9 +3,10 @@
 from typing import Any
 
 from adapters.base import Shapes, inside
+from adapters.copies.addresses import is_copied
 from adapters.draft.database import read_database
 from adapters.draft.diary import guess_diary
-from adapters.draft.document import text_of
+from adapters.draft.document import Members, text_of
 from adapters.draft.records import SPECIAL
 from adapters.draft.resource import fill
 from adapters.draft.tables import Catalog, Rows
@@ -29,7 +30,11 @@ async def draft_mapping(
         own = inside(rows.shapes)
         missing = [name for name in own if name != "id" and name not in rows.fields]
         guesses[resource] = _as_data(rows) | {"missing": missing}
-    return text_of(catalog.chosen, guess_diary(catalog), shapes, zone, said), guesses
+    diary, booking = guess_diary(catalog)
+    if is_copied(url):
+        booking = Members()
+        booking.remark("files are read by a copy, and take no bookings")
+    return text_of(catalog.chosen, (diary, booking), shapes, zone, said), guesses
 
 
 def _as_data(rows: Rows) -> dict[str, Any]:

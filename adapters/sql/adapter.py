@@ -32,7 +32,7 @@ from adapters.sql import diary
 from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import mismatches_in
 from adapters.sql.columns import Columns, KeyedRows, sql
-from adapters.sql.copied_reads import check_readable, copy_warnings, reads_of
+from adapters.sql.copied_reads import bookings_refused, check_keys, copy_warnings, reads_of
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import HALF
 from adapters.sql.engines.connection import OpenConnection
@@ -200,8 +200,9 @@ class SqlAdapter(MappedAdapter):
     def __init__(self, options: AdapterOptions) -> None:
         wrong, code = wrong_with(options.url), "bad-address"
         problems = [Problem("backend.url", 0, 0, text, code) for text in wrong]
+        problems += bookings_refused(options)
         mapping, document = open_mapping(options, "sql", problems)
-        check_readable(options.url, mapping, document)
+        check_keys(options, mapping, document)
         self.engine = open_engine(
             options.url,
             timeout=options.timeout,

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from adapters.base import Shapes
+from adapters.base import AdapterOptions, Shapes
 from adapters.copies.addresses import is_copied
 from adapters.copies.keeper import in_words
-from adapters.documents.document import Document
+from adapters.documents.document import Document, read_document
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.mapping.models import MappingFile
 from adapters.sql.engines import CopiedReads, Engine
@@ -26,18 +26,27 @@ _DIARY = ("hours", "busy", "slots", "durations")
 AGES = (300.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 21_600.0, 86_400.0)
 
 
-def check_readable(url: str, mapping: MappingFile, document: Document) -> None:
-    """Raises DocumentErrors where the address is of files, and the mapping asks more of them."""
-    if not is_copied(url):
+def bookings_refused(options: AdapterOptions) -> Sequence[Problem]:
+    """Returns a problem where the address is of files, and the mapping has bookings."""
+    if not is_copied(options.url) or options.mapping is None:
+        return []
+    document = read_document(options.mapping, flawed=True)
+    if ("booking",) not in document.keys:
+        return []
+    text = "files are read by a copy, and take no bookings: leave out booking"
+    return [document.problem(("booking",), text, "copied", at_key=True)]
+
+
+def check_keys(options: AdapterOptions, mapping: MappingFile, document: Document) -> None:
+    """Raises DocumentErrors where a key is what each copy numbers anew."""
+    if not is_copied(options.url):
         return
-    problems = []
-    if ("booking",) in document.keys:
-        text = "what is read by a copy takes no bookings: leave out booking"
-        problems.append(document.problem(("booking",), text, "copied", at_key=True))
-    for name, rows in mapping.resources.items():
-        if _ROW_NUMBERS.intersection(map(_bare, rows.key.source)):
-            text = "the numbers of rows are new in each copy: name columns of the table"
-            problems.append(document.problem(("resources", name, "key"), text, "copied"))
+    text = "the numbers of rows are new in each copy: name columns of the table"
+    problems = [
+        document.problem(("resources", name, "key"), text, "copied")
+        for name, rows in mapping.resources.items()
+        if _ROW_NUMBERS.intersection(map(_bare, rows.key.source))
+    ]
     if problems:
         raise DocumentErrors(problems)
 

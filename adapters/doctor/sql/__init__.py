@@ -20,6 +20,7 @@ from adapters.doctor.case import GROUPS, Look, clock_judged, examined, texts_in
 from adapters.doctor.diary import diary
 from adapters.doctor.laws import laws
 from adapters.doctor.sql.booking import account, rehearsal
+from adapters.doctor.sql.copied import copied
 from adapters.doctor.sql.plans import plans
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import links, values
@@ -57,6 +58,7 @@ def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Find
 
 
 def _looks(case: SqlCase) -> Iterator[Look]:
+    yield from copied(case)
     yield case.look("mapping", "names", names)
     for looks in (account, values, laws, links, diary):
         yield from looks(case)

@@ -155,7 +155,7 @@ async def _unbounded(busy: BusyMap, case: SqlCase, look: Look) -> None:
 def _blamed(case: SqlCase, place: Place, alias: str, table: str) -> tuple[Place, str]:
     """Returns the place that makes it scan, and the remedy: an index where columns are compared."""
     for at, columns in _columns(case, place, alias, table):
-        if columns:
+        if columns and case.engine.copy is None:  # a copy has one for plain columns
             name = "_".join([table.rpartition(".")[2], *columns])
             bare = re.sub(r"\W+", "_", name).strip("_").lower()
             on = f"{quoted(case.session.connection, table)} ({', '.join(columns)})"
