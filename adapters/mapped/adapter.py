@@ -10,11 +10,13 @@ from adapters.base import Draft, Only, Page, Query, Record, Watched
 from adapters.documents.document import Document
 from adapters.documents.problems import Problem
 from adapters.ids.table import IdKeeper
+from adapters.mapped.appointment import uuid_of
 from adapters.mapped.booking import BookingFlow
 from adapters.mapped.clock_change import TIMES, RepeatedHours
 from adapters.mapped.diary import Diary
 from adapters.mapped.records import Fields, RowReader
 from adapters.mapped.session import Session
+from adapters.mapping.checker import mark_of
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import MappingFile
 
@@ -67,6 +69,7 @@ class MappedAdapter(ABC):
             asked_by_day=asked_by_day,
         )
         self._keeper = IdKeeper(dict(converters.tabled), options.shapes)
+        self._is_marked_by_uuid = mark_of(mapping.booking) == "uuid"
         self.settle = 0.0 if self.excludes else float(mapping.booking.settle)
         self.default_length: timedelta | None = self.diary.default_length
         self.resources = frozenset(readers).union(["slots"] if mapping.offers("diary") else ())
@@ -74,6 +77,10 @@ class MappedAdapter(ABC):
         self.filterable: Mapping[str, frozenset[str]] = {
             name: reader.filterable for name, reader in readers.items()
         }
+
+    def mark(self, reference: str) -> str:
+        """Returns what an appointment of that reference has in `booking.reference`."""
+        return uuid_of(reference) or "" if self._is_marked_by_uuid else reference
 
     @abstractmethod
     def one(self, resource: str, public_id: str, only: Only, fields: Fields) -> Awaitable[Record]:

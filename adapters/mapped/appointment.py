@@ -1,11 +1,14 @@
 """Checks a draft against its patient, and gives its values the names that mappings use."""
 
 from typing import Any
+from uuid import UUID, uuid5
 
 from adapters.base import Draft, NotFound, PatientDeceased, Record, SlotTaken
 from adapters.mapped.slots import Interval
 
 DECEASED = "DECEASED"
+# Of the UUIDs that are made of references.
+_NAMESPACE = UUID("6f0c1d52-5d0b-4e0e-9a37-0d5a3f6f2c11")
 
 
 class TakenMeanwhile(SlotTaken):
@@ -23,6 +26,11 @@ def check_patient(patient: Record, draft: Draft) -> None:
         raise PatientDeceased("the patient is deceased")
 
 
+def uuid_of(reference: str) -> str | None:
+    """Returns the UUID that stands for a booking's reference; None for no reference."""
+    return str(uuid5(_NAMESPACE, reference)) if reference else None
+
+
 def draft_values(draft: Draft, booked: Interval) -> dict[str, Any]:
     """Returns the values of a draft by the names that a mapping uses, those of DRAFT_FIELDS."""
     return {
@@ -31,4 +39,5 @@ def draft_values(draft: Draft, booked: Interval) -> dict[str, Any]:
         "minutes": int((booked.end - booked.start).total_seconds()) // 60,
         "createdAt": draft.now,
         "reference": draft.reference,
+        "uuid": uuid_of(draft.reference),
     }

@@ -5,7 +5,7 @@ kind of practice system, and the names of resources, fields, converters, drafts 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.documents.document import Document, Place
@@ -552,13 +552,14 @@ class Checker:
         if booking.find is not None and booking.find.where is not None:
             text = "where does not go here: what find gives is compared with the booking"
             self.say((*place, "find", "where"), "bad-booking", text)
-        values = [part for step in booking.steps for _, part in parts(step)]
-        is_written = any(getattr(value, "draft", None) == "reference" for value in values)
+        is_written = mark_of(booking) is not None
         if is_written and booking.reference is None and self.of_sql:
             text = "reference is missing: say where the reference that is written can be read"
             self.say(place, "bad-booking", text)
         if booking.reference is not None and not is_written:
-            text = "no step has {draft: reference}, so there is nothing to be read here"
+            named = "{draft: reference} or {draft: uuid}"
+            named += ", nor :reference or :uuid in its SQL" if self.of_sql else ""
+            text = f"no step has {named}, so there is nothing to be read here"
             self.say((*place, "reference"), "bad-booking", text)
 
     def _appointment(self, place: Place, name: str, steps: Sequence[models.StepMap]) -> None:
@@ -581,6 +582,23 @@ class Checker:
         for which, sources in (("slot", keyed), ("time", self.diary.hours)):
             if sources and not any(step.for_ in (None, which) for step in makers):
                 self.say(place, "bad-booking", f"no step for: {which} makes the {name}")
+
+
+def written_by(step: models.StepMap) -> set[str]:
+    """Returns the names of a draft that a step writes, sends or compares with."""
+    names = {*models.NAMED(step.where or ""), *step.names}
+    for _, part in parts(step):
+        if isinstance(part, models.SentValue):
+            names |= {part.draft or "", *models.NAMED(part.sql or "")}
+    return names & DRAFT.keys()
+
+
+def mark_of(booking: models.BookingMap) -> Literal["reference", "uuid"] | None:
+    """Returns by what the gateway knows its own bookings: the reference, or the UUID made of it."""
+    names = {name for step in booking.steps for name in written_by(step)}
+    if "reference" in names:
+        return "reference"
+    return "uuid" if "uuid" in names else None
 
 
 def _id_of(resource: str) -> FieldShape:

@@ -17,7 +17,7 @@ Scalar = str | int | float | bool | None
 DRAFT_FIELDS = {
     **{name: FieldShape(format="uuid", refers=resource) for name, resource in REFERS.items()},
     **dict.fromkeys(("scheduledAt", "endTime", "createdAt"), FieldShape(format="date-time")),
-    **dict.fromkeys(("reason", "reference"), FieldShape(format="text")),
+    **dict.fromkeys(("reason", "reference", "uuid"), FieldShape(format="text")),
     "isUrgent": FieldShape(format="boolean"),
     "minutes": FieldShape(format="integer"),
 }

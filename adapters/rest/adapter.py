@@ -240,9 +240,10 @@ class RestSession:
         """
         find, reader = self._adapter.find_call, self._readers["appointments"]
         reference = self._adapter.reference if draft.reference else None
+        mark = self._adapter.mark(draft.reference)
 
         def carries(row: Any) -> bool:  # a row of ours can be read
-            return reference is None or value_at(reference, row) == draft.reference
+            return reference is None or str(value_at(reference, row)).lower() == mark.lower()
 
         looked_at, records = 0, list[Record]()
         endless = f"{find.label}: there is no end of what it gives"

@@ -175,7 +175,8 @@ class SqlSession:
     async def left_behind(self, draft: Draft, interval: Interval, since: datetime) -> list[Record]:
         appointments = self.reader("appointments")
         if self._adapter.reference is not None and draft.reference:
-            return await appointments.marked(self._adapter.reference, draft.reference, MOST_ALIKE)
+            mark = self._adapter.mark(draft.reference)
+            return await appointments.marked(self._adapter.reference, mark, MOST_ALIKE)
         filters = [
             Filter("equals", ("vetId",), draft.vet_id),
             Filter("around", ("scheduledAt",), draft.scheduled_at),

@@ -28,7 +28,9 @@ Ids = Callable[[str], PublicIds]
 _ONE: Expression = sa.literal_column("1")
 # The values of a draft that are texts in an expression, and those that are numbers.
 _TYPES: Mapping[str, Any] = {
-    **dict.fromkeys(("scheduledAt", "endTime", "createdAt", "reason", "reference"), sa.String()),
+    **dict.fromkeys(
+        ("scheduledAt", "endTime", "createdAt", "reason", "reference", "uuid"), sa.String()
+    ),
     **dict.fromkeys(("minutes", "isUrgent"), sa.BigInteger()),
 }
 _SOURCES = frozenset({"from", "insert", "update", "counter", "sequence"})

@@ -58,7 +58,9 @@ def plans(case: SqlCase) -> Iterator[Look]:
     if reference and not case.is_lost("booking") and not case.is_lost("resources", "appointments"):
 
         async def marked(session: SqlSession) -> None:
-            await session.reader("appointments").marked(sql(reference), "0" * 16, 1)
+            await session.reader("appointments").marked(
+                sql(reference), case.adapter.mark("0" * 16), 1
+            )
 
         yield _look(case, "a look for a reference", "booking", marked, ("booking", "reference"))
 

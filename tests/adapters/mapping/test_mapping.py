@@ -127,6 +127,12 @@ HOURS = "    - from: HORAIRES h\n"
 COUNTER = "    - counter: COMPTEURS\n"
 JOURNAL = "    - insert: RDV_JOURNAL\n"
 LANGUAGE = [
+    (
+        "REF_EXT: {draft: reference}",
+        "REF_EXT: x",
+        "no step has {draft: reference} or {draft: uuid}, nor :reference or :uuid in its SQL",
+    ),
+    ("{draft: patientId}", "{sql: ':referenc'}", "called referenc (did you mean reference?)"),
     ("resources:\n", "expressions: {a: '{a} + 1'}\nresources:\n", "a leads back to itself: a, a"),
     (
         ZONE,
@@ -379,6 +385,13 @@ def test_a_mapping_of_nothing_is_refused(tmp_path: Path) -> None:
     every = [name for name in shapes() if name != "slots"]
     found = problems(tmp_path, without(*every, "diary", "booking"))
     assert [each for each in found if "resources" in each]
+
+
+@pytest.mark.parametrize("written", ["{sql: \"CONCAT('R', :reference)\"}", "{draft: uuid}"])
+def test_the_reference_may_stand_wherever_a_value_may(tmp_path: Path, written: str) -> None:
+    file = tmp_path / "clinic.yaml"
+    file.write_text(SAMPLE.replace("{draft: reference}", written, 1))
+    load_mapping(file, shapes(), "sql")
 
 
 def test_the_sample_maps_every_field_of_every_resource() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -181,6 +182,22 @@ WITHOUT_REFERENCE = (
     ("{get: /visits, query: {ref: {draft: reference}}, items: visits}",
      "{get: /visits, query: {day: {draft: scheduledAt, pattern: '%Y-%m-%d'}}, items: visits}"),
 )  # fmt: skip
+
+
+async def test_fact_29_an_id_that_is_made_of_the_reference_finds_the_booking(
+    url: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    changes = [("ext_ref: {draft: reference}", "ext_ref: {draft: uuid}")]
+    changes.append(("query: {ref: {draft: reference}}", "query: {ref: {draft: uuid}}"))
+    adapter = connect(url, tmp_path, replaced(*changes))
+    draft = await a_draft(adapter)
+    made = await adapter.create_appointment(draft)
+    visit = newest(cloud)
+    assert UUID(visit["ext_ref"]).version == 5
+    found = await adapter.find_appointments(draft, NOW)
+    assert [each["id"] for each in found] == [made["id"]]
+    assert not await adapter.find_appointments(replace(draft, reference="other"), NOW)
+    await adapter.aclose()
 
 
 async def test_without_a_reference_a_booking_is_known_by_all_that_it_says(
