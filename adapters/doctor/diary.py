@@ -51,16 +51,17 @@ _READINGS = (
 
 
 def diary(case: DoctorCase) -> Iterator[Look]:
-    """Yields looks at hours, vets, slot rows, what blocks, and appointments past and to come."""
+    """Yields looks at hours, slot rows, vets, what blocks, and appointments past and to come."""
     own = case.adapter.diary
     if case.is_lost("resources", "vets") or case.is_lost("diary"):
         return
     in_rows = [source for source in own.hours if source.hours.is_rows]
     yield from _of_each(case, "hours", in_rows, _hours)
+    offered = set[str]()
+    yield from _of_each(case, "slots", own.free, partial(_slots, offered))
     if own.hours:
-        yield case.look("diary", "vets", _weeks, "diary", "hours")
+        yield case.look("diary", "vets", partial(_weeks, offered), "diary", "hours")
     yield _everybodys(case)
-    yield from _of_each(case, "slots", own.free, _slots)
     blocked: Blocks = {vet: [] for vet in case.vets()}
     yield from _of_each(case, "busy", own.busy, partial(_busy, blocked))
     if own.busy and not case.is_lost("resources", "appointments"):
@@ -137,15 +138,17 @@ def _hours(source: HoursSource, read: SourceRows, case: DoctorCase, look: Look) 
             look.judge(weighed(len(some), len(rows)), text, name, remedy=remedy)
 
 
-async def _weeks(case: DoctorCase, look: Look) -> None:
-    """Tells the hours as they were read, and the vets without any."""
+async def _weeks(offered: set[str], case: DoctorCase, look: Look) -> None:
+    """Tells the hours as they were read, and the vets without any, and without slot rows."""
     own = case.adapter.diary
     shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
     hours_told(look, shifts, case.examination.now.astimezone(own.zone).date())
-    idle, known = [vet for vet, own_ in shifts.items() if not own_], len(shifts)
-    text, remedy = f"{len(idle)} of {known} vets have no working hours", "is `vet` the key of vets?"
+    idle = [vet for vet, own_ in shifts.items() if not own_ and vet not in offered]
+    known, else_ = len(shifts), " or slot rows" if own.free else ""
+    text = f"{len(idle)} of {known} vets have no working hours{else_}"
+    remedy = "is `vet` the key of vets?"
     if not idle:
-        look.ok(f"{known} vets, each with working hours")
+        look.ok(f"{known} vets, each with working hours{else_}")
     elif len(idle) == known and not own.free:
         look.failed(f"{text}: nothing can be booked", 0, remedy=remedy, ids=idle)
     else:
@@ -191,7 +194,11 @@ def _times(shifts: Iterable[Shift]) -> str:
     )
 
 
-def _slots(_: SlotsSource, read: SourceRows, case: DoctorCase, look: Look) -> None:
+def _slots(
+    offered: set[str], _: SlotsSource, read: SourceRows, case: DoctorCase, look: Look
+) -> None:
+    """Judges slot rows, and adds the vets that have some to those `offered`."""
+    offered.update(vet for vets, rows in read.values() if rows for vet in vets)
     count = sum(len(rows) for _, rows in read.values())
     if case.troubles:
         rows = counted(len(case.troubles), "row")

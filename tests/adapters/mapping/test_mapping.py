@@ -127,11 +127,6 @@ HOURS = "    - from: HORAIRES h\n"
 COUNTER = "    - counter: COMPTEURS\n"
 JOURNAL = "    - insert: RDV_JOURNAL\n"
 LANGUAGE = [
-    (
-        "REF_EXT: {draft: reference}",
-        "REF_EXT: x",
-        "no step has {draft: reference} or {draft: uuid}, nor :reference or :uuid in its SQL",
-    ),
     ("{draft: patientId}", "{sql: ':referenc'}", "called referenc (did you mean reference?)"),
     ("resources:\n", "expressions: {a: '{a} + 1'}\nresources:\n", "a leads back to itself: a, a"),
     (
@@ -385,6 +380,14 @@ def test_a_mapping_of_nothing_is_refused(tmp_path: Path) -> None:
     every = [name for name in shapes() if name != "slots"]
     found = problems(tmp_path, without(*every, "diary", "booking"))
     assert [each for each in found if "resources" in each]
+
+
+def test_a_reference_that_no_step_writes_cannot_be_read(tmp_path: Path) -> None:
+    found = problems(tmp_path, SAMPLE.replace("REF_EXT: {draft: reference}", "REF_EXT: x", 1))
+    said = "no step has {draft: reference} or {draft: uuid}, nor :reference or :uuid in its SQL"
+    assert found == [
+        f"{line_of('reference: r.REF_EXT')}: {said}, so there is nothing to be read here"
+    ]
 
 
 @pytest.mark.parametrize("written", ["{sql: \"CONCAT('R', :reference)\"}", "{draft: uuid}"])

@@ -1,6 +1,6 @@
 """Facts of practice systems, numbered, on each kind of database: a mapping alone undoes each."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
