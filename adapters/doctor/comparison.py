@@ -89,8 +89,6 @@ async def compared(finder: Finder, resource: str, word: str, now: datetime) -> C
     Raises Unfound, Several, or an AdapterError where the practice system does not answer.
     """
     adapter = finder.adapter
-    for _, ids in adapter.converters.tabled:  # what is looked at here is shown to no partner
-        ids.keep_none()
     public_id, found = await _named(finder, resource, word, now)
     finder.asked.clear()
     again = await finder.found(resource, public_id)

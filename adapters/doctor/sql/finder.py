@@ -163,7 +163,7 @@ def _first(statement: Select[Any]) -> Callable[[SqlSession], Awaitable[dict[str,
 def first_of(connection: Connection, statement: Select[Any]) -> dict[str, Any]:
     """Returns the first row; a name that two joined tables have counts once for each."""
     try:
-        result = connection.execute(statement.limit(1))
+        result = connection.execute(statement)
     except DBAPIError as error:
         raise BackendNonsense("the database refuses the statement") from error
     row = result.first()

@@ -285,6 +285,19 @@ async def test_what_names_nothing_says_why(finder: Finder) -> None:
         await compared(finder, "clients", " ", NOW)
 
 
+async def test_the_columns_of_one_key_are_parted_by_a_slash(database: Path) -> None:
+    mapping = MAPPING.read_text().replace("key: a.ID_ART", "key: [a.ID_ART, a.FAMILLE]")
+    family = one(database, "SELECT FAMILLE FROM ARTICLES WHERE ID_ART = 5")
+    async with finding(connect(database, mapping=mapping, ids=Shelf())) as finder:
+        found = await compared(finder, "stock", f"5/{family}", NOW)
+        assert found.record is not None
+        assert (found.key, found.row["ID_ART"]) == ([5, family], 5)
+        with pytest.raises(Unfound, match="has the key 5/NONE"):
+            await compared(finder, "stock", "5/NONE", NOW)
+        again = await compared(finder, "stock", found.id, NOW)
+        assert again.id == found.id
+
+
 async def test_a_field_that_is_not_mapped_says_so(database: Path) -> None:
     mapping = MAPPING.read_text().replace("      firstName: p.PRENOM\n", "")
     async with finding(connect(database, mapping=mapping)) as finder:
