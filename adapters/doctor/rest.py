@@ -16,8 +16,6 @@ from itertools import islice
 from math import inf
 from typing import Any, TypeVar
 
-import jmespath
-
 from adapters.base import AdapterError, Draft, Filter, NotFound, Record
 from adapters.doctor import surveyed
 from adapters.doctor.case import DoctorCase, Look, RowTaken, clock_judged, examined
@@ -28,13 +26,13 @@ from adapters.documents.document import Place
 from adapters.examination import Examination, Finding, Survey, Verdict, counted, short
 from adapters.mapping.checker import SEARCH, parts
 from adapters.mapping.models import CallMap, FilterParameter, ListCall, Paging, ResourceMap
-from adapters.mapping.paths import plain_steps
+from adapters.mapping.paths import names_in, plain_steps
 from adapters.rest.adapter import RestAdapter, RestSession
 from adapters.rest.backend import Answer, Ask, Params
 from adapters.rest.checks import written_paths
 from adapters.rest.client import Client, Request
 from adapters.rest.login import OAuthCall
-from adapters.rest.paging import NoArray, Pager, may_be_empty
+from adapters.rest.paging import NoArray, Pager, Unfollowed, may_be_empty
 from adapters.rest.reader import Received
 from adapters.rest.resource import NothingFits, ResourceCalls, fitting
 from adapters.values.convert import Unreadable
@@ -189,6 +187,8 @@ class RestCase(DoctorCase):
         near, at = "", "get"
         if isinstance(error, NoArray):
             near, at = ", ".join(error.near), "items"
+        elif isinstance(error, Unfollowed):
+            code = "page-not-followed"
         say(short(error), at, remedy=near and f"near: {near}", ids=ids, code=code)
 
 
@@ -405,17 +405,10 @@ def _read_in(name: str, resource: ResourceMap) -> tuple[set[Way], set[str]]:
         if part == "lists" and inner[1:] != ["items"]:
             within = plain_steps(resource.lists[str(inner[0])].items or "@")
         if steps is None:
-            names.update(_names(jmespath.compile(expression).parsed))
+            names.update(names_in(expression))
         else:
             ways.add(tuple(step for step in (*(within or ()), *steps) if isinstance(step, str)))
     return ways - {()}, names
-
-
-def _names(node: Any) -> Iterator[str]:
-    if node["type"] == "field":
-        yield node["value"]
-    for child in node["children"]:
-        yield from _names(child)
 
 
 def _unused(value: Any, way: Way, ways: set[Way], names: set[str]) -> Iterator[str]:
@@ -526,8 +519,12 @@ async def _filter(
         rows = await _first(reader, [example])
     except (NothingFits, NotFound):
         return
-    made = [record for row in rows if (record := reader.record(row, ()))]
+    made = [record for row in await reader.joined(rows) if (record := reader.record(row, ()))]
     if fitting([example])(made):
+        if (several := _several(case, reader.name, by)) and not await _first(reader, [several]):
+            text = f"{by.query} finds nobody by two words, though a record has both"
+            look.failed(text, remedy="write words: each, where each is a parameter, or words: one")
+            return
         look.ok(f"the backend obeys {by.query}")
     elif rows == await _first(reader, ()):
         text = f"the backend does not obey {by.query}: the gateway goes through the whole list"
@@ -539,6 +536,16 @@ async def _filter(
 async def _first(reader: ResourceCalls, filters: Sequence[Filter]) -> list[Any]:
     listing = reader.listing(filters)
     return [] if listing is None else await listing[0].first(listing[1], FEW)
+
+
+def _several(case: RestCase, name: str, by: FilterParameter) -> Filter | None:
+    """Returns a search by a word of each of two fields of one record; None where none has both."""
+    fields = tuple(by.fields or ())
+    for record in case.samples.get(name, []):
+        words = [match[0] for field in fields if (match := _word(str(record[field] or "")))]
+        if len(words) > 1:
+            return Filter(SEARCH, fields, " ".join(words[:2]))
+    return None
 
 
 def _example(case: RestCase, name: str, field: str, by: FilterParameter) -> Filter | None:

@@ -148,6 +148,7 @@ class Checker:
             models.ResourceMap: self._resource,
             models.ListCall: self._listing,
             models.FilterParameter: self._filter,
+            models.JoinMap: self._join,
             models.ListMap: self._list,
             models.Owned: self._owned,
             models.HoursMap: self._hours,
@@ -202,6 +203,8 @@ class Checker:
                 if self.diary.schedules is None:
                     given = tuple(name for name in given if name != "schedule")
                 return {name: GIVEN[name] for name in given}, ()
+            case ("resources", _, "joins", *_):
+                return {"of": FieldShape(format="text", many=True)}, ()
             case ("resources", str(name), kind, *_):
                 return self.shapes[name] if kind == "list" else {"id": _id_of(name)}, ()
         return {}, ()
@@ -335,6 +338,13 @@ class Checker:
             text = f"{field} is missing: no booking can be made without it{needed[field]}"
             self.say((*place, "fields"), "missing-part", text)
 
+    def _join(self, place: Place, join: models.JoinMap) -> None:
+        """Checks that the call is given what it is asked for by."""
+        sent = [part for name in ("query", "body", "headers") for _, part in parts_of(join, name)]
+        if "of" not in join.names and not any(getattr(it, "given", None) == "of" for it in sent):
+            text = "of is sent nowhere: write {of} into the path, or {given: of} into query or body"
+            self.say((*place, "of"), "unfilled", text)
+
     def _list(self, place: Place, inner: models.ListMap) -> None:
         resource, name = str(place[1]), str(place[3])
         own = self.shapes[resource]
@@ -416,10 +426,11 @@ class Checker:
                 text = "search needs fields: in which it looks for the words"
                 self.say(place, "unfit-parts", text)
             return
-        if by.fields is not None:
-            self.say((*place, "fields"), "unfit-parts", "fields goes with search alone")
+        for name in ("fields", "words"):
+            if getattr(by, name) is not None:
+                self.say((*place, name), "unfit-parts", f"{name} goes with search alone")
         self._filled(place, (field,))
-        if by.model_fields_set - {"query", "form", "fields"} and field in shapes:
+        if by.model_fields_set - {"query", "form", "fields", "words"} and field in shapes:
             self.conversion(place, by, shapes[field])
 
     def _filled(self, place: Place, fields: Sequence[str]) -> None:
@@ -622,6 +633,11 @@ def parts(part: Strict, place: Place = ()) -> Iterator[tuple[Place, Strict]]:
     for name, value in vars(part).items():
         if not isinstance(value, _VALUES):
             yield from _inside(value, (*place, fields[name].alias or name))
+
+
+def parts_of(part: Strict, name: str) -> Iterator[tuple[Place, Strict]]:
+    """Yields the parts under one name of a part of a mapping."""
+    yield from _inside(getattr(part, name), (name,))
 
 
 def _inside(value: Any, place: Place) -> Iterator[tuple[Place, Strict]]:

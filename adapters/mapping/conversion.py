@@ -114,6 +114,7 @@ class Conversion(Strict):
     zero: Listed[str] | None = None
     plus: str | None = None
     of: str | None = None
+    factor: OfRest[float | int | None] = Field(default=None, gt=0)
 
     def faults(self) -> Iterator[str]:
         if self.as_ == "code" and self.codes is None:

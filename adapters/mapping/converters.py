@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from decimal import Decimal
 from functools import cache, partial
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -32,6 +33,8 @@ class ConverterKind(NamedTuple):
 
 
 _Kind, _CLOCK, _WALL_CLOCK = ConverterKind, ("as_text", "columns"), ("as_text", "columns", "zone")
+# What a code stands for in these is read on by the format's own converter.
+_CODED = frozenset({"boolean", "date", "email", "money", "percent", "uuid"})
 # All that may stand under `as`.
 CONVERTERS: Mapping[str, ConverterKind] = {
     "text": _Kind({"encoding"}, {"text"}, convert.Text),
@@ -39,12 +42,12 @@ CONVERTERS: Mapping[str, ConverterKind] = {
     "part of text": _Kind({"separator", "part", "encoding"}, {"text"}, convert.PartOfText),
     "split text": _Kind({"separator", "encoding"}, {"text"}, convert.SplitText),
     "email": _Kind({"encoding"}, {"email"}, convert.Email),
-    "code": _Kind({"codes"}, {"text", "color", "integer", "number"}, convert.Codes),
+    "code": _Kind({"codes"}, {"text", "color", "integer", "number", *_CODED}, convert.Codes),
     "boolean": _Kind({"yes", "no"}, {"boolean"}, convert.Boolean),
-    "number": _Kind(set(), {"number", "integer"}, convert.Number),
-    "integer": _Kind(set(), {"integer", "number"}, convert.Integer),
-    "money": _Kind(set(), {"money", "percent"}, convert.Money),
-    "cents": _Kind(set(), {"money", "percent"}, partial(convert.Money, cents=True)),
+    "number": _Kind({"factor"}, {"number", "integer"}, convert.Number),
+    "integer": _Kind({"factor"}, {"integer", "number"}, convert.Integer),
+    "money": _Kind({"factor"}, {"money", "percent"}, convert.Money),
+    "cents": _Kind({"factor"}, {"money", "percent"}, partial(convert.Money, cents=True)),
     "colour": _Kind({"order"}, {"color"}, convert.Colour),
     "local time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, times.LocalTime, _WALL_CLOCK),
     "utc time": _Kind({"pattern", "zero", "plus"}, {"date-time"}, times.UtcTime, _CLOCK),
@@ -130,15 +133,20 @@ class Converters:
             # the resource's own ids where these are UUIDs, as they know how one is spelt there
             is_stranger = name == NATIVE and self._kinds.get(resource) != NATIVE
             return Id(NativeIds() if is_stranger else self.ids(resource))
+        if name == "code" and shape.format in _CODED:
+            table = convert.Codes(conversion.codes or {})
+            return convert.CodesOf(table, self.make(Conversion(), shape))
         known = {
             "zone": self.zone,
             "as_text": conversion.pattern is not None or self._times_as_text,
             "columns": columns - (conversion.plus is not None),
             "compares": not self._times_as_text,
         }
-        given = {name: getattr(conversion, name) for name in kind.takes - {"plus"}}
+        given = {name: getattr(conversion, name) for name in kind.takes - {"plus", "factor"}}
         given = {name: value for name, value in given.items() if value is not None}
         converter = kind.make(**given, **{name: known[name] for name in kind.needs})
+        if conversion.factor is not None:
+            return convert.Scaled(converter, Decimal(str(conversion.factor)))
         return converter if conversion.plus is None else times.Later(converter)
 
     def plain(self, value: Conversion | None) -> Callable[[Any], Any]:
@@ -156,10 +164,14 @@ class Converters:
 
 
 _EXAMPLE = datetime(2026, 11, 22, 13, 54)  # noqa: DTZ001 - what a clock on the wall shows
+_DAY = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]").fullmatch
 # What a code may stand for in a field that is no text, by type and in words.
 _KINDS: dict[str, tuple[Any, str]] = {
     "integer": (int, "a whole number"),
     "number": (int | float, "a number"),
+    "money": (int | float | str, "an amount such as 12.50"),
+    "percent": (int | float | str, "a percentage such as 20 or 5.5"),
+    "uuid": (int | str, "a key of what the field refers to"),
 }
 
 
@@ -211,9 +223,14 @@ def _wrong_with(code: str, value: Any, shape: FieldShape) -> str:
         near, (*others, last) = did_you_mean(str(value), shape.values), shape.values
         choices = f"{', '.join(others)} or {last}" if others else last
         return f"{value} is no value of this field{near}: use {choices}"
+    if shape.format == "boolean":
+        return "" if isinstance(value, bool) else f"{code}: must be true or false"
     kind, choices = _KINDS.get(shape.format, (str, "a text: put it in quotes"))
-    if not isinstance(value, kind) or isinstance(value, bool):
-        return f"{code}: must be {choices}"
-    if shape.format == "color" and not convert.is_colour(str(value)):
-        return f"{code}: must be a colour such as '#2E86AB'"
-    return ""
+    is_kind = isinstance(value, kind) and not isinstance(value, bool)
+    if shape.format in ("money", "percent"):
+        is_kind = is_kind and convert.number_or_none(value) is not None
+    elif is_kind and shape.format == "date":
+        is_kind, choices = _DAY(value) is not None, "a day such as '2026-11-22'"
+    elif is_kind and shape.format == "color":
+        is_kind, choices = bool(convert.is_colour(str(value))), "a colour such as '#2E86AB'"
+    return "" if is_kind else f"{code}: must be {choices}"

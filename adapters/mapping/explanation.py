@@ -50,7 +50,8 @@ def explained(
 def source_of(source: ValueSource) -> str:
     """Returns the paths or expressions of a value on one line, with what must match."""
     text = " | ".join(" ".join(expression.split()) for expression in source.source)
-    return f"{text} ({source.match})" if source.match else text
+    taken = source.match or (source.reference and f"{source.reference}/...")
+    return f"{text} ({taken})" if taken else text
 
 
 def converter_of(source: ValueSource, shape: FieldShape) -> str:

@@ -154,6 +154,8 @@ Exprs = Annotated[
 ]
 # What a step of a booking computes, with names of its own behind colons.
 Sql = Annotated[str, Field(min_length=1), AfterValidator(_written_out), Expressions()]
+# The kind of a reference, such as Patient in Patient/123.
+Kind = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 Match = Annotated[str, Field(min_length=1), checked(_with_group)]
 From = Annotated[OfSql[Expr | None], Field(alias="from")]
 Form = Annotated[str, checked(_one_place)]
@@ -196,12 +198,19 @@ class ValueSource(ShortForm, Conversion):
     """Where a value stands in a row or an answer, and how it is written.
 
     `source` is an expression, or several columns of a database that make one value. `match` takes a
-    part of what a path finds.
+    part of what a path finds. `reference` is the kind of what is referred to, in texts such as
+    `Patient/123`: of one or several, the first of that kind is taken.
     """
 
     source: Exprs
     match: OfRest[Match | None] = None
+    reference: OfRest[Kind | None] = None
     plus: Expr | None = None
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if self.match is not None and self.reference is not None:
+            yield "takes match or reference, not both"
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -220,10 +229,15 @@ class ValueSource(ShortForm, Conversion):
 
 
 class KeptValue(ShortForm):
-    """What a call of a booking leaves for later ones."""
+    """A plain value of an answer: at a path, or the part that `match` or `reference` takes."""
 
     source: Expr
     match: Match | None = None
+    reference: Kind | None = None
+
+    def faults(self) -> Iterator[str]:
+        if self.match is not None and self.reference is not None:
+            yield "takes match or reference, not both"
 
 
 class SentValue(Conversion):
@@ -437,13 +451,18 @@ class Paging(Strict):
 
 
 class FilterParameter(ShortForm, Conversion):
-    """The parameter by which the backend filters."""
+    """The parameter by which the backend filters.
+
+    Of a search, `words` says how it takes several: in one text, each as a parameter of its own, or
+    one of them.
+    """
 
     short = "query"
 
     query: str = Field(min_length=1)
     form: Form | None = None
     fields: Listed[str] | None = Field(default=None, min_length=1)
+    words: Literal["together", "each", "one"] | None = None
 
 
 class ListCall(ShortForm, CallMap):
@@ -480,6 +499,36 @@ class RowSource(CallMap):
         return self.from_ is not None or bool(self.method)
 
 
+class JoinMap(ShortForm, CallMap):
+    """A call that tells more of records, which their paths find under its name.
+
+    `of` is the value in a record that it is asked for by. Alone it is made for each record, which
+    finds the `item` of the answer. With a `key` it is made for up to `most` records at once: then
+    `of` is a list, and the `items` are told apart by that key.
+    """
+
+    short = "get"
+    fails = "bad-call"
+
+    get: CallPath | None = Field(default=None, examples=["/owners/{of}"])
+    of: KeptValue = Field(examples=["owner.id"])
+    item: Expr = "@"
+    items: Expr = "@"
+    key: KeptValue | None = None
+    page: Paging | None = None
+    most: int = Field(default=50, ge=1, le=1_000)
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        of_many = self.model_fields_set & {"items", "page", "most"}
+        if self.key is None and of_many:
+            yield f"{min(of_many)} goes with a key, by which one call tells of many records"
+        if self.key is not None and "item" in self.model_fields_set:
+            yield "item goes with a call for each record; with a key write items"
+        if self.key is not None and "of" in self.names:
+            yield "a path asks for one record: send {given: of} in query or body, or leave key out"
+
+
 class ListMap(Strict):
     """A list inside each record.
 
@@ -492,6 +541,7 @@ class ListMap(Strict):
     where: OfSql[Expr | None] = None
     parent: OfSql[Exprs | None] = None
     items: OfRest[Expr | None] = None
+    within: OfRest[Annotated[str, Field(pattern=r"^\w+$")] | None] = None
     key: ValueSource | None = None
     order: OfSql[Exprs | None] = None
     fields: dict[str, ValueSource]
@@ -506,6 +556,7 @@ class ResourceMap(Strict):
     where: Expr | None = None
     key: ValueSource = Field(examples=["p.id"])
     fields: dict[str, ValueSource] = Field(examples=["{name: p.name}"])
+    joins: OfRest[dict[str, JoinMap]] = Field(default_factory=dict)
     lists: dict[str, ListMap] = Field(default_factory=dict)
 
 

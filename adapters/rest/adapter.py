@@ -252,8 +252,8 @@ class RestSession:
             async with aclosing(self._adapter.find_pager.batches(ask, None, MOST_ROWS)) as batches:
                 async for batch in batches:
                     # what has no usable id is an empty record
-                    made = (reader.record(row, ()) for row in filter(carries, batch.rows))
-                    records += filter(None, made)
+                    rows = await reader.joined([row for row in batch.rows if carries(row)])
+                    records += filter(None, (reader.record(row, ()) for row in rows))
                     looked_at += len(batch.rows)
                     # a reference names one booking: later pages have no other
                     if batch.last or (reference is not None and records):

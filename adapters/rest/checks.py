@@ -9,15 +9,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from adapters.base import AdapterError, BackendTimeout, BackendUnavailable, Record
+from adapters.base import AdapterError, BackendTimeout, BackendUnavailable, NotFound, Record
 from adapters.documents.document import Place
 from adapters.documents.problems import Problem, did_you_mean
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.session import DiarySpan, Session
 from adapters.mapped.slots import Interval
 from adapters.mapping.models import ListMap, Owned, ResourceMap
-from adapters.mapping.paths import Steps, heads, path, plain_steps, value_at
-from adapters.rest.paging import NoArray, may_be_empty
+from adapters.mapping.paths import Steps, heads, plain_steps, value_at
+from adapters.rest.paging import NoArray, Unfollowed, may_be_empty
+from adapters.rest.records import items_of
 from adapters.rest.resource import ResourceCalls
 
 Readers = Mapping[str, ResourceCalls]
@@ -57,14 +58,18 @@ async def diary_problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIt
     for kind, number, source in each:
         if source.method and (errors := await _errors(adapter, kind, number, vets)):
             first = _unanswered(adapter, ("diary", kind, number), source.method, errors[0])
-            is_certain = len(errors) == len(vets)
-            yield first if is_certain else replace(first, code="doubtful-answer")
+            # where there are more vets, those that come first may all be without a calendar
+            are_gone = all(isinstance(error, NotFound) for error in errors)
+            is_certain = len(errors) == len(vets) and (len(vets) < MOST_VETS or not are_gone)
+            in_doubt = first.code == "unanswered" and not is_certain
+            yield replace(first, code="doubtful-answer") if in_doubt else first
 
 
 def _unanswered(adapter: MappedAdapter, place: Place, method: str, error: AdapterError) -> Problem:
     at = (*place, "items" if isinstance(error, NoArray) else method)
     text = " ".join(str(error).split())
     code = "doubtful-answer" if may_be_empty(error) else "unanswered"
+    code = "page-not-followed" if isinstance(error, Unfollowed) else code
     return adapter.document.problem(at, text, code)
 
 
@@ -121,7 +126,7 @@ def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator
     for inner, nested in resource.lists.items():
         at, subject, items = (*place, "lists", inner), f"{name}.{inner}", nested.items or "@"
         yield WrittenPath((*at, "items"), items, subject, raws)
-        parts.append((at, subject, nested, [row for raw in raws for row in _items(items, raw)]))
+        parts.append((at, subject, nested, [row for raw in raws for row in _items(nested, raw)]))
     for at, owner, part, rows in parts:
         key = {} if part.key is None else {(*at, "key"): part.key}
         fields = {(*at, "fields", field): source for field, source in part.fields.items()}
@@ -132,8 +137,8 @@ def written_paths(name: str, resource: ResourceMap, raws: list[Any]) -> Iterator
                 yield WrittenPath((*where, "plus"), source.plus, subject, rows)
 
 
-def _items(items: str, raw: Any) -> list[Any]:
-    rows = value_at(path(items), raw)
+def _items(nested: ListMap, raw: Any) -> list[Any]:
+    rows = value_at(items_of(nested), raw)
     return rows if isinstance(rows, list) else []
 
 

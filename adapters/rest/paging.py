@@ -38,6 +38,14 @@ LONGEST_KEPT = 8_000
 SHELF = "places of lists"
 MOST_NEAR = 3
 EMPTY = "where the backend leaves an empty list out, write items: NAME || `[]`"
+FOLLOW = "write `page`, or next: '`null`' in a page by link where that is no page"
+# Where backends tell of a next page, and how they call it.
+_BESIDE = ("links", "link", "_links", "paging", "pagination", "meta", "page")
+_NEXT_NAMES = (
+    *("next", "nextLink", "next_link", "@odata.nextLink", "nextPage", "next_page", "nextUrl"),
+    *("next_url", "nextPageToken", "next_page_token", "nextCursor", "next_cursor"),
+)
+_MORE_NAMES = ("hasMore", "has_more", "hasNext", "has_next", "hasNextPage", "has_next_page")
 _MARKED = json.JSONEncoder().encode
 _COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 _NAME = re.compile(r"[^\W\d]\w{0,30}").fullmatch
@@ -51,6 +59,10 @@ class NoArray(BackendNonsense):
     def __init__(self, text: str, near: Sequence[str] = ()) -> None:
         super().__init__(text)
         self.near = tuple(near)
+
+
+class Unfollowed(BackendNonsense):
+    """An answer tells of a next page, and the mapping does not say how it is asked for."""
 
 
 def may_be_empty(error: AdapterError) -> bool:
@@ -97,6 +109,7 @@ class Pager:
         self._items, self._key, self._label = items, key, label
         styles = {"offset": self._offsets, "page": self._numbers}
         self.batches: Callable[[Ask, str | None, int], Batches] = self._whole
+        self._is_paged = paging is not None
         if paging is not None:
             self.batches = styles.get(paging.by, self._cursors)
         self._paging = paging = paging or Paging(by="link")
@@ -133,6 +146,9 @@ class Pager:
         """Returns the page that begins there. Parameters without a name are not sent."""
         answer = await ask([(name, number) for name, number in params if name], None)
         rows = self.rows(answer)
+        if not self._is_paged and (told := next_told(answer)):
+            text = f"{self._label}: {told} tells of a next page, which the mapping does not follow"
+            raise Unfollowed(f"{text}; {FOLLOW}")
         total = None if self._total is None else whole(value_at(self._total, answer.data))
         last = total is not None and begin + len(rows) >= total
         return _Page(begin, rows, self.mark, last)
@@ -268,15 +284,50 @@ class Pager:
         return answer.behind(str(following), answer.request) if is_link else following
 
 
+def next_told(answer: Answer) -> str:
+    """Returns what in an answer tells of a next page; "" where nothing does."""
+    if any(_REL_NEXT(link[2]) for link in _NEXT(answer.link)):
+        return "its header Link"
+    data = answer.data if isinstance(answer.data, dict) else {}
+    parts = [("", data), *((f"{name}.", data.get(name)) for name in _BESIDE)]
+    told = (f"{begin}{name}" for begin, part in parts if (name := _next_in(part)))
+    return next(told, "")
+
+
+def _next_in(part: Any) -> str:
+    """Returns the member of an object, or the link of a list, that leads to a next page."""
+    if isinstance(part, list):
+        links = (link for link in part if isinstance(link, dict))
+        return "next" if any("next" in (it.get("rel"), it.get("relation")) for it in links) else ""
+    members = part if isinstance(part, dict) else {}
+    leading = (name for name in _NEXT_NAMES if _leads_on(members.get(name)))
+    return next(leading, next((name for name in _MORE_NAMES if members.get(name) is True), ""))
+
+
+def _leads_on(value: Any) -> bool:
+    """Returns whether a member called `next` leads to a page: by an address, cursor or number."""
+    if isinstance(value, dict):
+        return isinstance(value.get("href"), str) or isinstance(value.get("url"), str)
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
 def arrays_in(data: Any, depth: int = 3) -> Iterator[str]:
     """Yields the paths of arrays in an answer whose names are plain, `depth` levels deep."""
     if not isinstance(data, dict) or not depth:
         return
     for name, member in data.items():
         if _NAME(name) and isinstance(member, list):
-            yield name
+            if not _is_links(member):
+                yield name
         elif _NAME(name):
             yield from (f"{name}.{inner}" for inner in arrays_in(member, depth - 1))
+
+
+def _is_links(rows: list[Any]) -> bool:
+    """Returns whether an array holds nothing but links to other pages."""
+    return bool(rows) and all(
+        isinstance(row, dict) and not {"rel", "relation"}.isdisjoint(row) for row in rows
+    )
 
 
 def _place(*parts: Any) -> str:

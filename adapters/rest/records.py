@@ -1,7 +1,7 @@
 """Reads an answer's JSON as rows: by paths and converters, with the lists inside."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Trouble
@@ -9,7 +9,7 @@ from adapters.ids.seal import Id, PublicIds
 from adapters.mapped.generated import Make, Member, RowValue
 from adapters.mapped.records import OF_IDS, Mapped, Planned, RecordMaker, RowReader
 from adapters.mapping.converters import conversion_name
-from adapters.mapping.models import KeptValue, ResourceMap, ValueSource
+from adapters.mapping.models import KeptValue, ListMap, ResourceMap, ValueSource
 from adapters.mapping.paths import Path, holds, path, plain_steps
 from adapters.values.convert import Converter, Text, Unreadable
 
@@ -28,6 +28,9 @@ def raw_value(source: ValueSource | KeptValue) -> Path:
     find = path(source.source if isinstance(source, KeptValue) else source.text)
     match = re.compile(source.match).search if source.match else None
     plus = path(source.plus) if isinstance(source, ValueSource) and source.plus else None
+    if source.reference is not None:
+        every = references(source)
+        return lambda value: next(iter(every(value)), None)
     if match is None and plus is None:
         return find
 
@@ -41,6 +44,41 @@ def raw_value(source: ValueSource | KeptValue) -> Path:
                 raise Unreadable
             raw = taken[1]
         return raw if plus is None else (raw, plus(value))
+
+    return read
+
+
+def references(source: ValueSource | KeptValue) -> Callable[[Any], list[str]]:
+    """Returns what finds the keys in texts such as `Patient/123`, of the kind that is wanted.
+
+    Texts of another kind have none. It raises Unreadable for what is no text.
+    """
+    find = path(source.source if isinstance(source, KeptValue) else source.text)
+    kind = re.escape(source.reference or "")
+    match = re.compile(rf"(?:^|/){kind}/([^/?#|]+)(?:/_history/[^/]+)?$").search
+
+    def read(value: Any) -> list[str]:
+        found = find(value)
+        each = found if isinstance(found, list) else [found]
+        texts = [text for text in each if text is not None and text != ""]
+        if not all(isinstance(text, str) and len(text) <= LONGEST_MATCHED for text in texts):
+            raise Unreadable
+        return [taken[1] for text in texts if (taken := match(text))]
+
+    return read
+
+
+def items_of(nested: ListMap) -> Path:
+    """Returns what finds the rows of a list in a record, each of which may see the record."""
+    find, name = path(nested.items or "@"), nested.within
+    if name is None:
+        return find
+
+    def read(record: Any) -> Any:
+        rows = find(record)
+        if not isinstance(rows, list):
+            return rows
+        return [{**row, name: record} if isinstance(row, dict) else row for row in rows]
 
     return read
 
@@ -63,7 +101,7 @@ def json_value(source: ValueSource, shape: FieldShape, converter: Converter) -> 
             raise Unreadable
         return [text for text in map(_TEXT.decode, raw) if text is not None]
 
-    is_plain = source.match is None and source.plus is None
+    is_plain = source.match is None and source.plus is None and source.reference is None
     return RowValue(plain, decode, converter, plain_steps(source.text) if is_plain else None)
 
 
@@ -80,11 +118,12 @@ class JsonRows(RowReader):
         self._where = path(mapped.where) if mapped.where else None
         self.is_selective = self._where is not None
         self._inner = mapped.lists if isinstance(mapped, ResourceMap) else {}
-        self.items = {name: path(nested.items or "@") for name, nested in self._inner.items()}
+        self.items = {name: items_of(nested) for name, nested in self._inner.items()}
         return {name: json_value(*parts) for name, parts in planned.items()}
 
     def list_member(self, member: Member, make: Make) -> Member:
-        steps = plain_steps(self._inner[member.name].items or "@")
+        nested = self._inner[member.name]
+        steps = None if nested.within else plain_steps(nested.items or "@")
         return member.of_list(self.items[member.name], steps, make)
 
     def exists(self, row: Any, only: Only = ()) -> bool:

@@ -110,6 +110,8 @@ class Templates:
 
     def _value(self, value: SentValue, shapes: Shapes) -> Fill:
         fill, form = self._source(value, shapes), value.form
+        if value.given is not None and shapes[value.given].many:
+            return _listed(fill, form, value.separator)
         if form is None:
             return fill
         return lambda values: (
@@ -129,6 +131,8 @@ class Templates:
             constant = self.secrets[name] if value.origin == "secret" else name
             return lambda values: constant
         shape = shapes[name]
+        if shape.many:
+            return lambda values: values.given.get(name)
         converter = self.converters.make(value, shape)
         plain_json = conversion_name(value, shape) == "boolean" and value.yes is None
 
@@ -143,6 +147,20 @@ class Templates:
             raise BackendNonsense(f"the mapping has no way to write this {name}")
 
         return fill
+
+
+def _listed(fill: Fill, form: str | None, separator: str | None) -> Fill:
+    """Returns what writes one text, or each of several; with a separator these are one text."""
+
+    def written(values: TemplateValues) -> Any:
+        inner = fill(values)
+        many = inner if isinstance(inner, list) else [inner]
+        texts = [form.format(text_of(each)) if form else text_of(each) for each in many]
+        if separator is not None:
+            return separator.join(texts)
+        return texts if isinstance(inner, list) else texts[0]
+
+    return written
 
 
 def _without_nulls(fill: Fill) -> Fill:

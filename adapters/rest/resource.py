@@ -1,6 +1,6 @@
 """Reads one resource by calls: a record by its id, or a page made of the backend's pages."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC
@@ -16,6 +16,7 @@ from adapters.mapping.models import FilterParameter, ListCall, MappingFile, Reso
 from adapters.mapping.paths import path
 from adapters.rest.backend import AT_ONCE, TO_ONE, Ask, Backend, for_each
 from adapters.rest.client import Client
+from adapters.rest.joins import Joins
 from adapters.rest.paging import MOST_ROWS, Pager, PlaceShelf
 from adapters.rest.records import JsonRows, own_id
 from adapters.rest.requests import Templates, TemplateValues, text_of
@@ -116,6 +117,9 @@ class ListCalls:
             ]
         params = [self._param(chosen) for chosen in filters]
         is_all = not only and all(value is not None for _, value in params)
+        searched = self._by.get(SEARCH)
+        if searched is not None and searched.words == "one":  # others of them are sifted here
+            is_all = is_all and all(chosen.match != SEARCH for chosen in filters)
         return self._parts.backend.pages(self._call, TemplateValues(given), params), is_all
 
     def _param(self, chosen: Filter) -> tuple[str, Any]:
@@ -124,7 +128,7 @@ class ListCalls:
             by = self._by.get(SEARCH)
             if by is None or not by.fields or not set(chosen.fields).issubset(by.fields):
                 return "", None
-            return by.query, chosen.value
+            return by.query, _words(by, chosen.value)
         name = chosen.fields[0]
         if name not in self._writers:
             return "", None
@@ -171,7 +175,10 @@ class ResourceCalls(ResourceReader):
             self._list = ListCalls(resource.list_, resource, self.rows, parts)
         self.filterable = frozenset() if self._list is None else self._list.names
         self._has_details = self._list is not None and self._list.has_details
-        self.most = MOST_DETAILS if self._has_details else MOST_ROWS
+        self._joins = Joins(resource, parts.templates, parts.backend)
+        costly = self._has_details or self._joins.of_each
+        self.most = MOST_DETAILS if costly else MOST_ROWS
+        self._at_once = AT_ONCE if costly else 0
         self.patience = parts.timeout * ENOUGH
 
     def refusal(self, condition: base.Condition) -> str | None:
@@ -198,7 +205,7 @@ class ResourceCalls(ResourceReader):
             rows = await self._listed([public_id], only)
             if public_id not in rows:
                 raise self.rows.missing()
-            return rows[public_id]
+            return (await self._joins.added([rows[public_id]], fields, only))[0]
         request = self._one.request(TemplateValues({"id": public_id}))
         answer = await self._parts.backend.read(request, TO_ONE)
         try:
@@ -207,7 +214,11 @@ class ResourceCalls(ResourceReader):
             raise BackendNonsense(f"{request.label}: there is no record in the answer") from error
         if record is None or record == []:
             raise NotFound(f"{request.label}: there is none")
-        return record
+        return (await self._joins.added([record], fields, only))[0]
+
+    async def joined(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Returns rows of a list with what the joins tell of them."""
+        return await self._joins.added(rows)
 
     async def rows_of(self, public_ids: Collection[str]) -> Mapping[str, Any]:
         """Asks for each record, or looks for all of them in the list."""
@@ -246,7 +257,10 @@ class ResourceCalls(ResourceReader):
                 async with aclosing(pager.batches(ask, after, MOST_ROWS)) as batches:
                     async for batch in batches:
                         after = batch.end
-                        for row in batch.rows:
+                        rows_there = batch.rows
+                        if only or self.rows.is_selective:  # conditions on what is joined
+                            rows_there = await self._joins.added(rows_there, frozenset(), only)
+                        for row in rows_there:
                             shown = self.rows.id_of(row)
                             with suppress(BackendNonsense):
                                 if shown in sought and self.rows.exists(row, only):
@@ -284,7 +298,7 @@ class ResourceCalls(ResourceReader):
             only,
             fields,
             fitting(wanted) if wanted else None,
-            AT_ONCE if self._has_details else 0,
+            self._at_once,
         )
         after = await places.short(page.after)
         return page if after == page.after else replace(page, after=after)
@@ -305,7 +319,7 @@ class ResourceCalls(ResourceReader):
             return []
         rows = await listing[0].first(listing[1], most)
         if not self._has_details:  # else they are no whole records
-            return rows
+            return list(await self._joins.added(rows[:most] if self._at_once else rows))
 
         async def answer(public_id: str) -> Any:
             try:
@@ -313,19 +327,30 @@ class ResourceCalls(ResourceReader):
             except (NotFound, BackendNonsense) as error:
                 return error
 
-        shown = map(self._listing.id.shown, rows[:most])
-        answers = await for_each(answer, filter(None, shown))
-        records = [answer for answer in answers if not isinstance(answer, base.AdapterError)]
+        records, answers = await self._looked_at(rows[:most], answer)
+        others = rows[most:][-most:]
+        if others and not records and all(isinstance(it, NotFound) for it in answers):
+            # those that come first may be gone; the last ones tell whether there are any
+            records, answers = await self._looked_at(others, answer)
         if answers and not records:
             raise answers[0]
         return records
+
+    async def _looked_at(
+        self, rows: Sequence[Any], answer: Callable[[str], Awaitable[Any]]
+    ) -> tuple[list[Any], list[Any]]:
+        """Returns the records that could be read, and all answers."""
+        shown = map(self._listing.id.shown, rows)
+        answers = await for_each(answer, filter(None, shown))
+        return [it for it in answers if not isinstance(it, base.AdapterError)], answers
 
     async def made(
         self, rows: Sequence[Any], only: Only, fields: Fields
     ) -> Sequence[Record | None]:
         """Asks for each record by a call of its own, where the list has no whole ones."""
         if not self._has_details:
-            return await super().made(rows, only, fields)
+            joined = await self._joins.added(rows, fields, only)
+            return await super().made(joined, only, fields)
         return await for_each(lambda row: self._detailed(row, only, fields), rows)
 
     def judged(self, row: Any, only: Only) -> bool | None:
@@ -348,6 +373,14 @@ class ResourceCalls(ResourceReader):
     def _unusable(self, kind: str, field: str) -> Record:
         self.rows.report(base.Trouble(kind, self.name, field, ""))
         return UNUSABLE
+
+
+def _words(by: FilterParameter, text: str) -> str | list[str]:
+    """Returns the words of a search as the backend takes them."""
+    form, words = by.form or "{}", text.split()
+    if by.words == "each":
+        return [form.format(word) for word in words]
+    return form.format(max(words, key=len, default=text) if by.words == "one" else text)
 
 
 def fitting(filters: Sequence[Filter]) -> Fits:

@@ -202,6 +202,27 @@ class Codes(AsItIs):
         return tuple(code for code, meaning in self.codes.items() if meaning == value)
 
 
+@dataclass(frozen=True, slots=True)
+class CodesOf(AsItIs):
+    """A code table whose values are raw ones too, which another converter reads on."""
+
+    table: Codes
+    converter: Converter
+    compares: ClassVar[bool] = False
+
+    def decode(self, raw: Any) -> Any:
+        value = self.table.decode(raw)
+        return None if value is None else self.converter.decode(value)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        meanings = self.table.codes.items()
+        return tuple(
+            code
+            for code, meaning in meanings
+            if meaning is not None and self.converter.decode(meaning) == value
+        )
+
+
 def bits(raw: Any) -> Any:
     """Returns the number in the bytes of a BIT column; any other value as it is."""
     is_bits = isinstance(raw, bytes) and raw != b"" and max(raw) < 0x20
@@ -313,6 +334,23 @@ class Money(AsItIs):
 
     def encode(self, value: Any) -> tuple[Any, ...]:
         return (int(Decimal(value) * 100) if self.cents else value,)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled(AsItIs):
+    """A number that is kept in another unit: what `converter` reads is `factor` times that."""
+
+    converter: Converter
+    factor: Decimal
+    compares: ClassVar[bool] = False
+
+    def decode(self, raw: Any) -> Any:
+        number = decimal(raw)
+        return None if number is None else self.converter.decode(number * self.factor)
+
+    def encode(self, value: Any) -> tuple[Any, ...]:
+        numbers = (Decimal(str(raw)) / self.factor for raw in self.converter.encode(value))
+        return tuple(map(Number().decode, numbers))
 
 
 is_colour = re.compile("#[0-9A-Fa-f]{6}").fullmatch

@@ -188,6 +188,22 @@ async def test_a_vet_without_a_calendar_stops_no_start(lost: str, tmp_path: Path
         await adapter.aclose()
 
 
+class Bundled(Cloud):
+    """Leaves out a list that is empty, beside the links of its page."""
+
+    async def bills(self, request: web.Request) -> web.Response:
+        return web.json_response({"link": [{"relation": "self", "url": str(request.url)}]})
+
+
+async def test_the_links_of_a_page_are_not_taken_for_its_list(tmp_path: Path) -> None:
+    async with listening(Bundled(new_cloud().records)) as url:
+        adapter = connect(url, tmp_path)
+        refused, warned = await at_start(adapter)
+        assert refused == set()
+        assert len(warned) == 1
+        await adapter.aclose()
+
+
 class Leaky(Cloud):
     """Lists items of the stock that are gone when they are asked for."""
 
@@ -200,7 +216,10 @@ class Leaky(Cloud):
         return await super().stock_item(request)
 
 
-@pytest.mark.parametrize(("gone", "starts"), [(1, True), (AT_ONCE - 1, True), (1_000, False)])
+@pytest.mark.parametrize(
+    ("gone", "starts"),
+    [(1, True), (AT_ONCE - 1, True), (AT_ONCE, True), (40, True), (1_000, False)],
+)
 async def test_a_record_that_is_gone_stops_no_start(
     gone: int, starts: bool, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ GIVEN: dict[str, Any] = {
     "zero": ("99999999",),
     "plus": "minutes",
     "of": "vets",
+    "factor": 100,
 }
 # Converters of one column whose values are compared, but not by a condition of a database's.
 NO_CONDITION = {

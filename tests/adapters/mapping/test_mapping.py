@@ -99,7 +99,7 @@ MISTAKES = [
     (
         "URGENT: {draft: isUrgent",
         "URGENT: {draft: isUrgent, codes: {O: x}",
-        "as: code makes no boolean",
+        "O: must be true or false",
     ),
     ("yes: [O]", "yes: []", "yes: "),
     ('separator: ";"', 'separator: ""', "separator: "),

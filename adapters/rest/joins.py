@@ -1,0 +1,119 @@
+"""Adds to records what other calls tell of them: one call for each record, or one for many."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adapters.base import FieldShape, NotFound, Only
+from adapters.mapped.records import Fields
+from adapters.mapping.models import JoinMap, ResourceMap
+from adapters.mapping.paths import names_in, path, value_at
+from adapters.rest.backend import TO_ONE, Backend, for_each
+from adapters.rest.paging import MOST_ROWS, Pager
+from adapters.rest.records import raw_value
+from adapters.rest.requests import Templates, TemplateValues, text_of
+
+# What a call is given: the values in the records that it is asked for.
+OF = {"of": FieldShape(format="text", many=True)}
+
+
+class Join:
+    """One call that tells more of records; `uses` are the fields that are read from it.
+
+    It is `of_each` where it is made for one record at a time.
+    """
+
+    def __init__(
+        self, name: str, mapped: JoinMap, resource: ResourceMap, templates: Templates
+    ) -> None:
+        self.name, self._most = name, mapped.most
+        self._call, self._of = templates.call(mapped, OF), raw_value(mapped.of)
+        self._item = path(mapped.item)
+        self.of_each = mapped.key is None
+        self._key = raw_value(mapped.key) if mapped.key is not None else path("@")
+        self._pager = Pager(mapped.page, path(mapped.items), self._key, self._call.label)
+        self.uses = {
+            field
+            for field, source in resource.fields.items()
+            if any(name in names_in(expression) for expression in source.expressions)
+        }
+        for inner, nested in resource.lists.items():
+            self.uses.add(inner if name in names_in(nested.items or "@") or nested.within else "")
+        parts = [resource.where, *(join.of.source for join in resource.joins.values())]
+        parts += resource.key.source
+        self._always = any(part and name in names_in(part) for part in parts)
+
+    def concerns(self, fields: Fields) -> bool:
+        """Returns whether a record with these fields needs what the call tells."""
+        if fields is None or self._always:
+            return True
+        return any(field.partition("[]")[0] in self.uses for field in fields)
+
+    async def told(self, rows: Sequence[Any], backend: Backend) -> list[Any]:
+        """Returns what the call tells of each row; None where there is nothing to be told."""
+        named = [_named(value_at(self._of, row)) for row in rows]
+        wanted = [text for text in dict.fromkeys(named) if text is not None]
+        told: Mapping[str, Any]
+        if self.of_each:
+            each = await for_each(lambda text: self._one(text, backend), wanted)
+            told = dict(zip(wanted, each, strict=True))
+        else:
+            starts = range(0, len(wanted), self._most)
+            parts = [wanted[start : start + self._most] for start in starts]
+            pages = await for_each(lambda part: self._many(part, backend), parts)
+            told = {text: row for page in pages for text, row in page.items()}
+        return [None if text is None else told.get(text) for text in named]
+
+    async def _one(self, text: str, backend: Backend) -> Any:
+        try:
+            request = self._call.request(TemplateValues({"of": text}))
+            return value_at(self._item, (await backend.read(request, TO_ONE)).data)
+        except NotFound:
+            return None
+
+    async def _many(self, texts: Sequence[str], backend: Backend) -> dict[str, Any]:
+        """Returns the rows of one answer by their keys; the first of several counts."""
+        ask = backend.pages(self._call, TemplateValues({"of": list(texts)}))
+        told: dict[str, Any] = {}
+        for row in await self._pager.first(ask, MOST_ROWS):
+            if (text := _named(value_at(self._key, row))) is not None:
+                told.setdefault(text, row)
+        return told
+
+
+def _named(value: Any) -> str | None:
+    """Returns the value that records are joined by, as a text; None for none."""
+    is_plain = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    return text_of(value) if is_plain else None
+
+
+class Joins:
+    """The joins of a resource, in their order: a later one finds what earlier ones have added."""
+
+    def __init__(self, resource: ResourceMap, templates: Templates, backend: Backend) -> None:
+        self._backend = backend
+        self._joins = [
+            Join(name, mapped, resource, templates) for name, mapped in resource.joins.items()
+        ]
+
+    @property
+    def of_each(self) -> bool:
+        """Whether one of them costs a call for each record."""
+        return any(join.of_each for join in self._joins)
+
+    async def added(
+        self, rows: Sequence[Any], fields: Fields = None, only: Only = ()
+    ) -> Sequence[Any]:
+        """Returns the rows with what the calls tell under the joins' names.
+
+        It lacks what neither records with these fields nor the conditions need.
+        """
+        if fields is not None and only:
+            fields = fields.union(condition.field for condition in only)
+        for join in self._joins:
+            if join.concerns(fields):
+                told = await join.told(rows, self._backend)
+                rows = [
+                    {**row, join.name: more} if isinstance(row, dict) else row
+                    for row, more in zip(rows, told, strict=True)
+                ]
+        return rows
