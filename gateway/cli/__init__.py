@@ -7,6 +7,7 @@ from gateway.cli.command import CommandGroup
 
 COMMANDS = {
     "demo": "gateway.cli.demo:demo",
+    "init": "gateway.cli.init:init",
     "serve": "gateway.cli.serve:serve",
     "keys": "gateway.cli.keys:keys",
     "policy": "gateway.cli.policy:policy",

@@ -111,7 +111,7 @@ def _write_new(output: Path, text: str) -> None:
 
 
 @backend.command()
-@option("--booking", FLAG, "Also make a booking, and undo it.")
+@option("--booking", FLAG, "Also rehearse every kind of booking, and undo each.")
 @option("--all everything", FLAG, "Look at every row, not at a sample.")
 async def check(run: Run, booking: bool, everything: bool) -> None:
     """Look at the practice system as its partners will meet it; exit 1 where one would be failed.
