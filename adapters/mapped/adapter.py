@@ -16,6 +16,7 @@ from adapters.mapped.clock_change import TIMES, RepeatedHours
 from adapters.mapped.diary import Diary
 from adapters.mapped.records import Fields, RowReader
 from adapters.mapped.session import Session
+from adapters.mapped.slot_rows import use_of_rows
 from adapters.mapping.checker import mark_of
 from adapters.mapping.converters import Converters
 from adapters.mapping.models import MappingFile
@@ -52,12 +53,12 @@ class MappedAdapter(ABC):
         converters: Converters,
         readers: Mapping[str, PlannedReader],
         *,
-        shortens_slots: bool = False,
         asked_by_day: bool = False,
     ) -> None:
         self.options, self.mapping, self.document = options, mapping, document
         self.converters, self.readers = converters, readers
-        self.diary = Diary(mapping.diary, converters, options.report, shortens_slots=shortens_slots)
+        use = use_of_rows(mapping.booking)
+        self.diary = Diary(mapping.diary, converters, options.report, use)
         appointments = readers.get("appointments")
         fields = appointments.rows.by_name if appointments else {}
         self._hours = RepeatedHours(fields, options.times)

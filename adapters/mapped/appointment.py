@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from adapters.base import Draft, NotFound, PatientDeceased, Record, SlotTaken
+from adapters.mapped.session import Offer
 from adapters.mapped.slots import Interval
 
 DECEASED = "DECEASED"
@@ -29,6 +30,15 @@ def check_patient(patient: Record, draft: Draft) -> None:
 def uuid_of(reference: str) -> str | None:
     """Returns the UUID that stands for a booking's reference; None for no reference."""
     return str(uuid5(_NAMESPACE, reference)) if reference else None
+
+
+def offered_values(draft: Draft, offer: Offer) -> dict[str, Any]:
+    """Returns the values of a draft and its offer, those of DRAFT_FIELDS and DRAFT_KEYS.
+
+    `slots` are the keys of all rows that the offer takes.
+    """
+    keys = {"schedule": offer.calendar.schedule, "slot": offer.slot, "firstSlot": offer.slot}
+    return draft_values(draft, offer.interval) | keys | {"slots": offer.slots}
 
 
 def draft_values(draft: Draft, booked: Interval) -> dict[str, Any]:

@@ -96,8 +96,6 @@ class BookingFlow:
     ) -> AdapterError | None:
         progress, interval = session.progress, offer.interval
         expected = _drafted(draft) | {"status": "SCHEDULED", "endTime": instant_text(interval.end)}
-        if offer.slot is not None:  # a free row of the practice's own has an end of its own
-            del expected["endTime"]
         if (other := self._difference(record, expected)) is not None:
             progress.place = ("resources", "appointments", "fields", other)
             return BackendNonsense(f"the new appointment reads back with another {other}")

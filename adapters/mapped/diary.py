@@ -18,6 +18,7 @@ from adapters.mapped.session import (
     Session,
     TimeRow,
 )
+from adapters.mapped.slot_rows import RowUse
 from adapters.mapped.slots import Block, FreeDay, Interval, day_window
 from adapters.mapped.spans import grid, lasting, readings, spans_of, type_lasts, whole_day
 from adapters.mapping.checker import GIVEN
@@ -174,7 +175,8 @@ class SlotsSource(TimesSource):
             if row is None:
                 self._diary.unusable(self.kind)
             elif (time := self._time(row)) is not None:
-                offers.append(Offer(time, span.calendar, span.type, row.key))
+                keys = (row.key,) if self.is_keyed else ()
+                offers.append(Offer(time, span.calendar, span.type, keys))
         return offers
 
     def _time(self, row: TimeRow) -> Interval | None:
@@ -194,18 +196,18 @@ class SlotsSource(TimesSource):
 class Diary:
     """Free times of vets, worked out from hours or taken from the practice's own free rows.
 
-    With `shortens_slots` a booking gives its slot row another end, so that the rest stays free.
-    `default_length` is how long an appointment without a type lasts. It is None where that depends
-    on the free row or the schedule. `knows_appointments` tells whether a block can name its
-    appointment, `keyed_by_schedule` for a vet (False), for a schedule (True), or for both.
+    `use` is what a booking makes of slot rows. `default_length` is how long an appointment without
+    a type lasts. It is None where that depends on the free row or the schedule.
+    `knows_appointments` tells whether a block can name its appointment, `keyed_by_schedule` for a
+    vet (False), for a schedule (True), or for both.
     """
 
     def __init__(
-        self, diary: DiaryMap, converters: Converters, report: Report, *, shortens_slots: bool
+        self, diary: DiaryMap, converters: Converters, report: Report, use: RowUse
     ) -> None:
         self.map, self.converters, self._report = diary, converters, report
         self.zone: ZoneInfo = converters.zone
-        self._shortens_slots = shortens_slots
+        self._use = use
         self._step = timedelta(minutes=diary.step)
         self.default = timedelta(minutes=diary.duration)
         self.closed = frozenset(day for written in diary.closed for day in closed_days(written))
@@ -213,7 +215,7 @@ class Diary:
         self.busy = [BusySource(*source, self) for source in enumerate(diary.busy)]
         self.free = [SlotsSource(*source, self) for source in enumerate(diary.slots)]
         # without a type it may take a free row of the practice's own as a whole
-        takes_whole = any(source.is_keyed for source in self.free) and not shortens_slots
+        takes_whole = any(source.is_keyed for source in self.free) and not use.shortens
         schedules = diary.schedules
         differs = schedules is not None and (schedules.duration or schedules.default_type)
         self.default_length = None if takes_whole or differs else self.default
@@ -320,8 +322,8 @@ class Diary:
             until = Interval(window.start, window.end + lasts)
             wide = DiarySpan(calendar, until, lasts, visit.type)
             # rows that are booked one by one begin on the day; others may reach beyond it
-            narrow = replace(wide, window=window)
-            free = [rows.read(session, narrow if rows.is_keyed else wide) for rows in self.free]
+            alone = replace(wide, window=window) if not self._use.joins else wide
+            free = [rows.read(session, alone if rows.is_keyed else wide) for rows in self.free]
             busy, shifts, *rows = await session.together(
                 self.blocks(session, wide, known), self._shifts(session, calendar), *free
             )
@@ -365,17 +367,13 @@ class Diary:
     def _of_rows(
         self, span: DiarySpan, free: Sequence[Sequence[Offer]], day: FreeDay
     ) -> Iterator[Offer]:
-        """Yields an offer for each keyed row, then for what the others cover together."""
+        """Yields what keyed rows offer, then what the others cover together."""
         loose: list[Interval] = []
         for source, rows in zip(self.free, free, strict=True):
-            if not source.is_keyed:
+            if source.is_keyed:
+                yield from self._use.offers(rows, day)
+            else:
                 loose += [row.interval for row in rows]
-                continue
-            for row in rows:
-                slot = Interval(row.interval.start, row.interval.start + day.lasts)
-                taken = slot if self._shortens_slots else row.interval
-                if slot.end <= row.interval.end and day.is_free(slot, taken):
-                    yield replace(row, interval=slot)
         yield from (Offer(slot, span.calendar, span.type) for slot in day.covered(loose))
 
     async def blocks(self, session: Session, span: DiarySpan, known: KnownTimes) -> list[Block]:

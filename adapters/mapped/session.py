@@ -77,13 +77,18 @@ class ScheduleRow(NamedTuple):
 class Offer:
     """A free time in a calendar, for an appointment of the `type`.
 
-    `slot` is the raw key of the practice's own row, if it is one.
+    `slots` are the raw keys of the practice's own rows that it takes, if it takes any.
     """
 
     interval: Interval
     calendar: Calendar
     type: str | None = None
-    slot: Any = None
+    slots: tuple[Any, ...] = ()
+
+    @property
+    def slot(self) -> Any:
+        """The raw key of its only row, or of the first; None where it takes none."""
+        return self.slots[0] if self.slots else None
 
 
 @dataclass(slots=True)

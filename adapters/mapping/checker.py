@@ -100,7 +100,8 @@ class Checker:
         for step in mapping.booking.steps:
             self._made_for.append(self._certain(made, step.for_))
             # what a step for some bookings makes is not there for others
-            made[step.for_] += [step.name] if step.name is not None else [*step.keep]
+            kept = [name for name, value in step.keep.items() if not value.optional]
+            made[step.for_] += [step.name] if step.name is not None else kept
         self._made_for.append(self._certain(made, None))
 
     def say(self, place: Place, code: str, text: str) -> None:
@@ -195,7 +196,9 @@ class Checker:
         """Returns the names that a call or value there may use: with a shape, and made by steps."""
         match place:
             case ("booking", "steps", int(number), *_):
-                return DRAFT, self._made_for[number]
+                condition = self.booking.steps[number].if_
+                optional = [condition.made] if condition and condition.made else []
+                return DRAFT, [*self._made_for[number], *optional]
             case ("booking", kind, *_):
                 return DRAFT_FIELDS, self._made_for[-1] if kind == "cancel" else ()
             case ("diary", str(kind), *_):
@@ -541,7 +544,7 @@ class Checker:
     def _step(self, place: Place, step: models.StepMap) -> None:
         self._named((*place, "where"), step.where or "", self._names(place)[1])
         if step.if_ is not None:
-            self.is_known((*place, "if"), "unfilled", step.if_, DRAFT, f"a draft has no {step.if_}")
+            self._condition(place, step.if_)
             if step.name is not None or step.keep:
                 text = "a step with `if` may not happen, so it has no name for others"
                 self.say((*place, "keep" if step.name is None else "name"), "bad-step", text)
@@ -556,6 +559,19 @@ class Checker:
             elif step.update is not None:
                 text += "what an update changes there cannot be taken back"
                 self.say((*place, "update"), "no-transactions", text)
+
+    def _condition(self, place: Place, condition: models.StepCondition) -> None:
+        number, at, made = int(place[2]), (*place, "if"), condition.made
+        self._named((*at, "sql"), condition.sql or "", self._made_for[number])
+        if (name := condition.draft) is not None:
+            self.is_known(at, "unfilled", name, DRAFT, f"a draft has no {name}")
+        if made is not None:
+            before = self.booking.steps[:number]
+            optional = [
+                name for step in before for name, kept in step.keep.items() if kept.optional
+            ]
+            text = f"no call before this one keeps {made} as optional"
+            self.is_known((*at, "made"), "unfilled", made, optional, text)
 
     def _booking(self, place: Place, booking: models.BookingMap) -> None:
         """Checks that the appointment is made, and its reference both written and read."""
@@ -580,7 +596,8 @@ class Checker:
             makers = [step for step in rows if step.name == name]
             text = f"{name} is not the name of an insert with a key"
         else:
-            makers = [step for step in steps if name in step.keep]
+            kept = [step for step in steps if name in step.keep]
+            makers = [step for step in kept if not step.keep[name].optional]
             near = did_you_mean(name, [kept for step in steps for kept in step.keep])
             text = f"{name} is nothing that a call keeps{near}"
             if all(step.get is not None for step in steps):

@@ -21,8 +21,8 @@ DRAFT_FIELDS = {
     "isUrgent": FieldShape(format="boolean"),
     "minutes": FieldShape(format="integer"),
 }
-# What a draft has besides, as the practice system writes it: its calendar, and its slot's row.
-DRAFT_KEYS = ("schedule", "slot")
+# What a draft has besides, as the practice system writes it: its calendar, and its slot's rows.
+DRAFT_KEYS = ("schedule", "slot", "firstSlot")
 
 T = TypeVar("T")
 # A list of the file, as an immutable tuple.

@@ -240,6 +240,16 @@ class KeptValue(ShortForm):
             yield "takes match or reference, not both"
 
 
+class StepKept(KeptValue):
+    """What a call of a booking leaves for later ones.
+
+    An `optional` one may be missing from the answer: then steps with `if: {made: ...}` do not
+    happen.
+    """
+
+    optional: bool = False
+
+
 class SentValue(Conversion):
     """A value that is written or sent: where it comes from, and the text around it.
 
@@ -724,13 +734,31 @@ _KINDS: dict[str, tuple[set[str], set[str]]] = {
 }
 
 
+class StepCondition(ShortForm):
+    """When a step happens: where the draft has a value, or SQL is true.
+
+    Over HTTP also where an earlier call has kept an optional value.
+    """
+
+    short = "draft"
+
+    draft: str | None = None
+    made: OfRest[str | None] = None
+    sql: OfSql[Sql | None] = None
+
+    def faults(self) -> Iterator[str]:
+        if sum(value is not None for value in (self.draft, self.made, self.sql)) != 1:
+            yield "takes a name of the draft, or one of made and sql"
+
+
 class StepMap(MethodCall):
     """One step of a booking.
 
     In a database it inserts or updates a row, increments a counter, or draws a sequence's number.
     `name` is what later steps call its key or number. Over HTTP it is a call, and `keep` takes
     values out of the answer. `for` limits a step to bookings of a slot row or of any other time,
-    `if` to those that have the named value of the draft.
+    `if` to those that have the named value of the draft, or for which an SQL condition is true.
+    `each: slot` repeats it for each slot row that the time takes.
     """
 
     kinds = tuple(_KINDS)
@@ -741,13 +769,14 @@ class StepMap(MethodCall):
     counter: OfSql[str | None] = None
     sequence: OfSql[str | None] = None
     for_: Literal["slot", "time"] | None = Field(default=None, alias="for")
-    if_: str | None = Field(default=None, alias="if")
+    if_: StepCondition | None = Field(default=None, alias="if")
+    each: Literal["slot"] | None = None
     key: OfSql[Listed[str] | str | None] = None
     column: OfSql[str | None] = None
     where: OfSql[Sql | None] = None
     name: OfSql[str | None] = None
     values: OfSql[dict[str, WrittenValue]] = Field(default_factory=dict)
-    keep: OfRest[dict[str, KeptValue]] = Field(default_factory=dict)
+    keep: OfRest[dict[str, StepKept]] = Field(default_factory=dict)
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
@@ -760,6 +789,10 @@ class StepMap(MethodCall):
             yield f"{article} {kind} needs {' and '.join(sorted(missing))}"
         if strange := given - needs - may - {"name"}:
             yield f"{' and '.join(sorted(strange))} does not go with {kind}"
+        if self.each and kind in ("counter", "sequence"):
+            yield f"each does not go with {kind}"
+        if self.each and self.for_ != "slot":
+            yield "each: slot needs for: slot, as only such times take rows"
 
     @property
     def table(self) -> str:

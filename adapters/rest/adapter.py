@@ -1,7 +1,7 @@
 """The adapter of a mapped practice system that speaks JSON over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -14,7 +14,7 @@ from adapters.base import AdapterError, BackendUnavailable, Draft, OutcomeUnknow
 from adapters.documents.document import Document
 from adapters.documents.problems import DocumentErrors, Problem, warnings_of
 from adapters.mapped.adapter import MappedAdapter
-from adapters.mapped.appointment import draft_values
+from adapters.mapped.appointment import draft_values, offered_values
 from adapters.mapped.records import Endless, Fields
 from adapters.mapped.session import (
     BookingProgress,
@@ -135,8 +135,7 @@ class RestSession:
 
         Raises OutcomeUnknown as soon as something was sent and it is not known what came of it.
         """
-        given = draft_values(draft, offer.interval)
-        given |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
+        given = offered_values(draft, offer)
         self._values = TemplateValues(given, self.progress.made)
         self._attempt = attempt_of(draft)
         async with self._unsettled():
@@ -151,11 +150,10 @@ class RestSession:
     async def _take_steps(self, kind: str) -> None:
         """Makes every call that is for this kind of time: `time` or `slot`."""
         wrote = False
-        for number, step in enumerate(self._adapter.steps):
-            applies = step.map.if_ is None or self._values.given[step.map.if_] is not None
-            if not applies or step.map.for_ not in (None, kind):
+        for number, step, values in self._calls_of(kind):
+            if not _happens(step.map, values):
                 continue
-            self.progress.place = ("booking", "steps", number)
+            self.progress.place, self._values = ("booking", "steps", number), values
             try:
                 await self._take(step)
             except OutcomeUnknown:
@@ -171,6 +169,16 @@ class RestSession:
                 raise
             wrote = wrote or step.map.get is None
 
+    def _calls_of(self, kind: str) -> Iterator[tuple[int, StepCall, TemplateValues]]:
+        """Yields the calls for this kind of time with their values; some for each slot row."""
+        values = self._values
+        for number, step in enumerate(self._adapter.steps):
+            if step.map.for_ in (None, kind):
+                given = values.given
+                slots = given["slots"] if step.map.each else (given["slot"],)
+                for slot in slots:
+                    yield number, step, values._replace(given={**given, "slot": slot})
+
     async def _take(self, step: StepCall) -> None:
         """Makes the call of a step, and keeps what later steps need."""
         request, left = step.call.request(self._values), self._deadline - _now()
@@ -182,6 +190,9 @@ class RestSession:
             data = (await self._backend.read(request)).data
         for name, find in step.keep.items():
             value = value_at(find, data)
+            is_later = step.map.each is not None and name in self.progress.made
+            if is_later or (value is None and step.map.keep[name].optional):
+                continue
             if value is None or isinstance(value, dict | list | bool):
                 text = f"{step.call.label}: the answer lacks what booking.steps keeps of it"
                 raise (OutcomeUnknown if step.map.get is None else base.BackendNonsense)(text)
@@ -265,6 +276,15 @@ class RestSession:
         if reference is not None and looked_at and not records:  # the parameter was ignored
             raise OutcomeUnknown(f"{find.label}: the backend gives others than was asked for")
         return records
+
+
+def _happens(step: StepMap, values: TemplateValues) -> bool:
+    """Returns whether the step's condition holds."""
+    if step.if_ is None:
+        return True
+    if step.if_.made is not None:
+        return step.if_.made in values.made
+    return values.given[step.if_.draft or ""] is not None
 
 
 def attempt_of(draft: Draft) -> Attempt:

@@ -14,7 +14,7 @@ from adapters.base import AdapterOptions, BackendNonsense, Draft, Filter, NotFou
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped import session
 from adapters.mapped.adapter import MappedAdapter
-from adapters.mapped.appointment import draft_values
+from adapters.mapped.appointment import offered_values
 from adapters.mapped.records import Fields
 from adapters.mapped.session import (
     BookingProgress,
@@ -131,8 +131,7 @@ class SqlSession:
 
     async def write(self, draft: Draft, offer: Offer) -> str:
         """Writes the rows of the booking and returns the public id of the new appointment."""
-        values = draft_values(draft, offer.interval)
-        values |= {"schedule": offer.calendar.schedule, "slot": offer.slot}
+        values = offered_values(draft, offer)
         async with self.after_writing():
             key = self._adapter.writes.write(self.connection, values, self.progress, self._undo)
             public_id: str | None = None
@@ -229,8 +228,7 @@ class SqlAdapter(MappedAdapter):
             for name, rows in mapping.resources.items()
         }
         self.writes = BookingWrites(mapping, converters)
-        shortens = self.writes.shortens_slots
-        super().__init__(options, mapping, document, converters, readers, shortens_slots=shortens)
+        super().__init__(options, mapping, document, converters, readers)
         diary_map = mapping.diary
         self.hours_rows = [diary.HoursRows(hours) for hours in diary_map.hours]
         self.busy_rows = [diary.BusyRows(source, speech) for source in self.diary.busy]

@@ -12,7 +12,7 @@ from adapters.mapped.session import BookingProgress
 from adapters.mapping.conversion import DRAFT_FIELDS, Conversion
 from adapters.mapping.converters import Converters
 from adapters.mapping.expressions import CLOCK
-from adapters.mapping.models import NAMED, MappingFile, StepMap, WrittenValue
+from adapters.mapping.models import NAMED, MappingFile, StepCondition, StepMap, WrittenValue
 from adapters.sql.clock import moment
 from adapters.sql.engines.base import HALF, Criterion, given
 from adapters.values.convert import Converter, Text
@@ -57,12 +57,6 @@ class BookingWrites:
         written = [(step, value) for step in booking.steps for value in step.values.values()]
         encodings = (value.encoding for _, value in written if value.draft == "reason")
         self._reason = next((Text(name) for name in encodings if name is not None), Text())
-        # a slot's row whose end no step sets is taken as a whole, however short the booking is
-        self.shortens_slots = any(
-            value.draft in ("endTime", "minutes")
-            for step, value in written
-            if step.update is not None and step.for_ == "slot"
-        )
 
     def kept(self, draft: Draft) -> Draft:
         """Returns the draft as the practice system can keep it: its encoding may lack letters."""
@@ -78,30 +72,39 @@ class BookingWrites:
         Raises SlotTaken where another program has taken the slot's own row.
         """
         kinds = (None, "time" if values["slot"] is None else "slot")
-        scope = _Scope(connection, values, progress.made, self._drafts, self._zone)
         for number, step in enumerate(self._booking.steps):
-            if step.for_ not in kinds or (step.if_ is not None and values[step.if_] is None):
+            if step.for_ not in kinds:
                 continue
             progress.place = ("booking", "steps", number)
-            progress.taken.add(number)
-            row = {
-                name: scope.column_value(value, self._columns.get((number, name)))
-                for name, value in step.values.items()
-            }
-            if step.insert is not None:
-                keys = scope.insert(step, row)
-                made = tuple(keys.values()) if len(keys) > 1 else next(iter(keys.values()), None)
-                if step.table in self._booking.without_transactions:
-                    connection.info[HALF] = True
-                    rows = named_table(step.table, keys)
-                    same = (rows.c[name] == given(None, key) for name, key in keys.items())
-                    undo.append(sa.delete(rows).where(*same))
-            else:
-                made = scope.change(step, row)
-            if step.name is not None:
-                progress.made[step.name] = made
-            progress.tables += [step.table] if step.table else []
+            slots = values["slots"] if step.each else (values["slot"],)
+            for turn, slot in enumerate(slots):
+                own = {**values, "slot": slot}
+                scope = _Scope(connection, own, progress.made, self._drafts, self._zone)
+                if step.if_ is not None and not scope.holds(step.if_):
+                    continue
+                progress.taken.add(number)
+                made = self._take(number, scope, undo)
+                if step.name is not None and turn == 0:  # of several rows the first has the name
+                    progress.made[step.name] = made
+                progress.tables += [step.table] if step.table else []
         return progress.made[self._booking.appointment]
+
+    def _take(self, number: int, scope: "_Scope", undo: Undo) -> Any:
+        """Takes one step; returns its key or number."""
+        step, connection = self._booking.steps[number], scope.connection
+        row = {
+            name: scope.column_value(value, self._columns.get((number, name)))
+            for name, value in step.values.items()
+        }
+        if step.insert is None:
+            return scope.change(step, row)
+        keys = scope.insert(step, row)
+        if step.table in self._booking.without_transactions:
+            connection.info[HALF] = True
+            rows = named_table(step.table, keys)
+            same = (rows.c[name] == given(None, key) for name, key in keys.items())
+            undo.append(sa.delete(rows).where(*same))
+        return tuple(keys.values()) if len(keys) > 1 else next(iter(keys.values()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +124,18 @@ class _Scope:
             return raw[value.part - 1] if isinstance(raw, tuple) and value.part else raw
         if value.made is not None:
             return self.made[value.made]
-        if value.sql is None:
-            return value.constant
+        return value.constant if value.sql is None else self._evaluated(value.sql)
+
+    def holds(self, condition: StepCondition) -> bool:
+        """Returns whether the draft has the value, or the SQL is true."""
+        if condition.sql is None:
+            return self.values[condition.draft or ""] is not None
+        # some databases have no type for conditions
+        return bool(self._evaluated(f"CASE WHEN ({condition.sql}) THEN 1 ELSE 0 END"))
+
+    def _evaluated(self, expression: str) -> Any:
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        made = sa.text(f"SELECT ({value.sql})").bindparams(*self._named(value.sql, typed))
+        made = sa.text(f"SELECT ({expression})").bindparams(*self._named(expression, typed))
         return self.connection.scalar(made)
 
     def insert(self, step: StepMap, row: dict[str, Any]) -> dict[str, Any]:

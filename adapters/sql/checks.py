@@ -252,14 +252,18 @@ def _step(place: Place, step: StepMap, types: Mapping[str, Any]) -> Iterator[_Gr
     if step.where is not None:
         which = bare.where(_prepared(f"({step.where})", {}))
         checks.append(SqlCheck((*place, "where"), place, which, _names(step.where)))
-    for name, value in step.values.items():
-        if value.sql is not None:
-            at, names = (*place, "values", name, "sql"), _names(value.sql)
-            made = _prepared(f"SELECT ({value.sql})", types)
-            # keys may be texts
-            otherwise = _prepared(f"SELECT ({value.sql})", types, sa.String())
-            unknown = otherwise if names.keys() - types.keys() else None
-            checks.append(SqlCheck(at, place, made, names, unknown))
+    sources: dict[Place, str] = {
+        ("values", name, "sql"): value.sql for name, value in step.values.items() if value.sql
+    }
+    if step.if_ is not None and step.if_.sql is not None:
+        sources["if", "sql"] = f"CASE WHEN ({step.if_.sql}) THEN 1 ELSE 0 END"
+    for at, expression in sources.items():
+        names = _names(expression)
+        made = _prepared(f"SELECT ({expression})", types)
+        # keys may be texts
+        otherwise = _prepared(f"SELECT ({expression})", types, sa.String())
+        unknown = otherwise if names.keys() - types.keys() else None
+        checks.append(SqlCheck((*place, *at), place, made, names, unknown))
     yield checks, None
     if step.values:
         into = [_into((*place, "values", name), place, step, [name]) for name in step.values]
