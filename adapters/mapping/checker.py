@@ -100,7 +100,8 @@ class Checker:
         for step in mapping.booking.steps:
             self._made_for.append(self._certain(made, step.for_))
             # what a step for some bookings makes is not there for others
-            kept = [name for name, value in step.keep.items() if not value.optional]
+            is_plain = step.each is None
+            kept = [n for n, value in step.keep.items() if is_plain and not value.optional]
             made[step.for_] += [step.name] if step.name is not None else kept
         self._made_for.append(self._certain(made, None))
 
@@ -196,9 +197,12 @@ class Checker:
         """Returns the names that a call or value there may use: with a shape, and made by steps."""
         match place:
             case ("booking", "steps", int(number), *_):
-                condition = self.booking.steps[number].if_
-                optional = [condition.made] if condition and condition.made else []
-                return DRAFT, [*self._made_for[number], *optional]
+                steps = self.booking.steps
+                condition = steps[number].if_
+                more = [condition.made] if condition and condition.made else []
+                if any(getattr(part, "each", None) for _, part in parts(steps[number])):
+                    more += [name for step in steps[:number] if step.each for name in step.keep]
+                return DRAFT, [*self._made_for[number], *more]
             case ("booking", kind, *_):
                 return DRAFT_FIELDS, self._made_for[-1] if kind == "cancel" else ()
             case ("diary", str(kind), *_):

@@ -136,7 +136,8 @@ class RestSession:
         Raises OutcomeUnknown as soon as something was sent and it is not known what came of it.
         """
         given = offered_values(draft, offer)
-        self._values = TemplateValues(given, self.progress.made)
+        made_of: list[dict[str, Any]] = [{} for _ in offer.slots]
+        self._values = TemplateValues(given, self.progress.made, offer.slots, made_of)
         self._attempt = attempt_of(draft)
         async with self._unsettled():
             await self._take_steps("time" if offer.slot is None else "slot")
@@ -150,12 +151,12 @@ class RestSession:
     async def _take_steps(self, kind: str) -> None:
         """Makes every call that is for this kind of time: `time` or `slot`."""
         wrote = False
-        for number, step, values in self._calls_of(kind):
+        for number, step, values, kept in self._calls_of(kind):
             if not _happens(step.map, values):
                 continue
-            self.progress.place, self._values = ("booking", "steps", number), values
+            self.progress.place = ("booking", "steps", number)
             try:
-                await self._take(step)
+                kept.update(await self._take(step, values))
             except OutcomeUnknown:
                 raise
             except AdapterError as error:
@@ -169,19 +170,27 @@ class RestSession:
                 raise
             wrote = wrote or step.map.get is None
 
-    def _calls_of(self, kind: str) -> Iterator[tuple[int, StepCall, TemplateValues]]:
-        """Yields the calls for this kind of time with their values; some for each slot row."""
+    def _calls_of(
+        self, kind: str
+    ) -> Iterator[tuple[int, StepCall, TemplateValues, dict[str, Any]]]:
+        """Yields the calls for this kind of time: with their values, and where what they keep goes.
+
+        Some are made for each slot row, and keep their values for it alone.
+        """
         values = self._values
         for number, step in enumerate(self._adapter.steps):
-            if step.map.for_ in (None, kind):
-                given = values.given
-                slots = given["slots"] if step.map.each else (given["slot"],)
-                for slot in slots:
-                    yield number, step, values._replace(given={**given, "slot": slot})
+            if step.map.for_ not in (None, kind):
+                continue
+            if step.map.each is None:
+                yield number, step, values, self.progress.made
+            else:
+                for slot, made in enumerate(values.made_of):
+                    yield number, step, values.of_slot(slot), made
 
-    async def _take(self, step: StepCall) -> None:
-        """Makes the call of a step, and keeps what later steps need."""
-        request, left = step.call.request(self._values), self._deadline - _now()
+    async def _take(self, step: StepCall, values: TemplateValues) -> dict[str, Any]:
+        """Makes the call of a step, and returns what later steps need."""
+        made = dict[str, Any]()
+        request, left = step.call.request(values), self._deadline - _now()
         if left < LEAST_PATIENCE:
             raise BackendUnavailable("there was no time left to book in")
         if step.map.get is None:
@@ -190,13 +199,13 @@ class RestSession:
             data = (await self._backend.read(request)).data
         for name, find in step.keep.items():
             value = value_at(find, data)
-            is_later = step.map.each is not None and name in self.progress.made
-            if is_later or (value is None and step.map.keep[name].optional):
+            if value is None and step.map.keep[name].optional:
                 continue
             if value is None or isinstance(value, dict | list | bool):
                 text = f"{step.call.label}: the answer lacks what booking.steps keeps of it"
                 raise (OutcomeUnknown if step.map.get is None else base.BackendNonsense)(text)
-            self.progress.made[name] = value
+            made[name] = value
+        return made
 
     @asynccontextmanager
     async def after_writing(self) -> AsyncIterator[None]:

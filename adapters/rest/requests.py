@@ -35,7 +35,7 @@ class TemplateValues(NamedTuple):
     given: Mapping[str, Any] = MappingProxyType({})
     made: Mapping[str, Any] = MappingProxyType({})
     slots: Sequence[Any] = ()
-    made_of: Sequence[Mapping[str, Any]] = ()
+    made_of: Sequence[dict[str, Any]] = ()
 
     def of_slot(self, number: int) -> "TemplateValues":
         """Returns the values for one of the slot rows."""

@@ -31,11 +31,22 @@ ROWS = f"""\
 """
 # The calendar of a vet is looked up; only vets who have one get an entry.
 STEPS = """\
-    - {for: slot, each: slot, put: "/slots/{slot}", body: {first: {draft: firstSlot}}}
+    - {for: slot, each: slot, get: "/slots/{slot}", keep: {version: version}}
+    - {for: slot, each: slot, put: "/slots/{slot}/{version}", body: {first: {draft: firstSlot}}}
+    - for: slot
+      post: /taken
+      body: {rows: {each: slot, then: {row: {draft: slot}, version: {made: version}}}}
     - {get: "/vets/{vetId}/calendar", keep: {calendar: {source: number, optional: true}}}
     - {if: {made: calendar}, post: "/calendars/{calendar}", body: {visit: {made: visit}}}
   find: {get: /visits,"""
 CHANGES = [(f"  hours:\n{HOURS_AND_ABSENCES}", ROWS), ("  find: {get: /visits,", STEPS)]
+
+
+class _Changing(dict[str, Any]):
+    """A row that the desk changes as soon as it was looked at."""
+
+    def __getitem__(self, name: str) -> Any:
+        return -1 if name == "version" else super().__getitem__(name)
 
 
 class CloudOfSlots(Cloud):
@@ -51,6 +62,7 @@ class CloudOfSlots(Cloud):
                 "from": f"{TOMORROW}T{begins}:00Z",
                 "to": f"{TOMORROW}T{ends}:00Z",
                 "state": "free",
+                "version": number + 5,
             }
             for number, (begins, ends) in enumerate(
                 (("08:00", "08:30"), ("08:30", "09:00"), ("09:30", "10:00"))
@@ -61,7 +73,9 @@ class CloudOfSlots(Cloud):
         app.add_routes(
             [
                 web.get(f"{BASE}/slots", self.free),
-                web.put(f"{BASE}/slots/{{id}}", self.take),
+                web.get(f"{BASE}/slots/{{id}}", self.row),
+                web.put(f"{BASE}/slots/{{id}}/{{version}}", self.take),
+                web.post(f"{BASE}/taken", self.told),
                 web.get(f"{BASE}/vets/{{id}}/calendar", self.calendar_of),
                 web.post(f"{BASE}/calendars/{{id}}", self.enter),
             ]
@@ -71,9 +85,16 @@ class CloudOfSlots(Cloud):
     async def free(self, request: web.Request) -> web.Response:
         return web.json_response({"slots": list(self.rows.values())})
 
+    async def row(self, request: web.Request) -> web.Response:
+        return web.json_response(self.rows[request.match_info["id"]])
+
+    async def told(self, request: web.Request) -> web.Response:
+        self.said = await request.json()
+        return web.json_response({})
+
     async def take(self, request: web.Request) -> web.Response:
         row = self.rows[request.match_info["id"]]
-        if row["state"] != "free" or row.get("lost"):
+        if row["state"] != "free" or str(row["version"]) != request.match_info["version"]:
             return web.json_response({"error": "already booked"}, status=400)
         row |= await request.json() | {"state": "taken"}
         return web.json_response({})
@@ -120,6 +141,7 @@ async def test_rows_back_to_back_are_one_time_and_each_is_taken(
     ]
     taken = [(row["id"], row["first"]) for row in cloud.rows.values() if row["state"] == "taken"]
     assert taken == [(0, "0"), (1, "0")]
+    assert cloud.said == {"rows": [{"row": "0", "version": 5}, {"row": "1", "version": 6}]}
     assert times(await slots(adapter, vet, TOMORROW)) == [("09:30", 30)]
 
 
@@ -128,7 +150,7 @@ async def test_where_a_later_row_is_gone_the_visit_is_withdrawn(
 ) -> None:
     kind = await long_type(adapter, cloud)
     draft = await a_draft(adapter, appointment_type_id=kind)
-    cloud.rows["1"]["lost"] = True
+    cloud.rows["1"] = _Changing(cloud.rows["1"])
     with pytest.raises(SlotTaken):
         await adapter.create_appointment(draft)
     assert [visit["state"] for visit in cloud.records.visits.values()] == ["cancelled"]
@@ -152,6 +174,11 @@ WRONG = {
         "if: {made: calendar}, ",
         "",
         "nothing here is called calendar",
+    ),
+    "what each row has of its own": (
+        "{each: slot, then: {row: {draft: slot}, version: {made: version}}}",
+        "{made: version}",
+        "no call before this one keeps version",
     ),
     "SQL": ("{made: calendar}", '{sql: "1 = 1"}', "sql stands only in a mapping of the sql"),
     "each of any time": ("for: slot, each", "each", "each: slot needs for: slot"),
