@@ -147,6 +147,12 @@ class LawLook:
         """The field that the law is about, such as invoices.lines.total."""
         return ".".join(str(part) for part in self.look.place if part not in GROUPS)
 
+    def unseen(self) -> None:
+        """Adds that the law could not look, whatever its severity."""
+        text = f"{self.field}: could not be looked at, as its rows could not be read"
+        remedy = "mend what is red about them"
+        self.look.failed(text, subject=self.name, code=self.name, remedy=remedy)
+
     def ok(self, text: str) -> None:
         """Adds that the law is kept, and by what."""
         self.look.ok(f"{self.field}: {text}", subject=self.name, code=self.name)
@@ -172,19 +178,27 @@ class RowTaken(NamedTuple):
     parent: str | None = None
 
 
+class SomeRows(NamedTuple):
+    """Whether a source has rows that its `where` lets through, and any rows at all."""
+
+    kept: bool
+    there: bool
+
+
 class DoctorCase(ABC):
     """A mapped practice system, asked through an adapter of its own, and what is known of it.
 
     `lost` are the places of the mapping whose rows it does not have. `samples` are the records that
     were looked at, by resource, and by list as invoices.lines; at most `kept` from either end.
     `whole` names those whose rows were all looked at. The diary is read for `ahead`, and for the
-    first `most_vets`. `rows_in` is where the mapping names the rows of a resource, and of a list
-    inside it. `doubled` is what to say where a row comes twice: at which name, and the remedy.
-    `session` is that of the current look.
+    first `most_vets`; durations are asked for `most_durations` times. `rows_in` is where the
+    mapping names the rows of a resource, and of a list inside it. `doubled` is what to say where a
+    row comes twice: at which name, and the remedy. `session` is that of the current look.
     """
 
     ahead: ClassVar[timedelta]
     most_vets: ClassVar[int]
+    most_durations: ClassVar[int]
     kept: ClassVar[int]
     rows_in: ClassVar[tuple[str, str]]
     doubled: ClassVar[tuple[str, str]]
@@ -265,6 +279,10 @@ class DoctorCase(ABC):
     @abstractmethod
     def has_rows(self, resource: str) -> bool:
         """Returns whether there are rows at all, including those that `where` hides."""
+
+    @abstractmethod
+    def has_blocks(self, source: int) -> SomeRows | None:
+        """Returns which rows a source of `diary.busy` has at any time; None where none can say."""
 
     @abstractmethod
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:

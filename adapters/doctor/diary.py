@@ -1,30 +1,27 @@
-"""Looks at the diary: hours that open nothing, false blocks, overlaps, visits out of hours."""
+"""Looks at the diary: hours that open nothing, false blocks, overlaps."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 from functools import partial
-from itertools import chain, groupby, product
-from operator import itemgetter
+from itertools import chain, groupby
 from typing import Any
 
-from adapters.base import AdapterError, Record
+from adapters.base import AdapterError
 from adapters.doctor.case import DoctorCase, Look
-from adapters.doctor.values import ENOUGH, pages
-from adapters.documents.document import Place
+from adapters.doctor.laws.calendars import lengths_judged, rows_judged
+from adapters.doctor.laws.hours import DAYS, NOT_HELD, TIMED, times_of
 from adapters.examination import agreeing, counted, weighed
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
 from adapters.mapped.session import DiarySpan
-from adapters.mapped.slots import ONE_DAY, Interval
+from adapters.mapped.slots import Interval
 from adapters.mapping.hours import Shift
 from adapters.mapping.models import Owned
 
 Source = HoursSource | SlotsSource | BusySource
 # A source's rows by their owner, "" where none is named, and the vets that they count for.
 SourceRows = dict[str, tuple[list[str], Sequence[Any]]]
-# Statuses of appointments that block no time, and of those that do not any more.
-NOT_HELD = frozenset({"CANCELLED", "NO_SHOW"})
+# Statuses of appointments that do not block their time any more.
 PAST = NOT_HELD | {"COMPLETED", None}
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 # How many different weeks, and days with hours of their own, are told.
 MOST_WEEKS, MOST_DAYS = 12, 7
 # Readable times: what cannot be read with these has an unreadable day.
@@ -33,21 +30,6 @@ _FINE = {"start": "08:00", "end": "09:00"}
 Taken = tuple[Interval, str | None]
 # What blocks each vet, by public id.
 Blocks = dict[str, list[Taken]]
-# How far back and ahead appointments are looked at.
-AGO, AHEAD = timedelta(days=365), timedelta(days=90)
-# A better reading must fit this much more of the appointments. Where fewer than FEW fit, the hours
-# and the appointments are hardly those of one clinic.
-BETTER, FEW = 0.03, 0.5
-_MORE = "here and wherever times are of that kind; is `zone` right?"
-_WALL = "the clinic's wall clock"
-# Other ways to read times: how many of the zone's offsets, and how many days, are added to a wall
-# clock's time; then the words for it, and the remedy.
-_READINGS = (
-    (-1, 0, f"if what is read as UTC were {_WALL}", f"write `as: local time`, {_MORE}"),
-    (1, 0, f"if what is read as {_WALL} were UTC", f"write `as: utc time`, {_MORE}"),
-    (0, -1, "a day earlier: weekday is 1 for Monday, and here one too low", "add 1 to weekday"),
-    (0, 1, "a day later: weekday is 1 for Monday, and here one too high", "take 1 from weekday"),
-)
 
 
 def diary(case: DoctorCase) -> Iterator[Look]:
@@ -66,8 +48,6 @@ def diary(case: DoctorCase) -> Iterator[Look]:
     yield from _of_each(case, "busy", own.busy, partial(_busy, blocked))
     if own.busy and not case.is_lost("resources", "appointments"):
         yield case.look("diary", "busy", partial(_missed, blocked), "diary", "busy")
-    if own.hours and blocked:
-        yield case.look("clock", "appointments", _fitting, "diary", "hours")
 
 
 def _of_each(
@@ -231,6 +211,8 @@ def _busy(
     else:
         ahead = f"the next {case.ahead.days} days or a part of them"
         look.ok(f"{counted(count, 'row', 'block')} {ahead}")
+    rows_judged(source, count, case, look)
+    lengths_judged(source, chain.from_iterable(rows for _, rows in read.values()), case, look)
     # rows without an owner may belong to different vets
     if over and not ("" in read and case.has_several_vets):
         owner = "schedule" if source.rows.schedule is not None else "vet"
@@ -257,7 +239,7 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
     """Tells whether coming appointments block their time; else it would be offered again."""
     now, by_key = case.examination.now, case.adapter.diary.knows_appointments
     known, lost = 0, list[str]()
-    for record, begins in _visits(case, now, now + case.ahead, PAST):
+    for record, begins in times_of(case, TIMED[0], now, now + case.ahead, PAST):
         shown, blocks = record["id"], blocked.get(record["vetId"])
         if blocks is None or not shown:
             continue
@@ -272,67 +254,3 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
         look.judge(verdict, text, ids=lost, remedy="see `where`, `vet` and `start` there")
     elif known:
         look.ok(f"{known} appointments to come block their time")
-
-
-async def _fitting(case: DoctorCase, look: Look) -> None:
-    """Tells how many appointments fit into their vets' hours, and if another reading fits more."""
-    own, now = case.adapter.diary, case.examination.now
-    # the vet's hours, and an appointment's begin and end on the wall clock
-    visits: list[tuple[list[Shift], datetime, datetime]] = []
-    shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
-    for record, begins in _visits(case, now - AGO, now + AHEAD, NOT_HELD):
-        if hours := shifts.get(record["vetId"]):
-            ends = datetime.fromisoformat(record["endTime"] or record["scheduledAt"])
-            wall = begins.astimezone(own.zone)
-            visits.append((hours, wall, wall + max(ends - begins, timedelta())))
-    if len(visits) < ENOUGH:
-        return
-
-    def share(offsets: int, days: int) -> float:
-        def moved(wall: datetime) -> datetime:
-            return wall + offsets * (wall.utcoffset() or timedelta()) + days * ONE_DAY
-
-        fits = (_within(hours, moved(begins), moved(ends)) for hours, begins, ends in visits)
-        return sum(fits) / len(visits)
-
-    weekdays: Iterator[Place] = (
-        ("diary", "hours", number, "weekday" if hours.is_rows else "days")
-        for number, hours in enumerate(case.adapter.mapping.diary.hours)
-        if not hours.is_rows or hours.weekday is not None
-    )
-    scheduled, weekday = ("resources", "appointments", "fields", "scheduledAt"), next(weekdays, ())
-    readings = [
-        (share(offsets, days), text, remedy, weekday if days else scheduled)
-        for offsets, days, text, remedy in _READINGS
-        if weekday or not days
-    ]
-    as_read, (best, text, remedy, at) = share(0, 0), max(readings, key=itemgetter(0))
-    percent = f"{as_read:.0%} of {len(visits):,} appointments lie within working hours"
-    if best >= as_read + BETTER and best > FEW:
-        look.failed(f"{percent}, and {best:.0%} would {text}", place=at, remedy=remedy)
-    elif as_read < FEW:
-        look.warning(percent, remedy="are these the hours in force?")
-    else:
-        look.ok(percent)
-
-
-def _visits(
-    case: DoctorCase, since: datetime, until: datetime, without: Set[str | None]
-) -> Iterator[tuple[Record, datetime]]:
-    """Yields the appointments that begin in the period, and when in UTC, without these statuses."""
-    for record in chain.from_iterable(pages(case, "appointments")):
-        if record["scheduledAt"] and record["status"] not in without:
-            begins = datetime.fromisoformat(record["scheduledAt"]).astimezone(UTC)
-            if since < begins < until:
-                yield record, begins
-
-
-def _within(shifts: list[Shift], begins: datetime, ends: datetime) -> bool:
-    first, last = begins.replace(tzinfo=None), ends.replace(tzinfo=None)
-    # closed days count too: these are the hours as they are read
-    return any(
-        (shift.day == day if shift.day else shift.weekday == day.isoweekday())
-        and datetime.combine(day, shift.start) <= first
-        and last <= datetime.combine(day + (shift.end <= shift.start) * ONE_DAY, shift.end)
-        for shift, day in product(shifts, (first.date() - ONE_DAY, first.date()))
-    )

@@ -94,6 +94,7 @@ class RestCase(DoctorCase):
 
     ahead = timedelta(days=14)
     most_vets = 10
+    most_durations = MOST_ASKED
     kept = ALL
     rows_in = ("list", "items")
     doubled = ("key", "is it the record's own id? or the list gives rows again, from page to page")
@@ -158,6 +159,9 @@ class RestCase(DoctorCase):
 
     def has_rows(self, resource: str) -> bool:
         return bool(self.raws[resource])
+
+    def has_blocks(self, source: int) -> None:
+        """Returns None: calls of the diary give the rows of the days that are asked for."""
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         """Asks the backend for a few of the ids that are not known yet."""

@@ -9,9 +9,12 @@ from functools import partial
 
 from adapters.base import inside
 from adapters.doctor.case import DoctorCase, LawLook, Look
+from adapters.doctor.laws.calendars import duration_laws
+from adapters.doctor.laws.hours import hour_laws
 from adapters.doctor.laws.rows import row_trials
 from adapters.doctor.laws.shares import share_trials
 from adapters.doctor.laws.trials import Trial
+from adapters.doctor.laws.writes import write_laws
 from adapters.doctor.values import pages
 from adapters.documents.document import Place
 from adapters.mapping.models import ListMap, ResourceMap
@@ -27,6 +30,8 @@ def laws(case: DoctorCase) -> Iterator[Look]:
         lists = [f"{name}.{inner}" for inner in mapped.lists]
         for of in (name, *lists):
             yield case.look("laws", of, partial(_tried, of), "resources", name)
+    for looks in (hour_laws, duration_laws, write_laws):
+        yield from looks(case)
 
 
 async def _tried(of: str, case: DoctorCase, look: Look) -> None:

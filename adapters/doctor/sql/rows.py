@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Select, func, not_, select
 
 from adapters.base import Record
-from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken
+from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken, SomeRows
 from adapters.examination import SAMPLE, Examination, counted
 from adapters.mapping.models import ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession
-from adapters.sql.columns import Columns, KeyedRows, rows_of, sql
+from adapters.sql.columns import Columns, KeyedRows, Rows, rows_of, sql
 from adapters.sql.records import MOST_BLANK
 from adapters.values.convert import Unreadable
 
@@ -21,6 +21,8 @@ T = TypeVar("T")
 # Seconds of one look at a sample, and at all rows.
 PATIENCE, PATIENCE_FOR_ALL = 60.0, 1800.0
 PAGE = 2_000
+# What leaves the condition out of rows.
+_BARE = {"where": None}
 # Ids in one statement: with all their spellings they stay within SQL Server's parameters.
 AT_ONCE = 400
 
@@ -30,6 +32,7 @@ class SqlCase(DoctorCase):
 
     ahead = timedelta(days=90)
     most_vets = 50
+    most_durations = 400
     # records from either end that are kept for other looks
     kept = SAMPLE // 2
     rows_in = ("from", "from")
@@ -96,12 +99,18 @@ class SqlCase(DoctorCase):
                 look.warning(text, "key", check="rows")
 
     def has_rows(self, resource: str) -> bool:
-        bare = self.adapter.mapping.resources[resource].model_copy(update={"where": None})
-        return self.session.connection.execute(rows_of(bare, sql("1")).limit(1)).first() is not None
+        return self._has_any(self.adapter.mapping.resources[resource].model_copy(update=_BARE))
+
+    def has_blocks(self, source: int) -> SomeRows:
+        rows = self.adapter.mapping.diary.busy[source]
+        return SomeRows(self._has_any(rows), self._has_any(rows.model_copy(update=_BARE)))
+
+    def _has_any(self, rows: Rows) -> bool:
+        return self.session.connection.execute(rows_of(rows, sql("1")).limit(1)).first() is not None
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         mapped = self.adapter.mapping.resources[target]
-        bare = mapped.model_copy(update={"where": None})
+        bare = mapped.model_copy(update=_BARE)
         unseen = ids - self._existing(target, mapped, sorted(ids))
         gone = unseen - self._existing(target, bare, sorted(unseen))
         return ids, gone, unseen - gone

@@ -147,7 +147,7 @@ FAULTS = [
         together=1,
     ),
     Fault(
-        "local times read as UTC", "clock", FAILED, "scheduledAt: ", "as: local time",
+        "local times read as UTC", "laws", FAILED, "scheduledAt: ", "as: local time",
         mapping=(
             ("scheduledAt: starts_at", "scheduledAt: {source: starts_at, as: utc time}"),
             ("endTime: ends_at", "endTime: {source: ends_at, as: utc time}"),
@@ -155,7 +155,7 @@ FAULTS = [
     ),
     Fault(
         "a login that is refused", "login", FAILED, "post: /session",
-        "it answers 200, rejected: see backend.user",
+        "it answers 200, rejected: .*see backend.user",
         mapping=(("password: {secret: password}", "password: {secret: user}"),),
     ),
     Fault(

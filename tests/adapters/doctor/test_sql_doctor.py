@@ -30,6 +30,7 @@ MANY_LINES = (
 )
 BLOCKS = "where: TRIM(COALESCE(r.STATUT, 'P')) NOT IN ('A', 'N')"
 BLOCKS_WITHOUT_REFERENCE = "where: r.REF_EXT IS NULL AND r.STATUT NOT IN ('A', 'N')"
+JOURNAL = "    - insert: RDV_JOURNAL\n"
 NEXT_VISIT = f"ID_RDV = (SELECT ID_RDV FROM RDV WHERE {LATER})"
 NUMBER = (
     "        NUM_RDV: {sql: \"'R' || strftime('%Y', 'now') || '-' || printf('%06d', :number)\"}\n"
@@ -111,7 +112,7 @@ FAULTS = [
     ),
     Fault(
         "local times read as UTC",
-        "clock",
+        "laws",
         FAILED,
         "scheduledAt: ",
         "as: local time",
@@ -122,7 +123,7 @@ FAULTS = [
     ),
     Fault(
         "UTC read as local times",
-        "clock",
+        "laws",
         FAILED,
         "scheduledAt: ",
         "as: utc time",
@@ -274,7 +275,7 @@ FAULTS = [
     ),
     Fault(
         "weekdays that count from 0",
-        "clock",
+        "laws",
         FAILED,
         "weekday: h.JOUR",
         "a day earlier.*add 1",
@@ -602,13 +603,13 @@ async def test_all_rows_are_looked_at_page_by_page(
 
     whole = await looked_at()
     assert {each.check for each in whole if each.verdict is not Verdict.OK} >= {
-        "values", "links", "clock"
+        "values", "links", "laws"
     }  # fmt: skip
     monkeypatch.setattr(rows, "PAGE", 50)
     assert await looked_at() == whole
     monkeypatch.setattr(rows.SqlCase, "kept", 40)
-    few = [each for each in await looked_at() if each.check in ("values", "links", "clock")]
-    assert few == [each for each in whole if each.check in ("values", "links", "clock")]
+    few = [each for each in await looked_at() if each.check in ("values", "links", "laws")]
+    assert few == [each for each in whole if each.check in ("values", "links", "laws")]
 
 
 async def test_rows_of_one_key_are_never_parted_between_pages(
@@ -684,6 +685,41 @@ async def test_the_hours_of_each_vet_are_told_as_they_were_read(database: Path) 
         if each.check == "diary"
     ]
     assert [each for each in told if "vet" in each and "Mon-Tue 09:00-17:00" in each], told
+
+
+FREE_ROWS = """\
+  slots:
+    - {from: RDV s, where: s.STATUT = 'L', vet: s.ID_VETO, key: s.ID_RDV, start: s.D_DEBUT,
+       end: s.D_FIN}
+  busy:
+"""
+
+
+@pytest.mark.parametrize(
+    ("vets", "said"),
+    [
+        (2, "6 vets, each with working hours or slot rows"),
+        (1, "1 of 6 vets have no working hours or slot rows"),
+    ],
+)
+async def test_a_vet_with_slot_rows_needs_no_working_hours(
+    database: Path, vets: int, said: str
+) -> None:
+    present = "SELECT ID_PERS FROM PERSONNES WHERE GENRE_PERS = 'V' AND ACTIF = 'O'"
+    run(database, f"DELETE FROM HORAIRES WHERE ID_VETO IN ({present} LIMIT 2)")
+    run(
+        database,
+        "INSERT INTO RDV (ID_VETO, D_DEBUT, D_FIN, STATUT) SELECT ID_PERS, '2026-03-09 09:00:00',"
+        f" '2026-03-09 10:00:00', 'L' FROM ({present} LIMIT {vets})",
+    )
+    step = "      name: rdv\n      values:"
+    free = SAMPLE.replace("  busy:\n", FREE_ROWS).replace(BLOCKS, f"{BLOCKS} AND r.STATUT <> 'L'")
+    booked = "    - {update: RDV, where: \"ID_RDV = :slot AND STATUT = 'L'\", for: slot, name: rdv,"
+    booked += f" values: {{STATUT: P}}}}\n{JOURNAL}"
+    text = free.replace(step, f"      for: time\n{step}").replace(JOURNAL, booked)
+    found = await found_in(database, text, rows=50, alone=True)
+    [told] = [each.text for each in found if (each.check, each.subject) == ("diary", "vets")]
+    assert told == said
 
 
 NO_VET = SAMPLE.replace("      vet: r.ID_VETO\n", "").replace("      vet: h.ID_VETO\n", "")

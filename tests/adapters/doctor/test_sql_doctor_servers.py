@@ -136,7 +136,7 @@ def statements(kind: str) -> list[str]:
     work = [each for each in days if each.isoweekday() < 6]
     visits = ", ".join(
         f"({n % 2 + 1}, {n % 60 + 1}, {n % 60 + 1}, 1, '{day} 09:{n % 2 * 3}0:00',"
-        f" '{day} 10:{n % 2 * 3}0:00', FALSE, '{'S' if day > NOW.date() else 'C'}',"
+        f" '{day} {'10:00' if n % 2 else '09:30'}:00', FALSE, '{'S' if day > NOW.date() else 'C'}',"
         " '2025-11-02 10:00:00')"
         for n, day in enumerate(work)
     )
@@ -359,7 +359,7 @@ FAULTS = [
     Fault(
         "UTC read as local times",
         BOTH,
-        "clock",
+        "laws",
         FAILED,
         "scheduledAt: starts",
         "as: utc time",
