@@ -26,6 +26,13 @@ RUN groupadd --gid 10001 gateway \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /state gateway \
     && install --directory --owner gateway --group gateway --mode 0700 /state
 
+# Access files are read by mdbtools, which is not in the image: --build-arg PROGRAMS=mdbtools
+ARG PROGRAMS=""
+RUN if [ -n "$PROGRAMS" ]; then \
+        apt-get update && apt-get install --yes --no-install-recommends $PROGRAMS \
+        && rm -rf /var/lib/apt/lists/*; \
+    fi
+
 COPY --from=build /opt/venv /opt/venv
 
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 GATEWAY_STATE=/state

@@ -130,7 +130,7 @@ image-rehearsal: ## Follow the Dockerfile's steps in an empty folder, without a 
 
 lock: $(checks) ## Make the locks anew from pyproject.toml (newest versions: ARGS=--upgrade)
 	$(compile) pyproject.toml --extra postgres --extra mysql --extra firebird --extra odbc \
-		--extra dbf --extra redis --extra fast --extra otel \
+		--extra redis --extra fast --extra otel \
 		--output-file requirements.lock
 	$(compile) pyproject.toml --extra dev --constraints requirements.lock \
 		--output-file requirements-dev.lock

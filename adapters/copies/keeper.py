@@ -127,8 +127,8 @@ class CopyKeeper:
             "PATH": os.pathsep.join([*folders, os.defpath]),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
-        try:
-            program = await asyncio.create_subprocess_exec(
+        spawned = asyncio.create_task(
+            asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "adapters.copies"),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -137,26 +137,40 @@ class CopyKeeper:
                 cwd=_ROOT,
                 env=environment,
             )
+        )
+        try:
+            program = await asyncio.shield(spawned)
+        except asyncio.CancelledError:
+            with suppress(OSError):
+                await _end(await spawned)
+            raise
         except OSError as error:
             return self._failed(f"no program can be started ({error.strerror})")
         try:
             async with asyncio.timeout(LONGEST):
                 answer, _ = await program.communicate(json.encode(self._request))
-            return json.decode(answer, type=Outcome)
         except TimeoutError:
             return self._failed(f"a look at the files took more than {in_words(LONGEST)}")
+        except (OSError, RuntimeError):  # it ended before it was told anything
+            answer = b""
+        finally:
+            await _end(program)
+        try:
+            return json.decode(answer, type=Outcome)
         except DecodeError:
             return self._failed(f"the copying program ended with {program.returncode}")
-        finally:
-            with suppress(ProcessLookupError):
-                if program.returncode is None:
-                    os.killpg(program.pid, signal.SIGKILL)
-            with suppress(TimeoutError):  # one that hangs in a file server ends when that does
-                async with asyncio.timeout(GONE):
-                    await program.wait()
 
     def _failed(self, why: str) -> Outcome:
         return Outcome("failed", self._verified, why, self.omitted)
+
+
+async def _end(program: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        if program.returncode is None:
+            os.killpg(program.pid, signal.SIGKILL)
+    with suppress(TimeoutError):  # one that hangs in a file server ends when that does
+        async with asyncio.timeout(GONE):
+            await program.wait()
 
 
 def in_words(seconds: float) -> str:

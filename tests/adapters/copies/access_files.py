@@ -4,12 +4,18 @@ The form is that of mdbtools' own description of the format: pages of 4 KiB, of 
 the head, one describes each table, and the others hold rows. There are no indices.
 """
 
+import shutil
 import struct
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+needs_mdbtools = pytest.mark.skipif(
+    shutil.which("mdb-export") is None, reason="mdb-export comes with mdbtools"
+)
 PAGE = 4_096
 # The catalogue of tables stands on a page that is always the same.
 CATALOGUE = 2

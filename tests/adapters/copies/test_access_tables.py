@@ -9,8 +9,9 @@ import pytest
 from adapters.copies import access_tables
 from adapters.copies.access_tables import read_tables
 from adapters.copies.tables import CopyError, TornError
-from tests.adapters.copies.access_files import Columns, write_access
+from tests.adapters.copies.access_files import Columns, needs_mdbtools, write_access
 
+pytestmark = needs_mdbtools
 moment = dt.datetime
 ANIMAL: Columns = {
     "ID": "long", "Name": "text", "Born": "datetime", "Opens": "datetime", "Balance": "currency",

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import pwd
 import shutil
 import signal
 import sqlite3
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -227,6 +229,45 @@ async def test_the_program_has_no_secret_of_the_environment(
         await keeper.usable()
     assert seen
     assert not any(name.startswith("GATEWAY_") for name in seen)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+async def test_root_looks_as_the_user_whose_the_state_is(nobodys: Path) -> None:
+    request = Request(kind="dbf", path=str(nobodys / "practice"), folder="", pauses=(0.0,))
+    rules = CopyRules(folder=nobodys / "copy")
+    keeper = CopyKeeper(request, rules)
+    try:
+        await keeper.usable()
+        assert owners(nobodys / "copy") == {pwd.getpwnam("nobody").pw_uid}
+    finally:
+        await keeper.aclose()
+    # what that user may not read is no copy
+    give_to_root(nobodys / "practice")
+    keeper = CopyKeeper(request, rules)
+    try:
+        await keeper.usable()
+        await until(lambda: "Permission denied" in keeper.why)
+    finally:
+        await keeper.aclose()
+
+
+@pytest.fixture
+def nobodys(practice: Path) -> Iterator[Path]:
+    """A folder of another user's, with the practice inside."""
+    nobody = pwd.getpwnam("nobody")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(practice, Path(folder, "practice"))
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        yield Path(folder)
+
+
+def give_to_root(folder: Path) -> None:
+    folder.chmod(0o700)
+    os.chown(folder, 0, 0)
+
+
+def owners(folder: Path) -> set[int]:
+    return {file.stat().st_uid for file in folder.iterdir()}
 
 
 @pytest.mark.parametrize(

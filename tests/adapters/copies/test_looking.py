@@ -13,7 +13,7 @@ from msgspec import structs
 
 from adapters.copies import looking, snapshot
 from adapters.copies.looking import COPY, Outcome, Request, look
-from tests.adapters.copies.access_files import write_access
+from tests.adapters.copies.access_files import needs_mdbtools, write_access
 from tests.adapters.copies.dbf_files import open_dbf, write_dbf
 
 # A moment that is past for sure, as far as file servers tell times.
@@ -52,6 +52,7 @@ def test_all_tables_are_copied(asked: Request) -> None:
     ]
 
 
+@needs_mdbtools
 def test_an_access_file_is_copied(tmp_path: Path) -> None:
     write_access(tmp_path / "p.mdb", {"Client": ({"ID": "long", "Due": "currency"}, [[1, 12.5]])})
     asked = Request(kind="access", path=str(tmp_path / "p.mdb"), folder=str(tmp_path / "copy"))

@@ -26,6 +26,7 @@ from adapters.sql.adapter import SqlAdapter
 from adapters.sql.engines import open_engine, wrong_with
 from gateway.backend import shapes
 from tests.adapters.clinic import SECRET
+from tests.adapters.copies.access_files import needs_mdbtools
 from tests.adapters.copies.dbf_files import open_dbf
 from tests.adapters.copies.desktop import MAPPING, as_access, as_dbf
 from tests.waiting import until
@@ -34,7 +35,9 @@ NOW = datetime(2026, 3, 2, 7, tzinfo=UTC)
 Write = Callable[[Path], str]
 KINDS = [
     pytest.param(lambda folder: as_dbf(folder / "praxis"), id="dbf"),
-    pytest.param(lambda folder: as_access(folder / "praxis.mdb"), id="access"),
+    pytest.param(
+        lambda folder: as_access(folder / "praxis.mdb"), id="access", marks=needs_mdbtools
+    ),
 ]
 
 
@@ -246,6 +249,7 @@ def test_a_wrong_address_is_told(url: str, said: str) -> None:
     assert any(one.startswith(said) for one in wrong_with(url))
 
 
+@needs_mdbtools
 def test_a_program_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrong_with("access:////srv/x.mdb") == []
     monkeypatch.setenv("PATH", "/nowhere")

@@ -11,7 +11,8 @@ from adapters.sql.engines import KINDS, open_engine, wrong_with
 from tests.tables import ROOT
 
 UNKNOWN = (
-    "begins with oracle, which is not known: use one of sqlite, postgresql, mysql, mariadb, mssql"
+    "begins with oracle, which is not known: use one of sqlite, postgresql, mysql, mariadb, mssql,"
+    " access, dbf"
 )
 
 
