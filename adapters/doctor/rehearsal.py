@@ -29,7 +29,9 @@ MOST_PATIENTS, MOST_TYPES = 200, 100
 REASON = "Contrôle"
 # As long as the contract allows, with letters beyond ASCII and what SQL has to escape.
 LONGEST = ('L\'état général: è 50 % \\ "x" ' * 18)[:500]
-SLOT, COMPUTED = "a slot row", "a computed time"
+SLOT, SEVERAL, COMPUTED = "a slot row", "several slot rows", "a computed time"
+# The vets with which a visit of several slot rows is searched.
+FEW_VETS = 3
 YEAR, NOON = 366, time(12)
 
 
@@ -45,7 +47,8 @@ class Free(NamedTuple):
 
     @property
     def how(self) -> str:
-        return COMPUTED if self.offer.slot is None else SLOT
+        rows = len(self.offer.slots)
+        return (COMPUTED, SLOT)[rows] if rows < 2 else SEVERAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,18 @@ class Planner:
             return
         drafts = Drafts(self._now, animal)
         every = [row["id"] for row in self._case.samples.get("appointmentTypes", ()) if row["id"]]
-        for how, plain in (await self._of_calendars(drafts)).items():
-            typed = await self._of_types(every[:MOST_TYPES], how, plain)
+        examples = await self._of_calendars(drafts)
+        if SLOT in examples and SEVERAL not in examples:  # a type may be longer than a row
+            vets = list(dict.fromkeys(kind.free.vet for kind in self.kinds))[:FEW_VETS]
+            longer, _ = await self._of_types(every[:MOST_TYPES], SEVERAL, vets)
+            examples |= dict.fromkeys([SEVERAL], longer[0]) if longer else {}
+        for how, plain in examples.items():
+            vets = list(dict.fromkeys([plain.vet, *(kind.free.vet for kind in self.kinds)]))
+            typed, without = await self._of_types(every[:MOST_TYPES], how, vets)
+            if without and how != SEVERAL:
+                text = f"{len(without)} of {counted(len(every), 'type')} have no free time as {how}"
+                text = f"{text} in {DAYS} days: not rehearsed"
+                self._look.warning(text, place=("diary",), ids=without)
             self.kinds += drafts.matrix(plain, typed[0] if typed else None)
             self.kinds += [drafts.kind(free) for free in typed[1:]]
             await self._of_changes(drafts, how, plain)
@@ -146,10 +159,11 @@ class Planner:
         if self._diary.hours or False in rows:
             yield COMPUTED, "no free time was worked out"
 
-    async def _of_types(self, types: Sequence[str], how: str, plain: Free) -> list[Free]:
-        """Returns a free time for each type that has one with some vet, this one's first."""
+    async def _of_types(
+        self, types: Sequence[str], how: str, vets: Sequence[str]
+    ) -> tuple[list[Free], list[str]]:
+        """Returns a free time for each type that has one with some vet, and the other types."""
         found, without = list[Free](), []
-        vets = dict.fromkeys([plain.vet, *(kind.free.vet for kind in self.kinds)])
         for kind in types:
             for vet in vets:
                 if (free := await self._first(vet, kind, how, self._today)) is not None:
@@ -157,22 +171,18 @@ class Planner:
                     break
             else:
                 without.append(kind)
-        if without:
-            text = f"{len(without)} of {counted(len(types), 'type')} have no free time as {how} in"
-            text = f"{text} {DAYS} days: not rehearsed"
-            self._look.warning(text, place=("diary",), ids=without)
-        return found
+        return found, without
 
     async def _of_changes(self, drafts: "Drafts", how: str, plain: Free) -> None:
         """Plans a booking after each of the next two changes of the clock."""
         for day in changes_of_clock(self._today, self._diary.zone):
-            free = await self._first(plain.vet, None, how, day)
+            free = await self._first(plain.vet, plain.type, how, day)
             if free is not None:
                 self.kinds.append(drafts.kind(free, f"after the clocks change on {day}"))
             elif how == COMPUTED:
                 text = f"no free time in {DAYS} days after the clocks change on {day}"
                 self._look.failed(f"{text}: not rehearsed", place=("diary", "hours"))
-            else:
+            elif how == SLOT:
                 text = f"no free slot row in {DAYS} days after the clocks change on {day}"
                 self._look.warning(f"{text}: not rehearsed", place=("diary", "slots"))
 

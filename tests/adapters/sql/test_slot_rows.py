@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from adapters.base import BackendNonsense, SlotTaken
+from adapters.doctor.sql import examine
 from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Verdict
 from tests.adapters.sql.rooms import DAY, EVERY_KIND, NOW, booked, changed, draft, free, ids
 from tests.races.practice import Practice, practice
 
@@ -165,3 +167,24 @@ async def test_a_wrong_each_is_refused_at_its_line(
         with pytest.raises(DocumentErrors) as caught:
             made.open(tmp_path, changed(made.mapping, pair))
         assert said in str(caught.value.problems[0].text)
+
+
+@kinds
+async def test_fact_25_a_rehearsal_takes_one_row_and_several_and_sees_the_row_s_old_moment(
+    kind: str, tmp_path: Path
+) -> None:
+    with practice(kind, tmp_path, *ROWS, slots_on=(DAY,)) as made:
+        moment = ("        made: {draft: createdAt}\n        vet", "        vet")
+        before = await made.run(TAKEN)
+        for text, wrong in ((of_rows(made), ""), (of_rows(made, moment), "createdAt")):
+            adapter = made.open(tmp_path, text)
+            found = [each async for each in examine(adapter, Examination(now=NOW, booking=True))]
+            await adapter.aclose()
+            rehearsed = [each for each in found if each.subject == "rehearsal"]
+            failed = [each.text for each in rehearsed if each.verdict is Verdict.FAILED]
+            assert bool(failed) is bool(wrong)
+            assert all(wrong in each and "{draft: createdAt}" in each for each in failed)
+            words = " ".join(each.text for each in rehearsed)
+            assert "a slot row, no type" in words
+            assert "several slot rows, no type" in words
+            assert await made.run(TAKEN) == before
