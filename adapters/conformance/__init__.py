@@ -7,7 +7,7 @@
         async def practice(self, tmp_path: Path) -> AsyncIterator[Practice]:
             yield MyPractice(tmp_path)
 
-Nothing else imports this package, as it needs pytest, which `pip install 'clinic-gateway[test]'`
+Nothing else imports this package, as it needs pytest, which `pip install '.[test]'`
 brings, with `asyncio_mode = "auto"`. docs/own-adapter.md shows a whole example.
 """
 

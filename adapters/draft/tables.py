@@ -119,11 +119,11 @@ class TableSource:
 
     def select(self, what: str, *conditions: str, first_by: str = "") -> str:
         """Returns a sub-select, of one row where it has an order; it is not run here."""
-        is_top = first_by and self.catalog.database.speech.limits_by_top
-        what = f"TOP 1 {what}" if is_top else what
+        top = self.catalog.database.speech.first_row if first_by else ""
+        what = f"{top} {what}" if top else what
         sql = " ".join(("SELECT", what, "FROM", str(self), "WHERE", " AND ".join(conditions)))
         if first_by:
-            sql += f" ORDER BY {first_by}" + ("" if is_top else " LIMIT 1")
+            sql += f" ORDER BY {first_by}" + ("" if top else " LIMIT 1")
         return sql
 
     def beside(self, *taken: str) -> "TableSource":

@@ -577,12 +577,25 @@ class Checker:
             text = f"no call before this one keeps {made} as optional"
             self.is_known((*at, "made"), "unfilled", made, optional, text)
 
+    def _lock(self, place: Place, names: Sequence[str]) -> None:
+        """Checks that what is locked is what bookings share."""
+        has_schedules = self.diary.schedules is not None
+        known = ("vet", "schedule") if has_schedules else ("vet",)
+        for name in names:
+            text, more = f"a lock is of no {name}", "write \\: for a colon"
+            self.is_known(place, "unfilled", name, known, text, more)
+        if has_schedules and set(names) == {"vet"}:
+            text = "vets may share a schedule, which a lock of the vet leaves open: name :schedule"
+            self.say(place, "bad-booking", text)
+
     def _booking(self, place: Place, booking: models.BookingMap) -> None:
         """Checks that the appointment is made, and its reference both written and read."""
         self._appointment((*place, "appointment"), booking.appointment, booking.steps)
         if booking.find is not None and booking.find.where is not None:
             text = "where does not go here: what find gives is compared with the booking"
             self.say((*place, "find", "where"), "bad-booking", text)
+        if booking.lock is not None:
+            self._lock((*place, "lock"), models.NAMED(booking.lock))
         is_written = mark_of(booking) is not None
         if is_written and booking.reference is None and self.of_sql:
             text = "reference is missing: say where the reference that is written can be read"

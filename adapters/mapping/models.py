@@ -813,11 +813,13 @@ class BookingMap(Strict):
     `appointment` names the step or the kept value that has the new appointment's key. `reference`
     is where the draft's reference stands in an appointment. The tables in `without_transactions`
     may be written though that cannot be undone. `find` looks a booking up, and `cancel` withdraws
-    one. `settle` are the seconds for which a call may still have effects.
+    one. `settle` are the seconds for which a call may still have effects. `lock` is a statement
+    that keeps other bookings of `:vet`, or of `:schedule`, away until this one ends.
     """
 
     appointment: str = Field(examples=["visit"])
     reference: Expr | None = None
+    lock: OfSql[Sql | None] = None
     steps: Listed[StepMap] = Field(min_length=1)
     without_transactions: OfSql[Listed[str]] = ()
     find: OfRest[RowSource | None] = None

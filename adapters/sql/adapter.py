@@ -36,6 +36,7 @@ from adapters.sql.copied_reads import bookings_refused, check_keys, copy_warning
 from adapters.sql.engines import open_engine, wrong_with
 from adapters.sql.engines.base import HALF
 from adapters.sql.engines.connection import OpenConnection
+from adapters.sql.locks import BookingLock
 from adapters.sql.records import SqlReader, SqlRecords
 from adapters.values.convert import Unreadable
 
@@ -118,13 +119,16 @@ class SqlSession:
 
     async def lock(self, calendar: Calendar) -> None:
         """Takes a lock until the transaction ends; spellings that may be one key share it."""
-        name = f"schedule:{calendar.schedule}"
+        name, vet = f"schedule:{calendar.schedule}", self._vet(calendar.vet)
+        keys: Sequence[Any] = [calendar.schedule]
         if calendar.schedule is None:
+            keys = vet
             is_native = self._adapter.readers["vets"].is_native
-            key = calendar.vet if is_native else self._vet(calendar.vet)[0]
+            key = calendar.vet if is_native else keys[0]
             parts = Columns.spelling(key, folded=True)
             name = "vet:" + ";".join(map(str.strip, parts))
-        self._adapter.engine.speech.lock(self.connection, name)
+        values = {"vet": vet[0], "schedule": calendar.schedule}
+        self._adapter.locks.take(self.connection, name, keys, values)
 
     def before_writing(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()  # nothing is written before
@@ -228,6 +232,7 @@ class SqlAdapter(MappedAdapter):
             for name, rows in mapping.resources.items()
         }
         self.writes = BookingWrites(mapping, converters)
+        self.locks = BookingLock(mapping, speech)
         super().__init__(options, mapping, document, converters, readers)
         diary_map = mapping.diary
         self.hours_rows = [diary.HoursRows(hours) for hours in diary_map.hours]

@@ -135,8 +135,8 @@ class _Scope:
 
     def _evaluated(self, expression: str) -> Any:
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        made = sa.text(f"SELECT ({expression})").bindparams(*self._named(expression, typed))
-        return self.connection.scalar(made)
+        made = sa.text(f"({expression})").bindparams(*self._named(expression, typed))
+        return self.connection.scalar(sa.select(made))
 
     def insert(self, step: StepMap, row: dict[str, Any]) -> dict[str, Any]:
         """Inserts the row; returns the columns of its key, with what the database filled in."""

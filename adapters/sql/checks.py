@@ -22,6 +22,7 @@ from adapters.sql.booking import following, named_table
 from adapters.sql.clock import moment
 from adapters.sql.columns import Columns, Rows, directed, rows_of, sql
 from adapters.sql.engines.base import ErrorKind, Expression, Speech
+from adapters.sql.locks import NO_LOCK, BookingLock, written
 from adapters.values.convert import Unreadable
 
 Ids = Callable[[str], PublicIds]
@@ -91,6 +92,7 @@ def mismatches_in(
     for name, rows in mapping.resources.items():
         if ("resources", name) not in lost and (wrong := _wrong_key(connection, rows, ids(name))):
             yield SchemaMismatch(("resources", name, "key"), "unfit-key", wrong)
+    yield from _lock(connection, mapping, speech)
     steps = mapping.booking.steps
     unsafe = set(speech.unsafe_tables(connection, [step.table for step in steps if step.table]))
     for number, step in enumerate(steps):
@@ -98,6 +100,33 @@ def mismatches_in(
             text = f"{step.table} has no transactions: what a booking writes there cannot be"
             text += " undone; change its engine, or name it in booking.without_transactions"
             yield SchemaMismatch(("booking", "steps", number), "no-transactions", text)
+
+
+def _lock(
+    connection: sa.Connection, mapping: MappingFile, speech: Speech
+) -> Iterator[SchemaMismatch]:
+    """Yields why two bookings would not be kept apart."""
+    place: Place = ("booking", "lock")
+    statement, locks = mapping.booking.lock, BookingLock(mapping, speech)
+    if not mapping.offers("booking"):
+        return
+    if locks.is_missing:
+        yield SchemaMismatch(("booking",), "no-lock", NO_LOCK)
+    checks = [
+        SqlCheck(("resources", name) if name == "vets" else ("diary", name), place, rows)
+        for name, rows in locks.derived().items()
+    ]
+    if statement is not None:
+        values = dict.fromkeys(("vet", "schedule"))
+        checks.append(SqlCheck(place, place, written(statement, values)))
+    for check in checks:
+        if error := _refusal(connection, speech, set(), check):
+            complaint = speech.complaint(error)
+            if complaint is None:
+                raise error
+            more = "" if statement else "; a booking locks this row: say how in booking.lock"
+            text = f"the database says: {complaint}{more}"
+            yield SchemaMismatch(check.place, "no-lock", text)
 
 
 def _refusal(
@@ -259,9 +288,9 @@ def _step(place: Place, step: StepMap, types: Mapping[str, Any]) -> Iterator[_Gr
         sources["if", "sql"] = f"CASE WHEN ({step.if_.sql}) THEN 1 ELSE 0 END"
     for at, expression in sources.items():
         names = _names(expression)
-        made = _prepared(f"SELECT ({expression})", types)
+        made = sa.select(_prepared(f"({expression})", types))
         # keys may be texts
-        otherwise = _prepared(f"SELECT ({expression})", types, sa.String())
+        otherwise = sa.select(_prepared(f"({expression})", types, sa.String()))
         unknown = otherwise if names.keys() - types.keys() else None
         checks.append(SqlCheck((*place, *at), place, made, names, unknown))
     yield checks, None

@@ -59,10 +59,13 @@ class _Typed(sa.ColumnElement[str]):
         self.value, self.name = value, name
 
 
-@compiles(_Typed)
-def _cast(typed: _Typed, compiler: Any, **kept: Any) -> str:
-    kind = (_DEFAULTS | dict(_TYPES.get(compiler.dialect.name, {})))[typed.name]
-    return f"CAST({compiler.process(typed.value, **kept)} AS {kind})"
+def _cast(typed: _Typed, compiler: Any, *, types: Mapping[str, str], **kept: Any) -> str:
+    return f"CAST({compiler.process(typed.value, **kept)} AS {types[typed.name]})"
+
+
+compiles(_Typed)(partial(_cast, types=_DEFAULTS))
+for _name, _own in _TYPES.items():
+    compiles(_Typed, _name)(partial(_cast, types=_DEFAULTS | dict(_own)))
 
 
 @compiles(_Typed, "sqlite")

@@ -110,16 +110,23 @@ class ColumnComparison:
         numbers = [max(-_LARGEST, min(Decimal(str(value)), _LARGEST)) for value in values]
         spans = [_around(value, converter) for value in numbers]
         if test in ("min", "above"):
-            rows = number >= _number(spans[0].wide[0])
+            rows = number >= self._number(spans[0].wide[0])
         elif test in ("max", "below"):
-            rows = number <= _number(spans[0].wide[1])
+            rows = number <= self._number(spans[0].wide[1])
         elif self._wants:
-            rows = or_(false(), *(_between(number, span.wide) for span in spans))
+            rows = or_(false(), *(self._between(number, span.wide) for span in spans))
         else:
             rows = number.is_not(None)
         if test in ("above", "below", "not in"):
-            rows = and_(rows, *(not_(_between(number, n)) for span in spans for n in span.narrow))
+            narrow = (inner for span in spans for inner in span.narrow)
+            rows = and_(rows, *(not_(self._between(number, inner)) for inner in narrow))
         return self._or_unclear(rows, number)
+
+    def _number(self, value: Decimal) -> Expression:
+        return literal_column(self.speech.constant(max(-_LARGEST, min(value, _LARGEST))))
+
+    def _between(self, number: Expression, span: tuple[Decimal, Decimal]) -> Criterion:
+        return number.between(self._number(span[0]), self._number(span[1]))
 
     def _or_unclear(self, condition: Criterion, number: Expression) -> Criterion:
         """Adds what the database cannot read as a number, as the converter perhaps can."""
@@ -129,8 +136,12 @@ class ColumnComparison:
         """Compares times that are kept as numbers."""
         kept = self.speech.number(self._kept)
         spans = self._spans(_seconds)
-        condition = self._within(kept, spans, lambda moment: _number(Decimal(epoch.since(moment))))
-        condition = and_(condition, *(kept != _number(mark) for mark in epoch.none))
+
+        def bound(moment: datetime) -> Expression:
+            return self._number(Decimal(epoch.since(moment)))
+
+        condition = self._within(kept, spans, bound)
+        condition = and_(condition, *(kept != self._number(mark) for mark in epoch.none))
         return self._or_unclear(condition, kept)
 
     def by_instant(self, converter: LocalTime | ZonedTime) -> Criterion:
@@ -225,15 +236,6 @@ def on_day(kept: Expression, day: str, *, as_text: bool) -> Criterion:
     first, end = _days(day)
     has_begun = kept >= given(None, first.isoformat())
     return has_begun if end is None else and_(has_begun, kept < given(None, end.isoformat()))
-
-
-def _number(value: Decimal) -> Expression:
-    """Returns a number as SQL, as the driver would have to guess a parameter's type."""
-    return literal_column(f"{max(-_LARGEST, min(value, _LARGEST)):f}")
-
-
-def _between(number: Expression, span: tuple[Decimal, Decimal]) -> Criterion:
-    return number.between(_number(span[0]), _number(span[1]))
 
 
 class _Around(NamedTuple):

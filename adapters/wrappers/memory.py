@@ -150,6 +150,6 @@ def open_shared(url: str, *, secret: bytes, scope: bytes, most: float) -> Memory
         from adapters.wrappers.redis import RedisMemory  # noqa: PLC0415 - its driver is optional
     except ModuleNotFoundError as error:
         raise ValueError(
-            "cache.url: Redis needs a driver: pip install 'clinic-gateway[redis]'"
+            "cache.url: Redis needs a driver: pip install '.[redis]' in the clone's folder"
         ) from error
     return RedisMemory(url, secret=secret, scope=scope, most=most)

@@ -154,7 +154,7 @@ def open_spans(kit: Kit) -> Traces:
     except ImportError as error:
         raise StartRefused(
             f"tracing.endpoint needs {error.name}, which is not installed:"
-            " pip install 'clinic-gateway[otel]', or leave the setting out"
+            " pip install '.[otel]' in the clone's folder, or leave the setting out"
         ) from error
     return kit.closing(Otlp(tracing.endpoint, tracing.share, kit.events))
 

@@ -36,7 +36,7 @@ def open_shared(url: str, counters: Counters | None, patience: float = PATIENCE)
         from gateway.limits.redis import RedisLimiter
     except ModuleNotFoundError as error:
         raise ValueError(
-            "limiter: Redis needs a driver: pip install 'clinic-gateway[redis]'"
+            "limiter: Redis needs a driver: pip install '.[redis]' in the clone's folder"
         ) from error
     return RedisLimiter(url, patience=patience)
 

@@ -21,7 +21,7 @@ def chosen_loop(settings: Settings) -> str:
             return "asyncio"
         raise StartRefused(
             f"event_loop: uvloop cannot be imported ({error}): install the extra `fast`"
-            " (pip install 'clinic-gateway[fast]'), or set event_loop to auto",
+            " (pip install '.[fast]' in the clone's folder), or set event_loop to auto",
             "event_loop",
         ) from error
     return "uvloop"

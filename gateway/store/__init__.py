@@ -22,7 +22,7 @@ def open_store(place: str | Path) -> Store:
             from gateway.store.postgres import PostgresStore
         except ModuleNotFoundError as error:
             raise StoreError(
-                "store: PostgreSQL needs a driver: pip install 'clinic-gateway[postgres]'"
+                "store: PostgreSQL needs a driver: pip install '.[postgres]' in the clone's folder"
             ) from error
         return PostgresStore(place)
     raise StoreError(

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 NEEDS = {
     "postgresql": ("TEST_POSTGRES_URL", "postgresql://user:password@127.0.0.1/postgres"),
     "mysql": ("TEST_MARIADB_URL", "mysql://user:password@127.0.0.1/"),
+    "firebird": ("TEST_FIREBIRD_URL", "firebird://sysdba:password@127.0.0.1:3050//folder"),
 }
 
 
@@ -53,6 +55,42 @@ def postgres_database(*statements: str, options: str = "") -> Iterator[str]:
 def mariadb_database(*statements: str) -> Iterator[str]:
     """The same on MariaDB or MySQL."""
     yield from _database("mysql", statements)
+
+
+@contextmanager
+def firebird_database(*statements: str, charset: str = "UTF8") -> Iterator[str]:
+    """The same on Firebird, in a file of its own; its texts have that character set."""
+    from firebird.driver import create_database
+
+    address = server("firebird")
+    address = address.set(database=f"{address.database}/clinic_test_{uuid4().hex[:12]}.fdb")
+    user, password = address.username, address.password
+    create_database(_dsn(address), user=user, password=password, charset=charset).close()
+    inside = address.render_as_string(hide_password=False)
+    try:
+        if statements:
+            execute(inside, *statements)
+        yield inside
+    finally:
+        execute(inside, *ALONE)
+        firebird_connection(address).drop_database()
+
+
+# Who else is connected is sent away.
+ALONE = ("DELETE FROM MON$ATTACHMENTS WHERE MON$ATTACHMENT_ID <> CURRENT_CONNECTION",)
+
+
+def _dsn(address: URL) -> str:
+    return f"inet://{address.host}:{address.port or 3050}/{address.database}"
+
+
+def firebird_connection(address: URL) -> Any:
+    """A connection of the driver's own."""
+    from firebird.driver import connect
+
+    user, password = address.username, address.password
+    charset = str(address.query.get("charset", "UTF8"))
+    return connect(_dsn(address), user=user, password=password, charset=charset)
 
 
 def _database(kind: str, statements: tuple[str, ...], options: str = "") -> Iterator[str]:
@@ -98,8 +136,43 @@ def execute(url: str, *statements: str) -> list[Any]:
 async def execute_async(url: str, *statements: str) -> list[Any]:
     """The same inside a running loop."""
     address = make_url(url)
+    if address.get_backend_name() == "firebird":
+        return await asyncio.to_thread(_firebird, address, statements)
     kind = _postgres if address.get_backend_name() == "postgresql" else _mysql
     return await kind(address, statements)
+
+
+def _firebird(address: URL, statements: tuple[str, ...]) -> list[Any]:
+    """Commits each statement, or those between BEGIN and COMMIT together."""
+    connection, together = firebird_connection(address), False
+    rows: list[Any] = []
+    try:
+        for statement in statements:
+            if statement.startswith(("BEGIN", "START")):
+                together = True
+                continue
+            for single in [] if statement == "COMMIT" else one_row_each(statement):
+                with closing(connection.cursor()) as cursor:
+                    cursor.execute(single)
+                    rows = cursor.fetchall() if cursor.description else []
+            if statement == "COMMIT" or not together:
+                connection.commit()
+                together = False
+        return rows
+    finally:
+        connection.close()
+
+
+_SEVERAL_ROWS = re.compile(r"(INSERT INTO [^']*?\bVALUES\s*)(\(.*)", re.DOTALL)
+_ROW = re.compile(r"\((?:[^'()]|'(?:[^']|'')*'|\([^()]*\))*\)")
+
+
+def one_row_each(statement: str) -> list[str]:
+    """A statement as Firebird knows it: an INSERT of several rows as several of one row each."""
+    statement = re.sub(r"\b(ADD|DROP) COLUMN\b", r"\1", statement)
+    found = _SEVERAL_ROWS.fullmatch(statement.strip())
+    rows = _ROW.findall(found[2]) if found else []
+    return [found[1] + row for row in rows] if found and len(rows) > 1 else [statement]
 
 
 async def _postgres(address: URL, statements: tuple[str, ...]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The small practice on three kinds of server, as the conformance suite wants it."""
+"""The small practice on four kinds of server, as the conformance suite wants it."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,15 +23,11 @@ from tests.adapters.sample_practice import (
     place,
 )
 from tests.adapters.waits import Waits
+from tests.races.practice import HOURS, practice
 from tests.races.practice import Practice as Made
-from tests.races.practice import practice
 
 ROWS, FIRST = 120, 100_000
 _OLD = datetime(2025, 9, 1, 9)  # noqa: DTZ001 - the clock on the wall
-HOURS = (
-    "INSERT INTO hours SELECT v.id, d.n, '09:00', '17:00' FROM vet v, (SELECT 1 AS n UNION SELECT 2"
-    " UNION SELECT 3 UNION SELECT 4 UNION SELECT 5) d"
-)
 
 
 def _kept() -> tuple[str, ...]:

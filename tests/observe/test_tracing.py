@@ -377,7 +377,7 @@ async def test_an_endpoint_without_its_libraries_is_refused_with_the_remedy(
     file.write_text(f"{file.read_text()}tracing:\n  endpoint: http://127.0.0.1:4318\n")
     settings = load_settings(tmp_path / "state" / "gateway.yaml", {})
     assert isinstance(settings, Settings)
-    with pytest.raises(StartRefused, match=r"pip install 'clinic-gateway\[otel\]'"):
+    with pytest.raises(StartRefused, match=r"pip install '\.\[otel\]'"):
         await build(settings)
 
 

@@ -21,6 +21,7 @@ from typing import Any, Protocol, TextIO
 
 from sqlalchemy.engine import URL, make_url
 
+from tests.adapters.servers import firebird_connection
 from tests.races.practice import SLOT, STEP, VETS, starts_of
 
 MOST_HELD = 5  # appointments that a clerk keeps; more are cancelled again
@@ -59,6 +60,37 @@ class MysqlTill:
         await self._connection.ensure_closed()
 
 
+class FirebirdTill:
+    """In threads; a transaction begins with its first statement, and waits for others' locks."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection, self._begun = connection, False
+
+    async def run(self, statement: str) -> int:
+        return await asyncio.to_thread(self._run, statement)
+
+    def _run(self, statement: str) -> int:
+        if statement == "BEGIN":
+            self._begun = True
+            return 0
+        if statement in ("COMMIT", "ROLLBACK"):
+            self._begun = False
+            end = self._connection.commit if statement == "COMMIT" else self._connection.rollback
+            if self._connection.is_active():
+                end()
+            return 0
+        try:
+            with contextlib.closing(self._connection.cursor()) as cursor:
+                cursor.execute(statement)
+                return int(cursor.affected_rows)
+        finally:
+            if not self._begun and self._connection.is_active():
+                self._connection.commit()
+
+    async def aclose(self) -> None:
+        self._connection.close()
+
+
 class SqliteTill:
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(
@@ -88,6 +120,10 @@ async def open_till(address: URL) -> tuple[Till, type[Exception]]:
             password=address.password or "", db=address.database, autocommit=True,
         )  # fmt: skip
         return MysqlTill(made), MySQLError
+    if address.get_backend_name() == "firebird":
+        from firebird.driver import DatabaseError
+
+        return FirebirdTill(firebird_connection(address)), DatabaseError
     return SqliteTill(address.database or ""), sqlite3.OperationalError
 
 

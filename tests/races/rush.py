@@ -38,7 +38,7 @@ AT_ONCE = 48  # calls under way
 SLACK = 5_000_000  # nanoseconds by which a server's clock may be taken for a later one
 IMPOSSIBLE = timedelta(hours=12)
 # How many bookings a gateway works on at once.
-ROOM = {"postgresql": 4, "mariadb": 4, "sqlite": 1}
+ROOM = {"postgresql": 4, "mariadb": 4, "sqlite": 1, "firebird": 4}
 _CONFIGURATION = f"""\
 listen: 127.0.0.1:0
 operations_listen: 127.0.0.1:0

@@ -36,7 +36,9 @@ NO_SECOND_LOOK = (
         ("sqlite", False),
         pytest.param("postgresql", False, marks=pytest.mark.long),
         pytest.param("mariadb", False, marks=pytest.mark.long),
+        pytest.param("firebird", False, marks=pytest.mark.long),
         ("mariadb", True),
+        pytest.param("firebird", True, marks=pytest.mark.long),
         pytest.param("postgresql", True, marks=pytest.mark.long),
     ],
 )

@@ -1,7 +1,7 @@
 """Opens the engine that runs work on a practice database, by its address."""
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,11 +36,12 @@ class Engine:
     def __init__(
         self, kind: type[Lane], address: URL, timeout: float, patience: float, in_flight: int
     ) -> None:
-        self.speech, lane = kind.speech, partial(kind, address)
+        lane = partial(kind, address)
         self.reader, searcher = lane(in_flight, timeout), lane(searches_of(in_flight), timeout)
         inspector = lane(1, max(timeout, kind.inspection))
         bookers = 1 if kind.books_singly else bookings_of(in_flight)
         self.booker = lane(bookers, patience, booking=True)
+        self.speech = self.reader.speech
         pinger = lane(1, min(timeout, PING_PATIENCE))
         self._lanes = (self.reader, searcher, inspector, pinger, self.booker)
         self.ask = self.reader.ask
@@ -95,6 +96,7 @@ KINDS = {
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
     "mssql": EngineKind("mssql", "MssqlLane", "mssql_python"),
+    "firebird": EngineKind("firebird", "FirebirdLane", "sqlalchemy_firebird", ("charset", "role")),
 }
 
 
@@ -118,18 +120,22 @@ def wrong_with(url: str) -> Sequence[str]:
         return [_unknown(address)]
     if kind is _SQLITE:
         return _wrong_with_sqlite(address)
-    wrong = []
-    if not address.database:
-        example = f"{address.drivername}://user:password@host/clinic"
-        wrong.append(f"must name the database, such as {example}")
+    wrong = list(_wrong_parts(kind, address))
+    if importlib.util.find_spec(kind.needs) is None:
+        extra = f"pip install '.[{kind.module}]' in the clone's folder"
+        wrong.append(f"needs a driver that is not installed: {extra} installs it")
+    return wrong
+
+
+def _wrong_parts(kind: EngineKind, address: URL) -> Iterator[str]:
+    if kind.module == "firebird" and not address.host:
+        yield "must name the server's host, such as firebird://user:password@host/clinic"
+    elif not address.database:
+        yield f"must name the database, such as {address.drivername}://user:password@host/clinic"
     if kind.options is not None:
         known = ", ".join(kind.options)
         odd = [name for name in address.query if name not in kind.options]
-        wrong += [f"has an option {name!r} that is not known: {known} are" for name in odd]
-    if importlib.util.find_spec(kind.needs) is None:
-        extra = f"pip install 'clinic-gateway[{kind.module}]'"
-        wrong.append(f"needs a driver that is not installed: {extra}")
-    return wrong
+        yield from (f"has an option {name!r} that is not known: {known} are" for name in odd)
 
 
 def _wrong_with_sqlite(address: URL) -> Sequence[str]:

@@ -19,6 +19,9 @@ Criterion = sa.ColumnElement[bool]
 
 # What counts as a blank in old tables.
 BLANKS = " \t\n\v\f\r"
+# What parts words beside them, where a database has no class of letters for it.
+PUNCTUATION = "'\"-.,;:/\\()[]_&+*!?#@%=<>|~^`´’‘“”–—«»"  # noqa: RUF001 - they are meant
+CONTROLS = "\t\n\v\f\r\N{NO-BREAK SPACE}"
 # An unambiguous number without blanks: at most one mark, which begins the fraction.
 PLAIN_NUMBER = "^[-+]?[0-9]{1,15}([.,][0-9]{0,15})?$"
 # The beginning of a text with a date.
@@ -82,11 +85,14 @@ class Speech(Protocol):
     `times_as_text`: whether it has no type for times. `bits_are_letters`: whether the number in a
     BIT column becomes, as text, the letter with that number. `first_day`: its earliest day.
     `misfits`: the codes for a value of another type than its column, or too large for it.
+    `locks_names`: whether `lock` keeps others away, or `begin_booking` does. `locks_rows`: whether
+    a booking locks rows of the practice's instead.
 
     For the doctor and the draft: `columns`: selects each column of each table but the server's
     own. `unknown_table`, `unknown_column`: patterns that find the name in a complaint.
     `numbered`: selects the keys that get a number without a default. `folds_names`: whether a name
-    with capitals needs quotes. `limits_by_top`: whether LIMIT 1 is written TOP 1.
+    with capitals needs quotes. `first_row`: how LIMIT 1 is written behind SELECT, where it is.
+    `limits_by_top`: whether a limit stands there, and takes no parameter.
     `reflects_indexes`: whether its indexes can be read through the driver.
     """
 
@@ -98,11 +104,14 @@ class Speech(Protocol):
     bits_are_letters: ClassVar[bool] = False
     first_day: ClassVar[str] = "0001-01-01"
     misfits: ClassVar[frozenset[str]] = frozenset()
+    locks_names: ClassVar[bool] = True
+    locks_rows: ClassVar[bool] = False
     columns: ClassVar[sa.TextClause]
     unknown_table: ClassVar[str]
     unknown_column: ClassVar[str]
     numbered: ClassVar[sa.TextClause | None] = None
     folds_names: ClassVar[bool] = False
+    first_row: ClassVar[str] = ""
     limits_by_top: ClassVar[bool] = False
     reflects_indexes: ClassVar[bool] = True
 
@@ -118,6 +127,10 @@ class Speech(Protocol):
 
     def number(self, expression: Expression) -> Expression:
         """Returns the number that it is, or that its text plainly is (`1 234,50`); else NULL."""
+
+    def constant(self, number: Decimal) -> str:
+        """Returns a number as SQL, as a driver would have to guess a parameter's type."""
+        return f"{number:f}"
 
     def undated(self, expression: Expression) -> Criterion:
         """Returns the condition that the text does not begin with YYYY-MM-DD."""
@@ -150,6 +163,10 @@ class Speech(Protocol):
 
         It does nothing where `begin_booking` makes bookings that collide fail as AGAIN.
         """
+
+    def row_lock(self, rows: sa.Select[Any]) -> sa.Select[Any]:
+        """Returns a query that locks the rows that it selects, until the transaction ends."""
+        return rows.with_for_update()
 
     def clock(self, connection: sa.Connection) -> ServerClock:
         return ServerClock(*connection.execute(self.now).one())

@@ -79,8 +79,8 @@ class Attempt:
         self.begun = True
         result = await flow(opened)
         if lane.booking:
+            self.committing = True  # first, for who asks meanwhile
             lane.before_commit(opened)
-            self.committing = True
         await opened.run("COMMIT" if lane.booking else lane.end_read)
         self.begun = self.committing = False
         return result
@@ -154,7 +154,7 @@ class Lane(ABC):
     only wait in it.
     """
 
-    speech: ClassVar[Speech]
+    speech: Speech
     errors: tuple[type[Exception], ...]
     begin_read: ClassVar[str] = "BEGIN"
     begin_booking: ClassVar[str] = "BEGIN"

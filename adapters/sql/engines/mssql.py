@@ -31,8 +31,7 @@ from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # It takes letters with and without their accents, and in both cases, for the same.
 COLLATION = "Latin1_General_CI_AI"
-PUNCTUATION = "'\"-.,;:/\\()[]_&+*!?#@%=<>|~^`´’‘“”–—«»"  # noqa: RUF001 - they are meant
-CONTROLS = (9, 10, 11, 12, 13, 160)
+CONTROLS = tuple(map(ord, base.CONTROLS))
 # Parts of messages in us_english, which every session sets; the first match holds.
 SENTENCES = {
     ErrorKind.AGAIN: ("deadlock", "snapshot isolation transaction aborted"),
@@ -86,14 +85,14 @@ class MssqlSpeech(Speech):
     columns = base.columns_beside("INFORMATION_SCHEMA", "sys")
     unknown_table = "Invalid object name '([^']+)'"
     unknown_column = "Invalid column name '([^']+)'"
-    limits_by_top = True
+    first_row, limits_by_top = "TOP 1", True
 
     def searchable(self, expression: Expression) -> Expression:
         raw = func.left(func.coalesce(_text(expression), _quoted("")), LONGEST_FOLDED)
         plain: Expression = raw.collate(COLLATION)
         for letter, several in WHOLE_LETTERS.items():
             plain = func.replace(plain, _quoted(letter), _quoted(several))
-        marks = [_quoted(mark) for mark in PUNCTUATION]
+        marks = [_quoted(mark) for mark in base.PUNCTUATION]
         # nosemgrep: sql-is-never-put-together-as-text - constants of ours
         for mark in [*marks, *(literal_column(f"NCHAR({code})") for code in CONTROLS)]:
             plain = func.replace(plain, mark, _quoted(" "))

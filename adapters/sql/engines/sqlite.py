@@ -191,6 +191,7 @@ class SqliteLane(ThreadLane):
         await opened.run(f"PRAGMA busy_timeout = {tenths * 100}")
 
     def before_commit(self, opened: OpenConnection) -> None:
+        super().before_commit(opened)
         if not self.is_current(opened):
             raise BackendUnavailable(f"{self._path} was replaced in the middle of a booking")
 

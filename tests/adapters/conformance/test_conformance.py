@@ -62,6 +62,11 @@ class TestMariadb(TestSqlite):
     kind = "mariadb"
 
 
+@pytest.mark.long
+class TestFirebird(TestSqlite):
+    kind = "firebird"
+
+
 class TestCachedAndGuarded(TestSqlite):
     how = CachedPractice
     many = 2_500  # this and the next hand pages on, and those of 10,000 rows are read without them

@@ -21,7 +21,14 @@ from tests.adapters.rest.test_rest_mapping import WRONG
 
 ERRORS = {code for code, kind in CHECKS.items() if kind.severity is Severity.ERROR}
 # What only a practice system, or a policy beside it, gives reason to say.
-BESIDE = {"not-in-database", "missing-right", "unanswered", "unserved-operation", "copied"}
+BESIDE = {
+    "no-lock",
+    "not-in-database",
+    "missing-right",
+    "unanswered",
+    "unserved-operation",
+    "copied",
+}
 STEP = "  appointment: rdv\n"
 UNSAFE = STEP + "  without_transactions: [RDV, RDV_JOURNAL, COMPTEURS]\n"
 

@@ -92,6 +92,16 @@ MISTAKES = [
     (":number)", ":numbre)", "no step before this one is called numbre (did you mean number?)"),
     ("  reference: r.REF_EXT", "", "reference is missing: say where the reference"),
     (
+        "  appointment: rdv\n",
+        "  appointment: rdv\n  lock: UPDATE PERSONNES SET NOM = NOM WHERE ID_PERS = :vett\n",
+        "a lock is of no vett (did you mean vet?)",
+    ),
+    (
+        "  appointment: rdv\n",
+        "  appointment: rdv\n  lock: UPDATE RDV SET X = X WHERE S = :schedule\n",
+        "a lock is of no schedule",
+    ),
+    (
         "start: r.D_DEBUT",
         "start: {source: r.D_DEBUT, as: local tim}",
         "no converter is called local tim (did you mean local time?)",

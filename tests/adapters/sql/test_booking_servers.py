@@ -73,7 +73,8 @@ async def a_draft(adapter: Adapter, vet: int = 1) -> Draft:
 @contextmanager
 def before(adapter: SqlAdapter, part: str, act: Callable[[], object]) -> Iterator[list[str]]:
     """Act once, when a booking is about to run a statement with this in it; its statements."""
-    pool = adapter.engine.booker._engine.sync_engine  # type: ignore[attr-defined]
+    engine: Any = adapter.engine.booker._engine  # type: ignore[attr-defined]
+    pool = getattr(engine, "sync_engine", engine)
     said: list[str] = []
 
     def look(*call: Any) -> None:

@@ -12,15 +12,15 @@ from adapters.conformance.pages import let_be
 from adapters.sql.adapter import SqlAdapter
 from tests.adapters.asked import asked
 from tests.adapters.clinic import ask, everything
-from tests.adapters.servers import mariadb_database, postgres_database
+from tests.adapters.servers import firebird_database, mariadb_database, postgres_database
 from tests.adapters.sql.test_conditions import narrowed, of_values
-from tests.adapters.sql.test_sql_adapter_servers import MAPPING, SCHEMA, connect
+from tests.adapters.sql.test_sql_adapter_servers import IDENTITY, MAPPING, SCHEMA, connect
 
 pytestmark = pytest.mark.long
 
 THINGS = (
     "CREATE TABLE thing (id INTEGER PRIMARY KEY, label VARCHAR(40){fold}, changed {stamp},"
-    " day DATE, price VARCHAR(20), exact DECIMAL(10,3), rough {rough}, cents INTEGER,"
+    " expiry DATE, price VARCHAR(20), exact DECIMAL(10,3), rough {rough}, cents INTEGER,"
     " code VARCHAR(3){fold},"
     " flag {bit}, yes BOOLEAN, seen VARCHAR(20))",
     "INSERT INTO thing VALUES"
@@ -56,6 +56,20 @@ WORDS = {
         "one": "b'1'",
         "nil": "b'0'",
     },
+    "firebird": {
+        "stamp": "timestamp",
+        "serial": IDENTITY,
+        "fold": " COLLATE UNICODE_CI_AI",
+        "rough": "FLOAT",
+        "bit": "SMALLINT",
+        "one": "1",
+        "nil": "0",
+    },
+}
+DATABASES = {
+    "postgresql": postgres_database,
+    "mariadb": mariadb_database,
+    "firebird": firebird_database,
 }
 STOCK = """
   stock:
@@ -64,7 +78,7 @@ STOCK = """
     fields:
       name: label
       updatedAt: changed
-      expiresAt: day
+      expiresAt: expiry
       purchasePrice: price
       salePrice: exact
       quantity: rough
@@ -93,11 +107,10 @@ def _mapping() -> str:
     return MAPPING.replace(plain, STOCK)
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=[*WORDS])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     words = WORDS[request.param]
-    database = postgres_database if request.param == "postgresql" else mariadb_database
-    with database(*(each.format(**words) for each in (*SCHEMA, *THINGS))) as made:
+    with DATABASES[request.param](*(each.format(**words) for each in (*SCHEMA, *THINGS))) as made:
         yield made
 
 

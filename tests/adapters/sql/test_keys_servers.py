@@ -108,7 +108,7 @@ def _with_uuids(kind: str, column: str, spell: Callable[[str], str]) -> list[str
     refers = [("appointment", "vet"), ("absence", "vet"), ("attendance", "patient"),
               ("attendance", "client"), ("consultation", "vet")]  # fmt: skip
     return [
-        *(["DROP INDEX appointment_starts"] if kind == "sqlite" else []),
+        *(["DROP INDEX appointment_starts"] if kind in ("sqlite", "firebird") else []),
         *(f"DROP TABLE {each}" for each in ("vet", "client", "patient", "hours")),
         f"CREATE TABLE vet (id {column} PRIMARY KEY, name VARCHAR(40))",
         f"CREATE TABLE client (id {column} PRIMARY KEY, first VARCHAR(40), last VARCHAR(40),"
@@ -262,7 +262,10 @@ async def test_the_doctor_looks_at_more_hashed_ids_than_may_wait_for_the_table(
 async def test_a_uuid_is_looked_for_by_the_index_in_either_case(kind: str, tmp_path: Path) -> None:
     rows = ", ".join(f"('{uuid4()}')" for _ in range(5_000))
     many = [f"INSERT INTO client (id) VALUES {rows}"]
-    analyze = {"mariadb": "ANALYZE TABLE client"}.get(kind, "ANALYZE client")
+    analyze = {
+        "mariadb": "ANALYZE TABLE client",
+        "firebird": "SELECT count(*) FROM client",  # it has no such thing, and needs none
+    }.get(kind, "ANALYZE client")
     with practice(kind, tmp_path, *_with_uuids(kind, "varchar(38)", str.upper), *many) as made:
         await made.run(analyze)
         mapping = made.mapping.replace(

@@ -12,7 +12,7 @@ from tests.tables import ROOT
 
 UNKNOWN = (
     "begins with oracle, which is not known: use one of sqlite, postgresql, mysql, mariadb, mssql,"
-    " access, dbf"
+    " firebird, access, dbf"
 )
 
 
@@ -70,7 +70,13 @@ def test_only_the_engines_ask_which_kind_of_database_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("scheme", "extra"),
-    [("postgresql", "postgres"), ("mysql", "mysql"), ("mariadb", "mysql"), ("mssql", "mssql")],
+    [
+        ("postgresql", "postgres"),
+        ("mysql", "mysql"),
+        ("mariadb", "mysql"),
+        ("mssql", "mssql"),
+        ("firebird", "firebird"),
+    ],
 )
 def test_a_driver_that_is_not_installed_is_named_by_its_extra(
     monkeypatch: pytest.MonkeyPatch, scheme: str, extra: str
@@ -79,5 +85,5 @@ def test_a_driver_that_is_not_installed_is_named_by_its_extra(
         return None
 
     monkeypatch.setattr(importlib.util, "find_spec", none)
-    said = f"needs a driver that is not installed: pip install 'clinic-gateway[{extra}]'"
-    assert wrong_with(f"{scheme}://h/clinic") == [said]
+    said = f"needs a driver that is not installed: pip install '.[{extra}]' in the clone's folder"
+    assert wrong_with(f"{scheme}://h/clinic") == [f"{said} installs it"]
