@@ -7,6 +7,7 @@ of its time.
 import os
 import pwd
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import json
@@ -18,7 +19,8 @@ NICE = 10
 
 
 def main() -> None:
-    os.nice(NICE)
+    with suppress(OSError):  # where the service may not set priorities
+        os.nice(NICE)
     request = json.decode(sys.stdin.buffer.read(), type=Request)
     try:
         _become_owner(Path(request.folder).parent)
