@@ -17,7 +17,7 @@ from msgspec import DecodeError, json, structs
 
 from adapters.base import BackendUnavailable, CopyNews, CopyRules
 from adapters.copies.access_tables import PROGRAMS
-from adapters.copies.looking import COPY, Outcome, Request, read_note
+from adapters.copies.looking import Outcome, Request, copy_of, read_note
 
 # Seconds that one look may take, and that its program has to be gone after it was killed.
 LONGEST, GONE = 1_800.0, 2.0
@@ -43,9 +43,9 @@ class CopyKeeper:
         whole = WHOLE * rules.refresh
         self._request = structs.replace(request, folder=folder, whole=whole)
         self._rules = rules
-        self.path = Path(folder, COPY)
+        self.path = copy_of(self._request)
         self.source = request.path
-        note = read_note(Path(folder), self._request)
+        note = read_note(self._request)
         self.why, self.omitted = "", [] if note is None else note.omitted
         self._verified, self._failures = 0.0 if note is None else note.verified, 0
         self._made_at = time.time()
@@ -66,7 +66,7 @@ class CopyKeeper:
         """Raises BackendUnavailable where there is no copy that may serve; waits for the first."""
         if self._task is None:
             self._task = asyncio.create_task(self._go_on(), name="copy")
-        if not self._looked.is_set():
+        if not self._looked.is_set() and (self.age is None or self.age > self._rules.refresh):
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE if self._verified else self._rules.waits):
                     await self._looked.wait()

@@ -1,6 +1,8 @@
 """One look at the files: whether the copy is still as they are, and a new copy where it is not.
 
-Beside the copy lies a note of what it was made of. Only one process of a machine looks at a time.
+A copy is named after what it is made of and for, so that a mapping which is tried beside the one
+that serves has a copy of its own. Beside it lies a note of how the files were. Only one process of
+a machine looks at a time.
 """
 
 import fcntl
@@ -21,7 +23,7 @@ from adapters.copies.snapshot import PAUSES, Snapshot, copied, status_of
 from adapters.copies.sources import Source
 from adapters.copies.tables import CopyError
 
-COPY, NOTE, LOCK, FILES, NEXT = "practice.db", "practice.json", "lock", "files", "practice.next"
+LOCK, FILES, NEXT = "lock", "files", "next"
 # What a copy of this version is made like; another version makes it anew.
 VERSION = 1
 MOST_OMITTED = 20
@@ -45,13 +47,11 @@ class Request(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """What a copy was made of; `verified` is when the files were last seen to be so still.
+    """How the files of a copy were; `verified` is when the files were last seen to be so still.
 
     `read_at` is when they were last read, and `inode` that of the copy which the note is about.
     """
 
-    source: str
-    recipe: str
     inode: int
     status: dict[str, tuple[int, int]]
     digests: dict[str, str]
@@ -70,6 +70,13 @@ class Outcome(Struct, frozen=True):
     omitted: list[str] = field(default_factory=list)
 
 
+def copy_of(request: Request) -> Path:
+    """Returns where the copy of what is asked lies."""
+    made = [VERSION, request.kind, request.path, request.encoding, request.named, request.wishes]
+    recipe = hashlib.blake2b(json.encode(made), digest_size=8).hexdigest()
+    return Path(request.folder, f"{recipe}.db")
+
+
 def look(request: Request) -> Outcome:
     """Makes a new copy where one is needed, and returns how it went; raises nothing expected."""
     os.umask(0o077)
@@ -77,11 +84,13 @@ def look(request: Request) -> Outcome:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _alone(folder) as is_alone:
-            note = read_note(folder, request)
+            note = read_note(request)
             if not is_alone:
                 return _outcome("busy", note)
             try:
-                return _looked(request, folder, note)
+                outcome = _looked(request, folder, note)
+                _forget_others(request, folder)
+                return outcome
             finally:
                 _clean(folder)
     except CopyError as error:
@@ -91,46 +100,45 @@ def look(request: Request) -> Outcome:
     except OSError as error:
         name = Path(error.filename).name if isinstance(error.filename, str) else "a file"
         why = f"{name}: {error.strerror or type(error).__name__}"
-    return _outcome("failed", read_note(folder, request), why)
+    return _outcome("failed", read_note(request), why)
 
 
-def read_note(folder: Path, request: Request) -> Note | None:
-    """Returns the note of a copy that is there and of this source; else None."""
+def read_note(request: Request) -> Note | None:
+    """Returns the note of a copy that is there; else None."""
+    copy = copy_of(request)
     with suppress(OSError, ValueError):
-        note = json.decode((folder / NOTE).read_bytes(), type=Note)
-        is_its = note.inode == (folder / COPY).stat().st_ino
-        return note if is_its and note.source == _source(request) else None
+        note = json.decode(copy.with_suffix(".json").read_bytes(), type=Note)
+        return note if note.inode == copy.stat().st_ino else None
     return None
 
 
 def _looked(request: Request, folder: Path, note: Note | None) -> Outcome:
-    source = Source(request.kind, Path(request.path), request.encoding, request.named)
-    recipe, now = _recipe(request), time.time()
-    valid = note if note is not None and note.recipe == recipe else None
-    is_due = valid is None or not 0 <= now - valid.read_at < request.whole
-    if valid is not None and not is_due and valid.status == status_of(source.files()):
-        return _kept(folder, valid, verified=now)
+    source, now = (
+        Source(request.kind, Path(request.path), request.encoding, request.named),
+        time.time(),
+    )
+    is_due = note is None or not 0 <= now - note.read_at < request.whole
+    if note is not None and not is_due and note.status == status_of(source.files()):
+        return _kept(request, note, verified=now)
     _clean(folder)
     files = folder / FILES
     files.mkdir(mode=0o700)
     taken = copied(source.files, files, source.check(files), request.pauses)
-    if valid is not None and valid.digests == taken.digests:
+    if note is not None and note.digests == taken.digests:
         seen = {"status": dict(taken.status), "read_at": taken.at}
-        return _kept(folder, valid, verified=taken.at, **seen)
-    return _made(request, folder, source, taken, valid)
+        return _kept(request, note, verified=taken.at, **seen)
+    return _made(request, folder, source, taken, note)
 
 
 def _made(
-    request: Request, folder: Path, source: Source, taken: Snapshot, valid: Note | None
+    request: Request, folder: Path, source: Source, taken: Snapshot, before: Note | None
 ) -> Outcome:
     tables = source.tables(folder / FILES, taken.digests)
-    following, copy = folder / NEXT, folder / COPY
-    former, kept = (None, {}) if valid is None else (copy, valid.tables)
+    following, copy = folder / NEXT, copy_of(request)
+    former, kept = (None, {}) if before is None else (copy, before.tables)
     build(following, tables, request.wishes, former, kept)
     omitted = [said for table in tables for said in table.omitted]
     note = Note(
-        source=_source(request),
-        recipe=_recipe(request),
         inode=following.stat().st_ino,
         status=dict(taken.status),
         digests=dict(taken.digests),
@@ -140,21 +148,32 @@ def _made(
         omitted=omitted[:MOST_OMITTED],
     )
     following.replace(copy)
-    _write(folder, note)
+    _write(copy, note)
     return _outcome("made", note)
 
 
-def _kept(folder: Path, note: Note, **seen: Any) -> Outcome:
+def _kept(request: Request, note: Note, **seen: Any) -> Outcome:
     """Writes when the files were last seen as the copy is."""
     note = structs.replace(note, **seen)
-    _write(folder, note)
+    _write(copy_of(request), note)
     return _outcome("same", note)
 
 
-def _write(folder: Path, note: Note) -> None:
-    beside = folder / f"{NOTE}.next"
+def _write(copy: Path, note: Note) -> None:
+    beside = copy.with_suffix(".next")
     beside.write_bytes(json.encode(note))
-    beside.replace(folder / NOTE)
+    beside.replace(copy.with_suffix(".json"))
+
+
+def _forget_others(request: Request, folder: Path) -> None:
+    """Removes copies of other sources or wishes at which nobody looks any more."""
+    own, before = copy_of(request).stem, time.time() - request.whole
+    for note in folder.glob("*.json"):
+        if note.stem != own and note.stat().st_mtime < before:
+            note.unlink()
+    for copy in folder.glob("*.db"):
+        if copy.stem != own and not copy.with_suffix(".json").exists():
+            copy.unlink()
 
 
 def _outcome(
@@ -163,16 +182,6 @@ def _outcome(
     if note is None:
         return Outcome(kind, why=why)
     return Outcome(kind, note.verified, why, note.omitted)
-
-
-def _source(request: Request) -> str:
-    return f"{request.kind}:{request.path}"
-
-
-def _recipe(request: Request) -> str:
-    """Returns what tells whether a copy was made of the same wishes."""
-    made = [VERSION, request.encoding, request.named, request.wishes]
-    return hashlib.blake2b(json.encode(made), digest_size=16).hexdigest()
 
 
 def _clean(folder: Path) -> None:

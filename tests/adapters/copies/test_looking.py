@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from adapters.copies import looking, snapshot
-from adapters.copies.looking import COPY, Outcome, Request, look
+from adapters.copies.looking import Outcome, Request, copy_of, look
 from tests.adapters.copies.access_files import needs_mdbtools, write_access
 from tests.adapters.copies.dbf_files import open_dbf, write_dbf
 
@@ -41,7 +41,7 @@ def age(folder: Path) -> None:
 
 
 def rows(request: Request, sql: str) -> list[Any]:
-    with closing(sqlite3.connect(Path(request.folder, COPY))) as copy:
+    with closing(sqlite3.connect(copy_of(request))) as copy:
         return copy.execute(sql).fetchall()
 
 
@@ -67,26 +67,26 @@ def test_only_the_gateways_user_reads_the_copy(asked: Request) -> None:
     folder = Path(asked.folder)
     assert folder.stat().st_mode & 0o077 == 0
     assert {file.name: file.stat().st_mode & 0o077 for file in folder.iterdir()} == {
-        "practice.db": 0,
-        "practice.json": 0,
+        copy_of(asked).name: 0,
+        copy_of(asked).with_suffix(".json").name: 0,
         "lock": 0,
     }
 
 
 def test_files_that_are_the_same_are_not_copied_again(asked: Request) -> None:
     first = look(asked)
-    made = Path(asked.folder, COPY).stat().st_ino
+    made = copy_of(asked).stat().st_ino
     second = look(asked)
     assert second.kind == "same"
     assert second.verified > first.verified
-    assert Path(asked.folder, COPY).stat().st_ino == made
+    assert copy_of(asked).stat().st_ino == made
 
 
 def test_a_change_is_copied_and_a_copy_that_is_open_stays_as_it_is(
     asked: Request, practice: Path
 ) -> None:
     look(asked)
-    with closing(sqlite3.connect(Path(asked.folder, COPY))) as before:
+    with closing(sqlite3.connect(copy_of(asked))) as before:
         before.execute("BEGIN")
         assert before.execute("SELECT count(*) FROM client").fetchall() == [(2,)]
         with open_dbf(practice / "CLIENT.DBF") as table:
@@ -171,7 +171,7 @@ def test_a_copy_of_another_source_is_none(asked: Request, tmp_path: Path) -> Non
 
 def test_a_note_that_is_not_of_this_copy_counts_for_nothing(asked: Request) -> None:
     look(asked)
-    copy = Path(asked.folder, COPY)
+    copy = copy_of(asked)
     other = copy.with_name("other")
     other.write_bytes(b"")
     other.replace(copy)
@@ -192,7 +192,9 @@ def test_a_disk_that_is_full_leaves_the_former_copy(
     age(practice)
     assert "the copy cannot be written" in look(asked).why
     assert rows(asked, "SELECT count(*) FROM client") == [(2,)]
-    assert {file.name for file in Path(asked.folder).iterdir()} == {COPY, "practice.json", "lock"}
+    assert {file.name for file in Path(asked.folder).iterdir()} == {
+        copy_of(asked).name, copy_of(asked).with_suffix(".json").name, "lock",
+    }  # fmt: skip
 
 
 def test_only_one_process_looks_at_a_time(asked: Request) -> None:
@@ -251,17 +253,39 @@ def desk(folder: str, going: Any) -> None:
             time.sleep(0.6 if number % 7 == 0 else 0.002)
 
 
+def test_a_mapping_that_is_tried_has_a_copy_of_its_own(asked: Request) -> None:
+    look(asked)
+    tried = structs.replace(asked, named="from client c")
+    assert look(tried).kind == "made"
+    assert rows(asked, "SELECT count(*) FROM animal") == [(1,)]
+    assert look(asked).kind == "same"
+    # until nobody looks at it any more
+    for file in (copy_of(tried), copy_of(tried).with_suffix(".json")):
+        os.utime(file, (LONG_AGO, LONG_AGO))
+    look(asked)
+    assert not copy_of(tried).exists()
+    assert copy_of(asked).exists()
+
+
 @pytest.mark.timeout(120)
 def test_a_source_that_a_desk_keeps_writing_is_never_half_read(
-    asked: Request, practice: Path
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    copy = snapshot._copy
+
+    def slowly(source: Path, target: Path) -> str:
+        digest = copy(source, target)
+        time.sleep(0.02)  # as over a network
+        return digest
+
+    monkeypatch.setattr(snapshot, "_copy", slowly)
     spawning = multiprocessing.get_context("spawn")
     going = spawning.Event()
     going.set()
     writer = spawning.Process(target=desk, args=(str(practice), going))
     writer.start()
     many = structs.replace(asked, pauses=(0.0, 0.05, 0.1, 0.2, 0.2, 0.3, 0.3))
-    seen, until = set(), time.monotonic() + 30
+    seen, until = set(), time.monotonic() + 60
     try:
         while len(seen) < 4 and time.monotonic() < until:
             outcome = look(many)
