@@ -86,7 +86,7 @@ def counted(count: int, noun: str, verb: str = "") -> str:
 
 def agreeing(count: int, several: str) -> str:
     """Returns the verb that goes with a count, given as of several: 2 `lead`, 1 `leads`."""
-    odd = {"are": "is", "have": "has", "were": "was"}
+    odd = {"are": "is", "have": "has", "were": "was", "do": "does"}
     return odd.get(several, f"{several}s") if count == 1 else several
 
 

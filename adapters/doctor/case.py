@@ -17,6 +17,7 @@ from adapters.examination import (
     Examination,
     Finding,
     Verdict,
+    agreeing,
     counted,
     short,
     weighed,
@@ -24,6 +25,7 @@ from adapters.examination import (
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.session import Session
 from adapters.mapping.checker import LAWS
+from adapters.mapping.models import BusyMap, ResourceMap
 
 T = TypeVar("T")
 # The name under which a list's record has its parent, and the value where it has none.
@@ -107,12 +109,13 @@ class LawLook:
 
     def tell(self, *, most: float = TOLERABLE, least: float = 0.0, more: str = "") -> None:
         """Judges the rows: up to the share `least` is fine, and more than `most` fails."""
-        rows = counted(self.count, "row")
         if not self.count:
             self.note("no row says anything of it")
         elif self.broken <= least * self.count:
-            few = f"{rows}; {self.broken} of them against it" if self.broken else f"{rows} keep it"
-            self.ok(few)
+            few = (
+                f"; {self.broken} of them {agreeing(self.broken, 'do')} not" if self.broken else ""
+            )
+            self.ok(f"{counted(self.count, 'row', 'keep')} it{few}")
         else:
             text = f"{counted(self.broken, 'row')} of {self.count:,}: {LAWS[self.name].title}{more}"
             self.breach(text, weighed(self.broken, self.count, most=most))
@@ -183,6 +186,17 @@ class SomeRows(NamedTuple):
 
     kept: bool
     there: bool
+
+
+class Undecided(NamedTuple):
+    """How many rows a condition lets through, and of how many it is neither true nor false.
+
+    `keys` are those of some of the latter.
+    """
+
+    kept: int
+    neither: int
+    keys: list[str]
 
 
 class DoctorCase(ABC):
@@ -283,6 +297,10 @@ class DoctorCase(ABC):
     @abstractmethod
     def has_blocks(self, source: int) -> SomeRows | None:
         """Returns which rows a source of `diary.busy` has at any time; None where none can say."""
+
+    @abstractmethod
+    def undecided(self, rows: ResourceMap | BusyMap) -> Undecided | None:
+        """Counts the rows of a source by its `where`; None where conditions always decide."""
 
     @abstractmethod
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:

@@ -25,7 +25,7 @@ from adapters.doctor.values import links, values
 from adapters.documents.document import Place
 from adapters.examination import Examination, Finding, Survey, Verdict, counted, short
 from adapters.mapping.checker import SEARCH, parts
-from adapters.mapping.models import CallMap, FilterParameter, ListCall, Paging, ResourceMap
+from adapters.mapping.models import BusyMap, CallMap, FilterParameter, ListCall, Paging, ResourceMap
 from adapters.mapping.paths import names_in, plain_steps
 from adapters.rest.adapter import RestAdapter, RestSession
 from adapters.rest.backend import Answer, Ask, Params
@@ -162,6 +162,9 @@ class RestCase(DoctorCase):
 
     def has_blocks(self, source: int) -> None:
         """Returns None: calls of the diary give the rows of the days that are asked for."""
+
+    def undecided(self, rows: ResourceMap | BusyMap) -> None:
+        """Returns None: in JMESPath what is not true is false."""
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         """Asks the backend for a few of the ids that are not known yet."""

@@ -10,6 +10,7 @@ from functools import partial
 from adapters.base import inside
 from adapters.doctor.case import DoctorCase, LawLook, Look
 from adapters.doctor.laws.calendars import duration_laws
+from adapters.doctor.laws.conditions import condition_laws
 from adapters.doctor.laws.hours import hour_laws
 from adapters.doctor.laws.rows import row_trials
 from adapters.doctor.laws.shares import share_trials
@@ -30,7 +31,7 @@ def laws(case: DoctorCase) -> Iterator[Look]:
         lists = [f"{name}.{inner}" for inner in mapped.lists]
         for of in (name, *lists):
             yield case.look("laws", of, partial(_tried, of), "resources", name)
-    for looks in (hour_laws, duration_laws, write_laws):
+    for looks in (hour_laws, duration_laws, condition_laws, write_laws):
         yield from looks(case)
 
 

@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, func, not_, select
+from sqlalchemy import case as case_of
 
 from adapters.base import Record
-from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken, SomeRows
-from adapters.examination import SAMPLE, Examination, counted
-from adapters.mapping.models import ResourceMap
+from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken, SomeRows, Undecided
+from adapters.examination import MOST_IDS, SAMPLE, Examination, counted
+from adapters.mapping.models import BusyMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.columns import Columns, KeyedRows, Rows, rows_of, sql
 from adapters.sql.records import MOST_BLANK
@@ -21,6 +22,8 @@ T = TypeVar("T")
 # Seconds of one look at a sample, and at all rows.
 PATIENCE, PATIENCE_FOR_ALL = 60.0, 1800.0
 PAGE = 2_000
+# Rows of which a condition is asked.
+MOST_DECIDED = 100_000
 # What leaves the condition out of rows.
 _BARE = {"where": None}
 # Ids in one statement: with all their spellings they stay within SQL Server's parameters.
@@ -104,6 +107,23 @@ class SqlCase(DoctorCase):
     def has_blocks(self, source: int) -> SomeRows:
         rows = self.adapter.mapping.diary.busy[source]
         return SomeRows(self._has_any(rows), self._has_any(rows.model_copy(update=_BARE)))
+
+    def undecided(self, rows: ResourceMap | BusyMap) -> Undecided | None:
+        if rows.where is None:
+            return None
+        yes = sql(rows.where)
+        says = case_of((yes, 1), (not_(yes), 0), else_=2).label("says")
+        bare = rows.model_copy(update=_BARE)
+        some = rows_of(bare, says).limit(MOST_DECIDED).subquery()
+        counts = select(some.c.says, func.count()).group_by(some.c.says)
+        said = {int(what): int(count) for what, count in self.session.connection.execute(counts)}
+        keys = list[str]()
+        if said.get(2) and rows.key is not None:
+            key = Columns(rows.key.source)
+            open_ = rows_of(bare, *key.labelled("row_key")).where(says.element == 2)
+            found = self.session.connection.execute(open_.limit(MOST_IDS))
+            keys = [" ".join(Columns.spelling(tuple(row))) for row in found]
+        return Undecided(said.get(1, 0), said.get(2, 0), keys)
 
     def _has_any(self, rows: Rows) -> bool:
         return self.session.connection.execute(rows_of(rows, sql("1")).limit(1)).first() is not None

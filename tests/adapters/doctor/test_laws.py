@@ -17,8 +17,9 @@ from tests.adapters.doctor import test_rest_doctor as on_json
 from tests.adapters.doctor.test_sql_doctor import SAMPLE, found_in
 
 FAILED, WARNING, NOTE = Verdict.FAILED, Verdict.WARNING, Verdict.NOTE
-# The law that only a booking by statements can break, and only one of slot rows.
-OF_STATEMENTS = "update-names-state"
+# A law that only updates of slot rows can break, and those that only SQL can.
+OF_SLOTS = "update-names-state"
+OF_SQL = {OF_SLOTS, "conditions-decide"}
 
 
 @dataclass(frozen=True)
@@ -312,6 +313,20 @@ BREACHES = [
         "its condition has nothing of statut, by which diary.slots are free",
         together=8,
     ),
+    Breach(
+        "conditions-decide", WARNING, "where: r.STATUT NOT IN ('A', 'N')",
+        r"[\d,]+ rows are let through, and of \d+ rows it is neither true nor false", r"key \d+$",
+        ("UPDATE RDV SET STATUT = NULL WHERE STATUT = 'P'",),
+        (("where: TRIM(COALESCE(r.STATUT, 'P')) NOT IN ('A', 'N')",
+          "where: r.STATUT NOT IN ('A', 'N')"),),
+        together=7,
+    ),
+    Breach(
+        "conditions-decide", WARNING, "where: a.SUPPRIME = 0", "neither true nor false",
+        r"key \d+$",
+        ("UPDATE ANIMAUX SET SUPPRIME = NULL WHERE ID_ANIMAL % 5 = 0",),
+        together=7,
+    ),
 ]  # fmt: skip
 
 
@@ -364,7 +379,7 @@ async def test_a_breach_in_a_database_is_named_with_rows_and_line(
 async def test_the_sample_clinic_breaks_no_law(database: Path) -> None:
     found = [each for each in await found_in(database, alone=True) if each.check == "laws"]
     assert {each.verdict for each in found} == {Verdict.OK}
-    assert {each.subject for each in found} == {each.law for each in BREACHES} - {OF_STATEMENTS}
+    assert {each.subject for each in found} == {each.law for each in BREACHES} - {OF_SLOTS}
 
 
 def change(rows: str, make: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Cloud], None]:
@@ -535,7 +550,7 @@ async def test_the_sound_cloud_breaks_no_law(tmp_path: Path) -> None:
 
 def test_each_law_is_broken_once_on_either_kind() -> None:
     assert {each.law for each in BREACHES} == {*LAWS}
-    assert {each.law for each in JSON_BREACHES} == {*LAWS} - {OF_STATEMENTS}
+    assert {each.law for each in JSON_BREACHES} == {*LAWS} - OF_SQL
 
 
 OFF = """\
