@@ -6,7 +6,7 @@ are refused.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,8 +18,9 @@ from yaml.composer import Composer
 from yaml.nodes import Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
+from adapters.documents.mended import MendedText
 from adapters.documents.problems import DocumentErrors, Problem
-from adapters.documents.yaml_errors import Stop, misread_bytes, one_line
+from adapters.documents.yaml_errors import Fault, Stop, misread_bytes, one_line
 
 LARGEST = 64 * 1024
 DEEPEST = 32
@@ -73,6 +74,36 @@ class Document:
             and all(want in (name, "*") for name, want in zip(place, pattern, strict=True))
         ]
 
+    def without(self, places: Collection[Place]) -> "Document":
+        """Returns it without the values at these places, where it is partial then.
+
+        Its places are those of the data that is left, and its marks are those of the file.
+        """
+        left = Document(self.file, self.content, flaws=self.flaws, remarks=self.remarks)
+
+        def copied(value: Any, old: Place, new: Place) -> Any:
+            for marks, own in ((left.marks, self.marks), (left.keys, self.keys)):
+                if old in own:
+                    marks[new] = own[old]
+            if old in self.partial:
+                left.partial.add(new)
+            if not isinstance(value, dict | list):
+                return value
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            kept = [(name, inner) for name, inner in pairs if (*old, name) not in places]
+            if len(kept) < len(value):
+                left.partial.add(new)
+            if isinstance(value, dict):
+                return {name: copied(inner, (*old, name), (*new, name)) for name, inner in kept}
+            return [copied(it, (*old, name), (*new, at)) for at, (name, it) in enumerate(kept)]
+
+        left.data = copied(self.data, (), ())
+        return left
+
+    def may_lack(self, place: Place) -> bool:
+        """Returns whether what was left out may belong to the place, or to what is in it."""
+        return any(partial[: len(place)] == place for partial in self.partial)
+
     def problem(self, place: Place, text: str, code: str = "", *, at_key: bool = False) -> Problem:
         """Returns a problem at a place, or at the nearest place around it that the file has."""
         while place and place not in self.marks:
@@ -99,11 +130,14 @@ class ProblemList:
             self.say(place, code, text, at_key=True)
 
 
-def read_document(path: Path, largest: int = LARGEST, *, flawed: bool = False) -> Document:
+def read_document(
+    path: Path, largest: int = LARGEST, *, flawed: bool = False, broken: bool = False
+) -> Document:
     """Reads the file at `path`, of `largest` bytes at most.
 
     Raises DocumentErrors where it is unreadable, too large or no strict YAML. Wrong keys do not
-    raise where the file may be `flawed`.
+    raise where the file may be `flawed`. Where it may be `broken` too, lines that are no YAML are
+    left out with what belongs to them, and are among its flaws.
     """
     try:
         with path.open("rb") as stream:
@@ -111,11 +145,16 @@ def read_document(path: Path, largest: int = LARGEST, *, flawed: bool = False) -
     except OSError as error:
         text = f"cannot be read: {(error.strerror or str(error)).lower()}"
         raise DocumentErrors([Problem(str(path), 0, 0, text, "unreadable")]) from error
-    return parse_document(content, str(path), largest, flawed=flawed)
+    return parse_document(content, str(path), largest, flawed=flawed, broken=broken)
 
 
 def parse_document(
-    content: bytes, file: str, largest: int = LARGEST, *, flawed: bool = False
+    content: bytes,
+    file: str,
+    largest: int = LARGEST,
+    *,
+    flawed: bool = False,
+    broken: bool = False,
 ) -> Document:
     """Parses bytes that were read already, as `read_document` does."""
     document = Document(file, content)
@@ -126,24 +165,53 @@ def parse_document(
     if len(content) > largest:
         text = f"the file is larger than {largest // 1024} KiB; nothing was read"
         raise refusal(0, 0, "too-large", text)
+    mended = MendedText(content)
     try:
-        node = _composed(content)
-    except yaml.MarkedYAMLError as error:
-        syntax = isinstance(error, yaml.scanner.ScannerError | yaml.parser.ParserError)
-        tokens = _tokens(content) if syntax else []
-        stop = Stop(error, _BREAK.split(document.text), tokens)
-        raise refusal(*stop.fault()) from error
-    except yaml.reader.ReaderError as error:
-        raise refusal(*misread_bytes(content, error)) from error
+        node = _mended(mended) if broken else _composed(content)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        text = f"this is not YAML: {one_line(str(error))}"
-        raise refusal(0, 0, "not-yaml", text) from error
+        raise refusal(*_fault(content, error)) from error
+    document.flaws += [refusal(*fault).problems[0] for fault in mended.faults]
     if node is None:
-        raise refusal(0, 0, "empty-file", "the file is empty")
+        nothing = refusal(0, 0, "empty-file", "the file is empty")
+        raise DocumentErrors(document.flaws) if document.flaws else nothing
     document.data = _value(document, node, ())
+    for line, column in mended.left_out:
+        document.partial.update(_around(document, line + 1, column + 1))
     if document.flaws and not flawed:
         raise DocumentErrors(document.flaws)
     return document
+
+
+def _fault(content: bytes, error: Exception) -> Fault:
+    """Returns what the reader's error means, and where."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return misread_bytes(content, error)
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return 0, 0, "not-yaml", f"this is not YAML: {one_line(str(error))}"
+    syntax = isinstance(error, yaml.scanner.ScannerError | yaml.parser.ParserError)
+    lines = _BREAK.split(Document("", content).text)
+    return Stop(error, lines, _tokens(content) if syntax else []).fault()
+
+
+def _mended(text: MendedText) -> Node | None:
+    """Returns the nodes of what can be read; raises the first error where nothing is left out."""
+    while True:
+        try:
+            return _composed(text.content)
+        except yaml.MarkedYAMLError as error:
+            if not text.leaves_out(_fault(text.content, error)):
+                if text.faults:
+                    return None
+                raise
+
+
+def _around(document: Document, line: int, column: int) -> Iterator[Place]:
+    """Yields the places that a line which was left out may have belonged to."""
+    before = [(mark, place) for place, mark in document.keys.items() if mark[0] < line]
+    owners = [place for mark, place in sorted(before, reverse=True) if mark[1] <= column]
+    yield ()
+    for length in range(1, len(owners[0]) + 1 if owners else 0):
+        yield owners[0][:length]
 
 
 @lru_cache(maxsize=4)

@@ -13,6 +13,10 @@ from adapters.documents.problems import DocumentErrors, Problem, did_you_mean, r
 from adapters.documents.yaml_errors import FILE_CHECKS
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+# How often a file is read again without what was wrong with it.
+MOST_ROUNDS = 30
+# Pydantic's types of errors that a part has which lacks something.
+_OF_PARTS = frozenset({"value_error", "too_short"})
 # All that such a file can fail, whatever its model.
 MODEL_CHECKS = {**FILE_CHECKS, **read_checks(__file__, "models.toml")}
 
@@ -33,14 +37,61 @@ def check(
         raise DocumentErrors(_model_problems(document, model, error)) from error
 
 
+def check_most(
+    document: Document, model: type[ModelT], context: object = None
+) -> tuple[ModelT | None, Document, list[Problem]]:
+    """Returns the model of as much as can be read, that part of the document, and every problem.
+
+    Whatever has a problem is left out, and the rest is read again. What is then missing is no
+    problem of the file. There is no model where too little is left.
+    """
+    found = list[Problem]()
+    for _ in range(MOST_ROUNDS):
+        try:
+            return model.model_validate(document.data, context=context), document, found
+        except ValidationError as error:
+            found += _model_problems(document, model, error)
+            places = {_place_of(document, detail) for detail in error.errors(include_url=False)}
+        if () in places:
+            document, places = _with_examples(document, model), places - {()}
+            if document.data is None:
+                break
+        document = document.without(places)
+    return None, document, found
+
+
+def _with_examples(document: Document, model: type[BaseModel]) -> Document:
+    """Returns a document with the examples of what it lacks; without data where there are none."""
+    if not isinstance(document.data, dict):
+        return Document(document.file, document.content)
+    lacks = [
+        (name, info)
+        for name, info in _fields(model)
+        if info.is_required() and name not in document.data
+    ]
+    known = {name: info.examples[0] for name, info in lacks if info.examples}
+    made = document.without(())
+    made.data = document.data | known if known and len(known) == len(lacks) else None
+    made.partial.add(())
+    return made
+
+
+def _place_of(document: Document, detail: Any) -> Place:
+    """Returns an error's place, without the names of union members that pydantic puts between."""
+    place: Place = ()
+    for part in detail["loc"]:
+        place = (*place, part) if (*place, part) in document.marks else place
+    return place
+
+
 def _model_problems(
     document: Document, model: type[BaseModel], error: ValidationError
 ) -> Iterator[Problem]:
     at: dict[Place, list[Any]] = {}
     for detail in error.errors(include_url=False):
-        place: Place = ()  # without the names of union members that pydantic puts between
-        for part in detail["loc"]:
-            place = (*place, part) if (*place, part) in document.marks else place
+        place = _place_of(document, detail)
+        if detail["type"] in _OF_PARTS and document.may_lack(place):
+            continue  # what was left out may be what it needs
         at.setdefault(place, []).append(detail)
     for place, details in at.items():
         kinds = {detail["type"] for detail in details}

@@ -33,6 +33,12 @@ NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     # a booking is withdrawn by a call, and its status says whether it was
     "rest": {**_NEEDED, "appointments": (*_NEEDED["appointments"], "status")},
 }
+# The checks that find something missing, and in which sections it may stand beside its own part.
+_ABSENT_FROM: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("missing-part", "unfit-parts", "no-such-field", "bad-paging"), ()),
+    **dict.fromkeys(("bad-diary", "bad-booking", "bad-step"), ("diary", "booking")),
+    "unfilled": ("booking",),
+}
 _TABLE, _CALL = {"from": "absences a"}, {"get": "/vets/{vet}/absences"}
 # The names that a part needs beside those that its model requires, by adapter, with examples.
 REQUIRED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
@@ -106,8 +112,23 @@ class Checker:
         self._made_for.append(self._certain(made, None))
 
     def say(self, place: Place, code: str, text: str) -> None:
-        """Notes a problem at the name that it is about."""
+        """Notes a problem at the name that it is about, unless what was not read may solve it."""
+        if self.document.partial and self._may_be_unread(place, code):
+            return
         self.found.append(self.document.problem(place, text, code, at_key=True))
+
+    def _may_be_unread(self, place: Place, code: str) -> bool:
+        """Returns whether what the problem lacks may stand in what was left out of the file."""
+        sections = _ABSENT_FROM.get(code)
+        in_contract = code == "no-such-field" and place[2:3] != ("list",)
+        if sections is None or in_contract or place[-1:] in (("draft",), ("given",)):
+            return False
+        wholes: list[Place] = [*((section,) for section in sections), place[:2]]
+        return any(
+            partial[: len(whole)] == whole or whole[: len(partial)] == partial
+            for partial in self.document.partial
+            for whole in wholes
+        )
 
     def is_known(
         self, place: Place, code: str, name: Any, known: Collection[str], text: str, more: str = ""
@@ -393,7 +414,8 @@ class Checker:
                 self._value(at, value, known[name])
                 target = value.of or known[name].refers
                 to = self.mapping.resources.get(target or "")
-                if to is None and target in self._wanted:
+                is_unread = self.document.may_lack(("resources",))
+                if to is None and target in self._wanted and not is_unread:
                     text = f"{name} leads to {target}, which this mapping leaves out: map {target},"
                     self.say(at, "no-such-field", f"{text} or leave {name} out")
                 if to is not None and len(value.source) != len(to.key.source):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from adapters.base import AdapterOptions, Shapes
 from adapters.documents.document import Document, Place, read_document
-from adapters.documents.models import check
+from adapters.documents.models import check_most
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.mapping.checker import Checker
 from adapters.mapping.expressions import NamedExpressions
@@ -35,7 +35,21 @@ def load_mapping(
     Raises DocumentErrors with every problem, OtherAdapter where the file is written for another
     adapter. `secrets` are the names of the secrets that the settings give.
     """
-    document = read_document(path, flawed=True)
+    mapping, document, problems = read_mapping(path, shapes, adapter, secrets)
+    if mapping is None or problems:
+        raise DocumentErrors(problems)
+    return mapping, document
+
+
+def read_mapping(
+    path: Path, shapes: Shapes, adapter: str, secrets: Iterable[str] = ()
+) -> tuple[MappingFile | None, Document, list[Problem]]:
+    """Returns as much of a mapping as can be read, where all of it stands, and every problem.
+
+    Without a problem it is the whole mapping. Raises DocumentErrors where nothing can be read, and
+    OtherAdapter.
+    """
+    document = read_document(path, flawed=True, broken=True)
     _check_adapter(document, adapter)
     if isinstance(document.data, dict) and document.data.get("version") == 1:
         text = "version 1 is written in an older form: `clinic-gateway backend upgrade"
@@ -44,15 +58,12 @@ def load_mapping(
     named = NamedExpressions(document)
     zone = document.data.get("zone") if isinstance(document.data, dict) else None
     reading = Reading(named, adapter == "sql", str(zone))
-    try:
-        mapping = check(document, MappingFile, context=reading)
-    except DocumentErrors as error:
-        raise DocumentErrors([*document.flaws, *named.problems, *error.problems]) from error
-    checker = Checker(document, mapping, shapes, adapter, frozenset(secrets))
-    if problems := [*document.flaws, *named.problems, *checker.problems()]:
-        raise DocumentErrors(problems)
-    document.remarks = named.unused()
-    return mapping, document
+    mapping, most, problems = check_most(document, MappingFile, reading)
+    problems = [*document.flaws, *named.problems, *problems]
+    if mapping is not None:
+        problems += Checker(most, mapping, shapes, adapter, frozenset(secrets)).problems()
+    most.remarks = named.unused()
+    return mapping, most, problems
 
 
 def open_mapping(
