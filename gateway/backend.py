@@ -182,8 +182,31 @@ def bare_adapter_of(
 
     Raises StartRefused, or DocumentErrors of its mapping.
     """
+    backend = settings.backend
+    options = options_of(settings, secret, report, store, troubles)
+    try:
+        adapter = open_adapter(backend.adapter, options)
+    except ValueError as error:
+        raise StartRefused(str(error)) from error
+    lacking = [name for name in VERBS if not callable(getattr(adapter, name, None))]
+    if lacking:
+        raise StartRefused(
+            f"the adapter {backend.adapter} has no {', '.join(lacking)}: an adapter has all verbs"
+            " of adapters/base.py; docs/own-adapter.md shows a whole one"
+        )
+    return adapter
+
+
+def options_of(
+    settings: Settings,
+    secret: bytes,
+    report: Report,
+    store: Store | None = None,
+    troubles: BackendTroubles | None = None,
+) -> base.AdapterOptions:
+    """Returns what an adapter of the settings is made of."""
     backend, is_alone = settings.backend, settings.workers * settings.nodes == 1
-    options = base.AdapterOptions(
+    return base.AdapterOptions(
         url=secret_text(backend.url),
         mapping=backend.mapping,
         secret=secret,
@@ -197,17 +220,6 @@ def bare_adapter_of(
         credentials=credentials(backend),
         copy=_copy_rules(settings, troubles),
     )
-    try:
-        adapter = open_adapter(backend.adapter, options)
-    except ValueError as error:
-        raise StartRefused(str(error)) from error
-    lacking = [name for name in VERBS if not callable(getattr(adapter, name, None))]
-    if lacking:
-        raise StartRefused(
-            f"the adapter {backend.adapter} has no {', '.join(lacking)}: an adapter has all verbs"
-            " of adapters/base.py; docs/own-adapter.md shows a whole one"
-        )
-    return adapter
 
 
 def _copy_rules(settings: Settings, troubles: BackendTroubles | None) -> base.CopyRules:

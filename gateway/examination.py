@@ -8,8 +8,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from adapters.base import Adapter, AdapterError, Filter, NotFound, Page, Query, Record, Trouble
-from adapters.doctor import doctor_of
+from adapters.base import (
+    Adapter,
+    AdapterError,
+    AdapterOptions,
+    Filter,
+    NotFound,
+    Page,
+    Query,
+    Record,
+    Trouble,
+)
+from adapters.doctor import doctor_of, half_read
 from adapters.documents.problems import DocumentErrors, Problem
 from adapters.examination import MOST_IDS, Examination, Finding, Verdict, counted, short
 from gateway.contract import operations as contract
@@ -62,6 +72,16 @@ async def examined(
     if doctor is None:
         for finding in _reported(troubles):
             yield finding
+
+
+async def half_examined(
+    error: DocumentErrors, adapter: str, options: AdapterOptions
+) -> AsyncIterator[Finding]:
+    """Yields the problems of a mapping, and what the practice system lacks of the rest of it."""
+    for finding in problems(error.problems):
+        yield finding
+    for finding in await half_read(adapter, options):
+        yield finding
 
 
 def _left_out(adapter: Adapter) -> Iterator[Finding]:

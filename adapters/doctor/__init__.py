@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from adapters.base import Adapter, Shapes
+from adapters.base import Adapter, AdapterOptions, Shapes
 from adapters.documents.document import Place
-from adapters.examination import Survey
+from adapters.examination import Finding, Survey
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.records import RowReader
 from adapters.mapping.converters import Converters
@@ -26,6 +26,17 @@ def doctor_of(adapter: Adapter) -> Any:
     """Returns the module that examines and surveys an adapter, imported on demand, or None."""
     name = DOCTORS.get(type(adapter).__module__)
     return None if name is None else import_module(name)
+
+
+async def half_read(adapter: str, options: AdapterOptions) -> list[Finding]:
+    """Returns what the practice system lacks of a mapping with mistakes, as far as it can be read.
+
+    Only a database is asked: calls could not be made of half a mapping.
+    """
+    if adapter != "sql":
+        return []
+    found: list[Finding] = await import_module(DOCTORS["adapters.sql.adapter"]).half_read(options)
+    return found
 
 
 def surveyed(adapter: MappedAdapter, omitted: Iterable[tuple[Place, str, Sequence[str]]]) -> Survey:

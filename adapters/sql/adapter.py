@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.base import AdapterOptions, BackendNonsense, Draft, Filter, NotFound, Only, Record
+from adapters.documents.document import Document
 from adapters.documents.problems import Problem, warnings_of
 from adapters.mapped import session
 from adapters.mapped.adapter import MappedAdapter
@@ -28,12 +29,13 @@ from adapters.mapped.session import (
 from adapters.mapped.slots import Interval
 from adapters.mapping.converters import Converters
 from adapters.mapping.loader import open_mapping
+from adapters.mapping.models import MappingFile
 from adapters.sql import diary
 from adapters.sql.booking import BookingWrites, Undo
 from adapters.sql.checks import mismatches_in
 from adapters.sql.columns import Columns, KeyedRows, sql
 from adapters.sql.copied_reads import bookings_refused, check_keys, copy_warnings, reads_of
-from adapters.sql.engines import open_engine, wrong_with
+from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import HALF
 from adapters.sql.engines.connection import OpenConnection
 from adapters.sql.locks import BookingLock
@@ -190,6 +192,18 @@ class SqlSession:
         return (await appointments.page(filters, MOST_ALIKE, None)).records
 
 
+def engine_of(options: AdapterOptions, mapping: MappingFile, document: Document) -> Engine:
+    """Returns the engine of an address, for what the mapping reads and writes."""
+    return open_engine(
+        options.url,
+        timeout=options.timeout,
+        booking_timeout=options.booking_timeout,
+        in_flight=options.in_flight,
+        copy=options.copy,
+        reads=partial(reads_of, mapping, document, options.shapes),
+    )
+
+
 class SqlAdapter(MappedAdapter):
     """A mapped SQL database as an Adapter.
 
@@ -207,14 +221,7 @@ class SqlAdapter(MappedAdapter):
         problems += bookings_refused(options)
         mapping, document = open_mapping(options, "sql", problems)
         check_keys(options, mapping, document)
-        self.engine = open_engine(
-            options.url,
-            timeout=options.timeout,
-            booking_timeout=options.booking_timeout,
-            in_flight=options.in_flight,
-            copy=options.copy,
-            reads=partial(reads_of, mapping, document, options.shapes),
-        )
+        self.engine = engine_of(options, mapping, document)
         self.ping, speech = self.engine.ping, self.engine.speech
         # the age of the copy, in seconds, where files are read by one
         copy = self.engine.copy

@@ -87,8 +87,7 @@ def mismatches_in(
 ) -> Iterator[SchemaMismatch]:
     """Yields what is wrong between mapping and database, each at its place in the file."""
     lost: set[Place] = set()
-    for mismatch in _unknown(connection, mapping, speech, lost):
-        yield replace(mismatch, text=mismatch.text + _cut_short(document, mismatch.place))
+    yield from unknown_in(connection, mapping, document, speech, lost)
     for name, rows in mapping.resources.items():
         if ("resources", name) not in lost and (wrong := _wrong_key(connection, rows, ids(name))):
             yield SchemaMismatch(("resources", name, "key"), "unfit-key", wrong)
@@ -127,6 +126,18 @@ def _lock(
             more = "" if statement else "; a booking locks this row: say how in booking.lock"
             text = f"the database says: {complaint}{more}"
             yield SchemaMismatch(check.place, "no-lock", text)
+
+
+def unknown_in(
+    connection: sa.Connection,
+    mapping: MappingFile,
+    document: Document,
+    speech: Speech,
+    lost: set[Place] | None = None,
+) -> Iterator[SchemaMismatch]:
+    """Yields what the database does not know; rows that cannot be read are added to `lost`."""
+    for mismatch in _unknown(connection, mapping, speech, set() if lost is None else lost):
+        yield replace(mismatch, text=mismatch.text + _cut_short(document, mismatch.place))
 
 
 def _refusal(
@@ -214,7 +225,7 @@ def _groups(mapping: MappingFile) -> Iterator[_Group]:
     types = {**_TYPES, **dict.fromkeys(filter(None, numbers), sa.BigInteger())}
     for number, step in enumerate(booking.steps):
         yield from _step(("booking", "steps", number), step, types)
-    if booking.reference is not None:
+    if booking.reference is not None and "appointments" in mapping.resources:
         statement = rows_of(mapping.resources["appointments"], sql(booking.reference))
         appointments: Place = ("resources", "appointments")
         yield [SqlCheck(("booking", "reference"), appointments, statement)], None

@@ -7,9 +7,9 @@ from datetime import datetime
 from adapters.base import Adapter, Page, Query, Record, Report, Trouble
 from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Finding
-from gateway.backend import bare_adapter_of, check_configured, check_serves
+from gateway.backend import bare_adapter_of, check_configured, check_serves, options_of
 from gateway.contract.operations import PAGE_LARGEST
-from gateway.examination import examined, problems
+from gateway.examination import examined, half_examined
 from gateway.sealing import sealing_secret
 from gateway.settings import Settings
 from gateway.store import Store
@@ -30,7 +30,8 @@ async def examine(
             async for finding in findings:
                 yield finding
     except DocumentErrors as error:
-        for finding in problems(error.problems):
+        options = options_of(settings, bytes(32), troubles.append)
+        async for finding in half_examined(error, settings.backend.adapter, options):
             yield finding
 
 

@@ -65,6 +65,33 @@ def test_what_would_fail_a_partner_is_red_has_its_line_and_is_exit_1(folder: Pat
     assert "a partner would be failed" in result.stdout
 
 
+def test_mistakes_of_all_kinds_are_told_in_one_round(folder: Path) -> None:
+    lines = [
+        change(folder, "      breed: a.RACE\n", "      breed: 'a.RACE\n"),
+        change(folder, "  step: 15 ", "  step: 1 "),
+        change(folder, "lastName: COALESCE", "lastname: COALESCE"),
+        change(folder, "firstName: p.PRENOM", "firstName: p.PRENOMM"),
+        change(folder, "    - insert: RDV_JOURNAL\n", "    - insert: RDV_JOURNALE\n"),
+    ]
+    result = check()
+    assert result.exit_code == 1
+    told = re.findall(r"mine\.yaml:(\d+):\d+", result.stdout)
+    assert sorted(map(int, told)) == sorted(lines)
+    for said in ("never closed", "greater than or equal to 5", "lastname is no field", "PRENOMM"):
+        assert said in result.stdout
+    assert "-> near: p.PRENOM" in result.stdout
+    assert "-> near: RDV_JOURNAL" in result.stdout
+
+
+def test_where_nobody_answers_the_file_is_checked_all_the_same(folder: Path) -> None:
+    change(folder, "lastName: COALESCE", "lastname: COALESCE")
+    (folder / "clinic.db").unlink()
+    result = check()
+    assert result.exit_code == 1
+    assert "lastname is no field" in result.stdout
+    assert "could not be looked at: " in result.stdout
+
+
 def test_a_field_that_an_operation_needs_is_missed_at_its_line(folder: Path) -> None:
     change(folder, "      isLow: COALESCE(a.QUANTITE <= a.SEUIL, 0)\n", "")
     text = (folder / "mine.yaml").read_text()

@@ -5,7 +5,7 @@ where, the diary, clocks, plans, and a booking that is undone.
 """
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from adapters.base import AdapterError, AdapterOptions
 from adapters.doctor import surveyed
 from adapters.doctor.case import GROUPS, Look, clock_judged, examined, texts_in
 from adapters.doctor.diary import diary
@@ -24,13 +25,15 @@ from adapters.doctor.sql.copied import copied
 from adapters.doctor.sql.plans import plans
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import links, values
-from adapters.documents.document import Place
-from adapters.documents.problems import Severity
-from adapters.examination import Examination, Finding, Survey, Verdict
+from adapters.documents.document import Document, Place
+from adapters.documents.problems import DocumentErrors, Severity
+from adapters.examination import Examination, Finding, Survey, Verdict, short
 from adapters.mapping.checker import CHECKS
+from adapters.mapping.loader import read_mapping
 from adapters.mapping.models import ListMap, ResourceMap
-from adapters.sql.adapter import SqlAdapter
-from adapters.sql.checks import SchemaMismatch, checks_of, mismatches_in
+from adapters.sql.adapter import SqlAdapter, engine_of
+from adapters.sql.checks import SchemaMismatch, checks_of, mismatches_in, unknown_in
+from adapters.sql.engines import wrong_with
 from adapters.sql.engines.base import Speech
 
 _BARE = re.compile(r"[^\W\d]\w*").fullmatch
@@ -80,13 +83,49 @@ async def names(case: SqlCase, look: Look) -> None:
     adapter, connection = case.adapter, case.session.connection
     context = adapter.mapping, adapter.document, case.speech, adapter.converters.ids
     faults = list(mismatches_in(connection, *context))
-    known = _columns(connection, case.speech) if faults else {}
+    case.lost |= _told(look, faults, connection, case.speech)
+    if not faults:
+        count = len(list(checks_of(adapter.mapping)))
+        look.ok(f"the database knows all {count} names and expressions")
+
+
+async def half_read(options: AdapterOptions) -> list[Finding]:
+    """Returns what the database lacks of as much of a mapping as can be read, if any can."""
+    if options.mapping is None or list(wrong_with(options.url)):
+        return []
+    try:
+        read = read_mapping(options.mapping, options.shapes, "sql", options.credentials)
+        mapping, document, _ = read
+        if mapping is None:
+            return []
+        engine = engine_of(options, mapping, document)
+    except (DocumentErrors, ValueError):  # told already
+        return []
+    look = Look(document, "mapping", "names")
+    try:
+        await engine.inspect(
+            lambda work: _told(
+                look, list(unknown_in(work, mapping, document, engine.speech)), work, engine.speech
+            )
+        )
+    except AdapterError as error:
+        look.failed(f"could not be looked at: {short(error)}")
+    finally:
+        await engine.aclose()
+    return look.findings
+
+
+def _told(
+    look: Look, faults: Iterable[SchemaMismatch], connection: Connection, speech: Speech
+) -> set[Place]:
+    """Tells the faults; returns the parts of the mapping that cannot be read."""
+    known, lost = _columns(connection, speech) if faults else {}, set[Place]()
     for fault in faults:
         # the part of the mapping that cannot be read without it
         rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
         is_certain = CHECKS[fault.code].severity is Severity.ERROR
         if is_certain:
-            case.lost.add(rows)
+            lost.add(rows)
         look.judge(
             Verdict.FAILED if is_certain else Verdict.WARNING,
             fault.text,
@@ -94,16 +133,14 @@ async def names(case: SqlCase, look: Look) -> None:
             code=fault.code,
             subject=".".join(str(part) for part in fault.place if part not in GROUPS),
             place=fault.place,
-            remedy=_remedy(case, fault, known, rows),
+            remedy=_remedy(speech, look.document, fault, known, rows),
         )
-    if not faults:
-        count = len(list(checks_of(adapter.mapping)))
-        look.ok(f"the database knows all {count} names and expressions")
+    return lost
 
 
-def _value_at(case: SqlCase, place: Place) -> Any:
+def _value_at(document: Document, place: Place) -> Any:
     """Returns what the file has at the place; None where the file has no such place."""
-    value = case.adapter.document.data
+    value = document.data
     for part in place:
         is_list = isinstance(value, list) and isinstance(part, int)
         if is_list or (isinstance(value, dict) and part in value):
@@ -122,15 +159,17 @@ def _columns(connection: Connection, speech: Speech) -> KnownColumns:
     return tables
 
 
-def _remedy(case: SqlCase, fault: SchemaMismatch, known: KnownColumns, rows: Place) -> str:
+def _remedy(
+    speech: Speech, document: Document, fault: SchemaMismatch, known: KnownColumns, rows: Place
+) -> str:
     if fault.code == "missing-right":
         return "grant it to the gateway's account"
-    kinds = {"table": case.speech.unknown_table, "column": case.speech.unknown_column}
+    kinds = {"table": speech.unknown_table, "column": speech.unknown_column}
     unknown = ((re.search(pattern, fault.text), kind) for kind, pattern in kinds.items())
     word, kind = next(((match[1], kind) for match, kind in unknown if match), ("", ""))
-    if near := word and _near(word, known, str(_value_at(case, rows)), kind):
+    if near := word and _near(word, known, str(_value_at(document, rows)), kind):
         return f"near: {', '.join(near)}"
-    value = _value_at(case, fault.place)
+    value = _value_at(document, fault.place)
     # a bare word that is meant as the value itself
     bare = value["source"] if isinstance(value, dict) and "source" in value else value
     is_value = {"fields", "values"} & {*fault.place} and isinstance(bare, str) and _BARE(bare)
