@@ -59,7 +59,7 @@ def use_of_rows(booking: BookingMap) -> RowUse:
     return RowUse(
         shortens=any(map(_writes_end, (s for s in steps if s.update and s.for_ == "slot"))),
         tells_end=any(map(_writes_end, steps)),
-        joins=any(step.each == "slot" for step in steps),
+        joins=any(getattr(part, "each", None) for step in steps for _, part in parts(step)),
     )
 
 

@@ -217,13 +217,8 @@ class Checker:
     def _names(self, place: Place) -> tuple[Mapping[str, FieldShape], Sequence[str]]:
         """Returns the names that a call or value there may use: with a shape, and made by steps."""
         match place:
-            case ("booking", "steps", int(number), *_):
-                steps = self.booking.steps
-                condition = steps[number].if_
-                more = [condition.made] if condition and condition.made else []
-                if any(getattr(part, "each", None) for _, part in parts(steps[number])):
-                    more += [name for step in steps[:number] if step.each for name in step.keep]
-                return DRAFT, [*self._made_for[number], *more]
+            case ("booking", "steps", int(number), *within):
+                return DRAFT, [*self._made_for[number], *self._made_within(number, within)]
             case ("booking", kind, *_):
                 return DRAFT_FIELDS, self._made_for[-1] if kind == "cancel" else ()
             case ("diary", str(kind), *_):
@@ -236,6 +231,17 @@ class Checker:
             case ("resources", str(name), kind, *_):
                 return self.shapes[name] if kind == "list" else {"id": _id_of(name)}, ()
         return {}, ()
+
+    def _made_within(self, number: int, within: Sequence[Any]) -> Iterator[str]:
+        """Yields what a step knows besides: by its condition, of its slot, or to undo it."""
+        steps = self.booking.steps
+        condition = steps[number].if_
+        if condition is not None and condition.made is not None:
+            yield condition.made
+        if any(getattr(part, "each", None) for _, part in parts(steps[number])):
+            yield from (name for step in steps[:number] if step.each for name in step.keep)
+        if within[:1] == ["undo"]:
+            yield from steps[number].keep
 
     def _call(self, place: Place, call: models.CallMap) -> None:
         known = [name for names in self._names(place) for name in names]
@@ -639,7 +645,7 @@ class Checker:
             makers = [step for step in kept if not step.keep[name].optional]
             near = did_you_mean(name, [kept for step in steps for kept in step.keep])
             text = f"{name} is nothing that a call keeps{near}"
-            if all(step.get is not None for step in steps):
+            if not any(step.writes for step in steps):
                 only = "a get is a read, which may be sent twice: what books must be another method"
                 self.say(("booking", "steps"), "bad-booking", only)
         if not makers:

@@ -243,11 +243,21 @@ class KeptValue(ShortForm):
 class StepKept(KeptValue):
     """What a call of a booking leaves for later ones.
 
-    An `optional` one may be missing from the answer: then steps with `if: {made: ...}` do not
-    happen.
+    It may stand in a `header` of the answer. An `optional` one may be missing: then steps with
+    `if: {made: ...}` do not happen. For others `missing` may say what it means.
     """
 
+    source: Expr | None = None  # type: ignore[assignment]  # it is not there beside a header
+    header: Annotated[str, checked(_header_name)] | None = None
     optional: bool = False
+    missing: Literal["slot taken", "not found", "rejected"] | None = None
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if (self.source is None) == (self.header is None):
+            yield "takes source, a path, or header, the name of a header"
+        if self.optional and self.missing is not None:
+            yield "takes optional or missing, not both"
 
 
 class SentValue(Conversion):
@@ -758,7 +768,8 @@ class StepMap(MethodCall):
     `name` is what later steps call its key or number. Over HTTP it is a call, and `keep` takes
     values out of the answer. `for` limits a step to bookings of a slot row or of any other time,
     `if` to those that have the named value of the draft, or for which an SQL condition is true.
-    `each: slot` repeats it for each slot row that the time takes.
+    `each: slot` repeats it for each slot row that the time takes. A post may say that it only
+    `reads`. `undo` is the call that takes a step back.
     """
 
     kinds = tuple(_KINDS)
@@ -777,6 +788,8 @@ class StepMap(MethodCall):
     name: OfSql[str | None] = None
     values: OfSql[dict[str, WrittenValue]] = Field(default_factory=dict)
     keep: OfRest[dict[str, StepKept]] = Field(default_factory=dict)
+    reads: OfRest[bool] = False
+    undo: OfRest[AnyCall | None] = None
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
@@ -793,6 +806,15 @@ class StepMap(MethodCall):
             yield f"each does not go with {kind}"
         if self.each and self.for_ != "slot":
             yield "each: slot needs for: slot, as only such times take rows"
+        if self.reads and self.post is None:
+            yield "reads goes with post: a get only reads, and what changes something does not"
+        if self.undo is not None and not self.writes:
+            yield "undo goes with a call that writes"
+
+    @property
+    def writes(self) -> bool:
+        """Whether a call changes something in the practice system."""
+        return self.get is None and not self.reads
 
     @property
     def table(self) -> str:

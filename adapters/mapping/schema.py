@@ -68,7 +68,9 @@ class _Maker:
             own["draft"] = {"enum": [*DRAFT]}
             own["as"] = {"enum": list(CONVERTERS)}
             if "given" in own:
-                own["given"] = {"enum": [*GIVEN, *(path for path in fields if path not in GIVEN)]}
+                own["given"] = {
+                    "enum": [*GIVEN, "of", *(path for path in fields if path not in GIVEN)]
+                }
         _long(self.definitions["FilterParameter"])["properties"]["as"] = {"enum": list(CONVERTERS)}
         for name in ("BusyMap", "SlotsMap"):
             times = self.definitions[name]["properties"]
@@ -76,7 +78,7 @@ class _Maker:
 
     def resources(self) -> Schema:
         names = [name for name in self.shapes if name != "slots"]
-        return _members({name: self._resource(name) for name in names}, required=names)
+        return _members({name: self._resource(name) for name in names})
 
     def _resource(self, name: str) -> Schema:
         shapes = self.shapes[name]

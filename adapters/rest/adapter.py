@@ -1,10 +1,10 @@
 """The adapter of a mapped practice system that speaks JSON over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
 from yarl import URL
@@ -26,44 +26,32 @@ from adapters.mapped.session import (
     TimeRow,
 )
 from adapters.mapped.slots import Interval
-from adapters.mapping.checker import DRAFT
 from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.loader import open_mapping
-from adapters.mapping.models import AnyCall, MappingFile, RowSource, StepMap
-from adapters.mapping.paths import Path, path, value_at
+from adapters.mapping.models import AnyCall, MappingFile, RowSource
+from adapters.mapping.paths import path, value_at
 from adapters.rest.backend import together
 from adapters.rest.checks import diary_problems_of, problems_of
 from adapters.rest.client import Client, address_problem
 from adapters.rest.diary import DiaryCalls
 from adapters.rest.paging import MOST_ROWS, Pager
-from adapters.rest.records import raw_value
-from adapters.rest.requests import Endpoint, TemplateValues
+from adapters.rest.requests import TemplateValues
 from adapters.rest.resource import Components, ResourceCalls
+from adapters.rest.steps import LEAST_PATIENCE, StepsTaken, step_calls
 from adapters.values.convert import Unreadable
 from adapters.values.times import instant_text
 from adapters.wrappers.deadline import CallSpan, Deadline
 
 T = TypeVar("T")
-# A step of a booking is sent only while at least so many seconds are left.
-LEAST_PATIENCE = 0.5
 CANCELLED = "CANCELLED"
 LATE = "the backend did not answer all in time"
 # What attempts at one booking have in common: the vet, and when it begins.
 Attempt = tuple[str, str]
 
 
-class StepCall(NamedTuple):
-    """A step of a booking, its call, and the paths to what is kept of the answer."""
-
-    map: StepMap
-    call: Endpoint
-    keep: Mapping[str, Path]
-
-
 class RestSession:
     """Answers by calls over HTTP; a booking has until `deadline`, by the event loop's clock."""
 
-    _values = TemplateValues()
     _made: str | None = None
     _attempt: Attempt | None = None
 
@@ -72,6 +60,7 @@ class RestSession:
         self._backend = adapter.parts.backend
         self._deadline, self._locks = deadline, list[asyncio.Lock]()
         self.progress = BookingProgress()
+        self._steps = StepsTaken(adapter.steps, self._backend, deadline, self.progress)
 
     together = staticmethod(together)
 
@@ -137,7 +126,7 @@ class RestSession:
         """
         given = offered_values(draft, offer)
         made_of: list[dict[str, Any]] = [{} for _ in offer.slots]
-        self._values = TemplateValues(given, self.progress.made, offer.slots, made_of)
+        self._steps.values = TemplateValues(given, self.progress.made, offer.slots, made_of)
         self._attempt = attempt_of(draft)
         async with self._unsettled():
             await self._take_steps("time" if offer.slot is None else "slot")
@@ -149,63 +138,23 @@ class RestSession:
         return self._made
 
     async def _take_steps(self, kind: str) -> None:
-        """Makes every call that is for this kind of time: `time` or `slot`."""
-        wrote = False
-        for number, step, values, kept in self._calls_of(kind):
-            if not _happens(step.map, values):
-                continue
-            self.progress.place = ("booking", "steps", number)
-            try:
-                kept.update(await self._take(step, values))
-            except OutcomeUnknown:
-                raise
-            except AdapterError as error:
-                if wrote and self._adapter.appointment not in self.progress.made:
-                    raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
-                if wrote:
-                    await self.withdraw()
-                if isinstance(error, base.BackendTimeout):
-                    # a read or a login took too long: nothing was done
-                    raise BackendUnavailable(str(error)) from error
-                raise
-            wrote = wrote or step.map.get is None
-
-    def _calls_of(
-        self, kind: str
-    ) -> Iterator[tuple[int, StepCall, TemplateValues, dict[str, Any]]]:
-        """Yields the calls for this kind of time: with their values, and where what they keep goes.
-
-        Some are made for each slot row, and keep their values for it alone.
-        """
-        values = self._values
-        for number, step in enumerate(self._adapter.steps):
-            if step.map.for_ not in (None, kind):
-                continue
-            if step.map.each is None:
-                yield number, step, values, self.progress.made
+        """Makes the calls for a `time` or a `slot`; takes back what was done where one fails."""
+        steps = self._steps
+        try:
+            await steps.take(kind)
+        except OutcomeUnknown:
+            raise
+        except AdapterError as error:
+            if self._adapter.appointment in self.progress.made:
+                await self.withdraw()
+            elif not steps.can_be_undone:
+                raise OutcomeUnknown(f"a booking stopped halfway: {error}") from error
             else:
-                for slot, made in enumerate(values.made_of):
-                    yield number, step, values.of_slot(slot), made
-
-    async def _take(self, step: StepCall, values: TemplateValues) -> dict[str, Any]:
-        """Makes the call of a step, and returns what later steps need."""
-        made = dict[str, Any]()
-        request, left = step.call.request(values), self._deadline - _now()
-        if left < LEAST_PATIENCE:
-            raise BackendUnavailable("there was no time left to book in")
-        if step.map.get is None:
-            data = (await self._backend.write(request, left, bare=not step.keep)).data
-        else:
-            data = (await self._backend.read(request)).data
-        for name, find in step.keep.items():
-            value = value_at(find, data)
-            if value is None and step.map.keep[name].optional:
-                continue
-            if value is None or isinstance(value, dict | list | bool):
-                text = f"{step.call.label}: the answer lacks what booking.steps keeps of it"
-                raise (OutcomeUnknown if step.map.get is None else base.BackendNonsense)(text)
-            made[name] = value
-        return made
+                await steps.undo()
+            if isinstance(error, base.BackendTimeout):
+                # a read or a login took too long: nothing was done
+                raise BackendUnavailable(str(error)) from error
+            raise
 
     @asynccontextmanager
     async def after_writing(self) -> AsyncIterator[None]:
@@ -219,7 +168,7 @@ class RestSession:
                 raise OutcomeUnknown(text) from error
 
     async def withdraw(self) -> None:
-        """Takes the appointment back by the mapping's call.
+        """Takes the appointment back by the mapping's call, and then what the steps did beside it.
 
         Raises BackendNonsense where there is none, and OutcomeUnknown where it may not be gone.
         """
@@ -230,16 +179,17 @@ class RestSession:
             )
         async with self._unsettled():
             try:
-                request, left = cancel.request(self._values), self._deadline - _now()
+                request, left = cancel.request(self._steps.values), self._deadline - _now()
                 await self._backend.write(request, max(LEAST_PATIENCE, left), bare=True)
                 if self._made is not None:
                     record = await self._readers["appointments"].one(self._made)
             except base.NotFound:
-                return
+                pass
             except AdapterError as error:
                 raise OutcomeUnknown(f"an appointment could not be withdrawn: {error}") from error
             if record is not None and record["status"] != CANCELLED:
                 raise OutcomeUnknown("an appointment that was withdrawn still stands")
+            await self._steps.undo()
 
     @asynccontextmanager
     async def _unsettled(self) -> AsyncIterator[None]:
@@ -287,15 +237,6 @@ class RestSession:
         return records
 
 
-def _happens(step: StepMap, values: TemplateValues) -> bool:
-    """Returns whether the step's condition holds."""
-    if step.if_ is None:
-        return True
-    if step.if_.made is not None:
-        return step.if_.made in values.made
-    return values.given[step.if_.draft or ""] is not None
-
-
 def attempt_of(draft: Draft) -> Attempt:
     return draft.vet_id, instant_text(draft.scheduled_at)
 
@@ -325,10 +266,7 @@ class RestAdapter(MappedAdapter):
         self.parts, self.diary_calls = parts, DiaryCalls(mapping.diary, parts)
         booking, ping, call = mapping.booking, mapping.backend.ping, parts.templates.call
         self.appointment = booking.appointment
-        self.steps = [
-            StepCall(step, call(step, DRAFT), {n: raw_value(kept) for n, kept in step.keep.items()})
-            for step in booking.steps
-        ]
+        self.steps = step_calls(booking, parts.templates)
         find = booking.find or RowSource(get="/")  # the checker knows that there is one
         self.find_call = call(find, DRAFT_FIELDS)
         found = readers.get("appointments")

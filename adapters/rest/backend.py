@@ -37,6 +37,8 @@ TO_A_WRITE = {
     # what was to be changed is no longer as it was read
     "changed meanwhile": base.SlotTaken,
 }
+# a call of a booking that only reads
+TO_A_STEP = {**TO_A_READ, "slot taken": base.SlotTaken, "rejected": base.Rejected}
 _USUAL = {
     401: "logged out",
     404: "no such record",

@@ -55,9 +55,11 @@ def test_it_is_a_schema() -> None:
     Draft202012Validator.check_schema(mapping_schema(shapes(), "rest"))
 
 
-def test_the_example_is_valid_and_names_the_schema_for_editors() -> None:
-    assert wrong_with(EXAMPLE) == []
-    assert EXAMPLE.startswith("# yaml-language-server: $schema=")
+@pytest.mark.parametrize("example", ["json_cloud", "fhir_clinic"])
+def test_the_examples_are_valid_and_name_the_schema_for_editors(example: str) -> None:
+    text = (MAPPING.parents[1] / example / "mapping.yaml").read_text()
+    assert wrong_with(text) == []
+    assert text.startswith("# yaml-language-server: $schema=")
 
 
 @pytest.mark.parametrize(
