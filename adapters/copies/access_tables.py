@@ -9,13 +9,13 @@ import io
 import re
 import shutil
 import signal
-import subprocess
+import subprocess  # nosec B404
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Timer
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from adapters.copies.tables import Column, CopyError, TornError
 
@@ -170,9 +170,9 @@ def _running(told: Sequence[str], encoding: str, seconds: float) -> Iterator[IO[
     limit = Timer(seconds, program.kill)
     limit.start()
     try:
-        assert program.stdout is not None  # noqa: S101  # nosec B101 - it was asked for
         # newline: those inside of a text are the text's own
-        with io.TextIOWrapper(program.stdout, "utf-8", "replace", newline="") as printed:
+        printing = cast(IO[bytes], program.stdout)
+        with io.TextIOWrapper(printing, "utf-8", "replace", newline="") as printed:
             yield printed
         code = program.wait()
     finally:
