@@ -10,6 +10,7 @@ from adapters.base import AdapterError
 from adapters.doctor.case import DoctorCase, Look
 from adapters.doctor.laws.calendars import lengths_judged, rows_judged
 from adapters.doctor.laws.hours import DAYS, NOT_HELD, TIMED, times_of
+from adapters.doctor.schedules import schedules
 from adapters.examination import agreeing, counted, weighed
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
 from adapters.mapped.session import DiarySpan
@@ -37,6 +38,7 @@ def diary(case: DoctorCase) -> Iterator[Look]:
     own = case.adapter.diary
     if case.is_lost("resources", "vets") or case.is_lost("diary"):
         return
+    yield from schedules(case)
     in_rows = [source for source in own.hours if source.hours.is_rows]
     yield from _of_each(case, "hours", in_rows, _hours)
     offered = set[str]()

@@ -219,12 +219,12 @@ class Diary:
         schedules = diary.schedules
         differs = schedules is not None and (schedules.duration or schedules.default_type)
         self.default_length = None if takes_whole or differs else self.default
-        self._type: Callable[[Any], str | None] = lambda raw: None
+        self.type_of: Callable[[Any], str | None] = lambda raw: None
         self.has_default_types = False
         if schedules is not None and (value := schedules.default_type) is not None:
             self.has_default_types = True
             made = converters.make(value, GIVEN["type"], columns=len(value.expressions))
-            self._type = made.decode
+            self.type_of = made.decode
         keyed = [source.rows.of_schedule for source in self.busy if source.is_keyed]
         self.knows_appointments, self.keyed_by_schedule = bool(keyed), frozenset(keyed)
 
@@ -290,7 +290,7 @@ class Diary:
         """Returns a row's schedule; it is closed where a part of the row cannot be read."""
         try:
             if row.key is not None:
-                step, lasts, kind = grid(row.step), lasting(row.lasts), self._type(row.type)
+                step, lasts, kind = grid(row.step), lasting(row.lasts), self.type_of(row.type)
                 return Calendar(vet, row.key, step, lasts, kind)
         except Unreadable:
             pass

@@ -53,9 +53,12 @@ async def _in_calendars(number: int, source: DurationsMap, case: DoctorCase, loo
     kinds = case.samples["appointmentTypes"]
     asked = list(product(kinds, await _calendars(source, case)))[: case.most_durations]
     for kind, calendar in asked:
-        for raw in await case.session.durations(number, calendar, kind["id"] or ""):
-            where = _named(source, kind, calendar)
-            part.take(holds=_is_usable(raw), example=f"{where}: {_length(raw)}")
+        where = _named(source, kind, calendar)
+        try:
+            for raw in await case.session.durations(number, calendar, kind["id"] or ""):
+                part.take(holds=_is_usable(raw), example=f"{where}: {_length(raw)}")
+        except Unreadable:
+            part.take(holds=False, example=f"{where}: a row of no type that can be read")
     part.tell(most=0.0)
 
 
