@@ -19,7 +19,7 @@ async def partner(partner_of: Begin) -> Partner:
     return await partner_of(World(left_out=LEFT_OUT))
 
 
-async def test_it_is_not_found_after_the_key_and_the_permission_and_uncounted(
+async def test_fact_33_it_is_not_found_after_the_key_and_the_permission_and_uncounted(
     partner: Partner,
 ) -> None:
     nobody, all_of_it = await partner.with_key(permissions=[]), await partner.with_key(limit=1)
