@@ -37,7 +37,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-busy check lint types safety rules tables long fuzz reloads bench attack chaos bench-backends bench-peers image-rehearsal lock screenshots clean stale
+.PHONY: help demo test test-busy check lint types safety rules tables long fuzz reloads bench attack chaos bench-backends bench-peers draft-figures image-rehearsal lock screenshots clean stale
 export PYTHON
 
 help: ## List these targets
@@ -121,6 +121,9 @@ bench-backends: $(checks) ## Compare big practices with small ones on PostgreSQL
 
 bench-peers: $(checks) ## Compare the gateway with nginx and Fastify at equal work
 	$(bin)/python -m bench.peers $(ARGS)
+
+draft-figures: $(checks) ## Print how right drafted mappings are, by family of schemas
+	$(bin)/python -m tests.adapters.draft.figures $(ARGS)
 
 screenshots: $(checks) ## Make pictures of the pages in the browser (build/screenshots)
 	$(bin)/python -m tests.browser.screenshots

@@ -124,6 +124,7 @@ ROOMS_OF = {
         "adapters.sql",
         "adapters.doctor.sql",
         "adapters.draft.database",
+        "adapters.draft.probe",
         "adapters.draft.tables",
     ),
     "alembic": ("gateway.store",),

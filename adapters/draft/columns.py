@@ -1,19 +1,21 @@
 """Tells what a column's values look like, and how well they fit a field; no value is kept."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from adapters.base import FieldShape
-from adapters.draft.database import LONGEST_CODE, MOST_CODES, Column
+from adapters.draft.database import MOST_CODES, Column, is_short
 from adapters.draft.vocabulary import CODES, ID, NO, YES, likeness, tokens
 from adapters.values.times import ZERO_DATES
 
 # The share of the values that must look alike.
 MOST = 0.8
+# The texts that are tried as times.
+MOST_TRIED = 100
 # Kinds of a time that has a day.
 TIMES = ("moment", "day", "epoch")
 # The patterns of times. Those that converters read without a pattern come first.
@@ -24,6 +26,7 @@ _SPELT = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%Y%m%d%H%M%S", 
 _PHONE = re.compile(r"(?=(?:.*\d){6})[+(0][\d\s()./+-]{5,24}").fullmatch
 _NUMBER = re.compile(r"-?[\d '.\u00a0]{1,15}(?:[.,]\d+)?").fullmatch
 _ZERO = re.compile(f"(?:{'|'.join(ZERO_DATES)}|0001-01-01|1753-01-01)").match
+_DATED = re.compile(r"\d{1,4}[-./]?\d{1,2}[-./]?\d{2,4}").match
 _ZONED = re.compile(r".+\d{2}:\d{2}(?::\d{2})?(?:\.\d+)? ?(?:Z|[+-]\d{2}:?\d{2})").fullmatch
 # Kinds that each value shows by itself.
 _TESTS = (
@@ -78,12 +81,32 @@ class Profile:
         return (
             0 < len(self.codes) <= MOST_CODES
             and self.kind in ("text", "number", "flag")
-            and all(len(code) <= LONGEST_CODE for code in self.codes)
+            and all(map(is_short, self.codes))
         )
+
+
+class Profiles(Mapping[str, Profile]):
+    """The profiles of a table's columns, each made when it is first asked for."""
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        self._columns, self._made = columns, dict[str, Profile]()
+
+    def __getitem__(self, name: str) -> Profile:
+        if name not in self._made:
+            self._made[name] = profile_of(self._columns[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 def profile_of(column: Column) -> Profile:
     given = [text for value in column.seen if value is not None and (text := str(value).strip())]
+    filled = len(given)
+    given = [*dict.fromkeys(given)]
     zeros = {text for text in given if _ZERO(text)}
     solid = [text for text in given if text not in zeros]
     profile = _of_type(column, solid) or _of_texts(column, solid)
@@ -93,7 +116,7 @@ def profile_of(column: Column) -> Profile:
     return replace(
         profile,
         zeros=tuple(sorted(zeros)),
-        blank=len(given) < len(column.seen),
+        blank=filled < len(column.seen),
         # as the converter of codes knows them
         codes=tuple(
             str(code).lower() if isinstance(code, bool) else str(code).strip()
@@ -126,8 +149,8 @@ def _of_texts(column: Column, texts: list[str]) -> Profile:
             return Profile(kind=kind)
     if _nearly_all(texts, _ZONED):
         return Profile(kind="moment", zoned=True, has_time=True)
-    some = [re.sub(r"\.\d+$", "", text) for text in texts[:100]]
-    for pattern in (*_SELF_READ, *_SPELT):
+    some = [re.sub(r"(?<=:\d\d)\.\d+$", "", text) for text in dict.fromkeys(texts[:MOST_TRIED])]
+    for pattern in (*_SELF_READ, *_SPELT) if _nearly_all(some, _DATED) else ():
         if _nearly_all(some, partial(_is_time, pattern)):
             has_time = "%H" in pattern
             return Profile(kind="moment" if has_time else "day", pattern=pattern, has_time=has_time)

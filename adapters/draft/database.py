@@ -4,16 +4,17 @@ Nothing is written. Each table is read in a snapshot of its own, with limits of 
 One that cannot be read is returned without rows.
 """
 
+import asyncio
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence, Set
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Dialect, Inspector, TableClause, column, func, select, types
+from sqlalchemy import Connection, Dialect, Inspector, column, func, select, types
 from sqlalchemy.dialects.mysql import BIT
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import ReflectedForeignKeyConstraint
@@ -28,6 +29,8 @@ from adapters.wrappers.connection_errors import reason
 # Seconds for one table, and for all of them.
 PATIENCE = 10.0
 PATIENCE_IN_ALL = 120.0
+# The tables that are read at the same time.
+AT_ONCE = 4
 # The rows that are read from either end of a table, and the characters of a long text.
 ROWS = 300
 LONGEST = 200
@@ -35,6 +38,7 @@ LONGEST = 200
 # are looked for.
 MOST_CODES = 20
 LONGEST_CODE = 20
+LONGEST_WORD = 48
 ROWS_FOR_CODES = 20_000
 MOST_COUNTED = 10_000
 
@@ -55,6 +59,7 @@ _KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
 class Column:
     """A column; `codes` are its different values where they are few and short, else empty.
 
+    `listed` says that the type itself lists them.
     `kind` is boolean, uuid, integer, number, datetime, day, clock, text, or nothing (not read).
     `seen` are the values of the rows that were read, None among them.
     """
@@ -66,6 +71,7 @@ class Column:
     zoned: bool
     length: int | None
     codes: tuple[Any, ...]
+    listed: bool = False
     seen: tuple[Any, ...] = field(default=(), repr=False)
 
 
@@ -92,27 +98,36 @@ class Database:
     sequences: tuple[str, ...] = ()
 
 
-async def read_database(url: str) -> Database:
-    """Reads the database at that address.
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Engine]:
+    """Yields an engine that is connected to the database at that address.
 
     Raises BackendUnavailable where it cannot be reached, and ValueError, with a sentence, for a
     wrong address or an option in it that the driver does not take.
     """
-    engine = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE)
-    tables = []
+    engine = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE, in_flight=AT_ONCE)
     try:
         await _connect(engine, make_url(url))
-        structure = await engine.inspect(partial(_structure, engine.speech))
-        until = time.monotonic() + PATIENCE_IN_ALL
-        for bare in structure.tables:
-            try:
-                is_late = time.monotonic() > until
-                tables.append(bare if is_late else await engine.read(partial(_sampled, bare)))
-            except AdapterError:
-                tables.append(bare)
+        yield engine
     finally:
         await engine.aclose()
-    return replace(structure, tables=tuple(tables))
+
+
+async def read_database(engine: Engine) -> Database:
+    """Returns the structure of the database, with rows of each table."""
+    structure = await engine.inspect(partial(_structure, engine.speech))
+    until = time.monotonic() + PATIENCE_IN_ALL
+    left, tables = iter(structure.tables), dict[int, Table]()
+
+    async def read_some() -> None:
+        for bare in left:
+            tables[id(bare)] = bare
+            if time.monotonic() < until:
+                with suppress(AdapterError):
+                    tables[id(bare)] = await engine.read(partial(sampled, bare, None, None, ()))
+
+    await asyncio.gather(*(read_some() for _ in range(AT_ONCE)))
+    return replace(structure, tables=tuple(tables[id(bare)] for bare in structure.tables))
 
 
 async def _connect(engine: Engine, address: URL) -> None:
@@ -195,6 +210,7 @@ def _column(info: Mapping[str, Any], is_numbered: bool) -> Column:
         zoned=bool(getattr(kind, "timezone", False)),
         length=getattr(kind, "length", None),
         codes=tuple(kind.enums) if isinstance(kind, types.Enum) else (),
+        listed=isinstance(kind, types.Enum),
     )
 
 
@@ -206,49 +222,82 @@ def _kind(kind: types.TypeEngine[Any]) -> str:
     return next((name for base, name in _KINDS if isinstance(kind, base)), "nothing")
 
 
-def _sampled(bare: Table, connection: Connection) -> Table:
-    """Returns the table with rows from both ends, their number, and the codes of its columns."""
+Spelling = Callable[[str], sa.ColumnElement[Any]]
+
+
+def sampled(
+    bare: Table,
+    source: Any,
+    spelt: Spelling | None,
+    conditions: Sequence[str],
+    connection: Connection,
+) -> Table:
+    """Returns the table with rows from both ends, their number, and the codes of its columns.
+
+    `source` is what to read instead of the whole table: with how its columns are spelt, and which
+    conditions its rows meet.
+    """
+    spelt = spelt or column
     bare_columns = bare.columns.values()
-    named = sa.table(bare.name, *map(column, bare.columns), schema=bare.schema)
-    statement = select(*map(_shortened, bare_columns)).select_from(named)
+    if source is None:
+        source = sa.table(bare.name, *map(column, bare.columns), schema=bare.schema)
+    where: list[sa.ColumnElement[Any]] = [
+        sa.literal_column(f"({condition})") for condition in conditions
+    ]
+    wanted = [_shortened(each, spelt).label(f"c{n}") for n, each in enumerate(bare_columns)]
+    statement = select(*wanted).select_from(source).where(*where)
     samples = [*connection.execute(statement.limit(ROWS))]
-    if len(samples) == ROWS and len(bare.key) == 1:
-        samples += connection.execute(statement.order_by(sa.desc(column(bare.key[0]))).limit(ROWS))
-    seen = zip(*samples, strict=True) if samples else repeat(())
-    filled = [_filled(connection, named, *pair) for pair in zip(bare_columns, seen, strict=False)]
-    some: sa.Select[Any] = select(sa.literal_column("1").label("one")).select_from(named)
-    counted = select(func.count()).select_from(some.limit(MOST_COUNTED).subquery())
-    rows = int(connection.execute(counted).scalar() or 0)
-    return replace(bare, columns={one.name: one for one in filled}, rows=rows)
+    is_whole = len(samples) < ROWS
+    if not is_whole and len(bare.key) == 1:
+        newest = statement.order_by(sa.desc(spelt(bare.key[0])))
+        samples += connection.execute(newest.limit(ROWS))
+    seen = [*zip(*samples, strict=True)] if samples else [()] * len(wanted)
+    columns = {}
+    for each, raw in zip(bare_columns, seen, strict=True):
+        values = tuple(map(plain, raw))
+        codes = each.codes if each.listed else ()
+        if not codes and each.kind in ("text", "integer", "boolean") and are_codes({*values}):
+            rows = select(spelt(each.name).label("code")).select_from(source).where(*where)
+            different = {*values} if is_whole else _different(connection, rows)
+            codes = tuple(sorted(different - {None}, key=str)) if are_codes(different) else ()
+        columns[each.name] = replace(each, seen=values, codes=codes)
+    number = len(samples)
+    if not is_whole:
+        some: sa.Select[Any] = (
+            select(sa.literal_column("1").label("one")).select_from(source).where(*where)
+        )
+        counted = select(func.count()).select_from(some.limit(MOST_COUNTED).subquery())
+        number = int(connection.execute(counted).scalar() or 0)
+    return replace(bare, columns=columns, rows=number)
 
 
-def _shortened(bare: Column) -> Any:
+def _shortened(bare: Column, spelt: Spelling) -> sa.ColumnElement[Any]:
     if bare.kind == "nothing":
         return sa.literal_column("NULL")
     if bare.kind == "text" and not bare.codes and (bare.length or LONGEST + 1) > LONGEST:
-        return func.substr(column(bare.name), 1, LONGEST)
-    return column(bare.name)
+        return func.substr(spelt(bare.name), 1, LONGEST)
+    return spelt(bare.name)
 
 
-def _plain(raw: Any) -> Any:
+def plain(raw: Any) -> Any:
     """Returns a value as the gateway reads it; undecodable letters of a text are replaced."""
     value = bits(raw)
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _filled(connection: Connection, named: TableClause, bare: Column, raw: Sequence[Any]) -> Column:
-    """Returns the column with its values, and all its codes where the values look like codes."""
-    seen = tuple(map(_plain, raw))
-    is_coded = not bare.codes and bare.kind in ("text", "integer", "boolean")
-    if not is_coded or not _are_codes({*seen}):
-        return replace(bare, seen=seen)
-    some = select(named.c[bare.name].label("code")).limit(ROWS_FOR_CODES).subquery()
+def _different(connection: Connection, rows: sa.Select[Any]) -> Set[Any]:
+    """Returns the different values among the first rows, but no more than matter."""
+    some = rows.limit(ROWS_FOR_CODES).subquery()
     distinct = connection.execute(select(some.c.code).distinct().limit(MOST_CODES + 2)).scalars()
-    codes = set(map(_plain, distinct))
-    known = tuple(sorted(codes - {None}, key=str)) if _are_codes(codes) else ()
-    return replace(bare, seen=seen, codes=known)
+    return set(map(plain, distinct))
 
 
-def _are_codes(values: Set[Any]) -> bool:
+def are_codes(values: Set[Any]) -> bool:
+    """Returns whether the values are few and short."""
     some = values - {None}
-    return 0 < len(some) <= MOST_CODES and all(len(str(value)) <= LONGEST_CODE for value in some)
+    return 0 < len(some) <= MOST_CODES and all(is_short(str(value)) for value in some)
+
+
+def is_short(code: str) -> bool:
+    """Returns whether a text is short enough for a code; one word may be longer than several."""
+    return len(code) <= (LONGEST_CODE if " " in code else LONGEST_WORD)

@@ -5,31 +5,87 @@ from typing import Any
 
 from adapters.draft.columns import TIMES, time_parameters
 from adapters.draft.database import Table
-from adapters.draft.document import Members, Noted
+from adapters.draft.decisions import YES, Doubt, Judge
+from adapters.draft.document import Members, Noted, lines_of
 from adapters.draft.resource import key_of
-from adapters.draft.tables import Catalog, Guess, Rows, TableSource, literal
+from adapters.draft.sources import Guess, TableSource, literal
+from adapters.draft.tables import Catalog, Rows
 from adapters.draft.vocabulary import PHRASES, TABLES, likeness, phrases, tokens
 
 # The fields of an appointment that a draft has values for, and the length of its reference.
 _FIELDS = "patientId clientId vetId appointmentTypeId scheduledAt endTime reason isUrgent createdAt"
 DRAFTED = _FIELDS.split()
+# What a diary cannot do without.
+NEEDED = ("appointments", "vets", "appointmentTypes")
 REFERENCE_LENGTH = 16
 NUMBERS = phrases("num, number, numero, nummer, nr, no")
 _NEW = "the code of a new appointment"
 
 
-def guess_diary(catalog: Catalog) -> tuple[Members, Members]:
-    """Returns the diary (hours and what blocks) and the booking (what it writes)."""
+def guess_diary(
+    catalog: Catalog, judge: Judge | None = None, *, accept: bool = False
+) -> tuple[Members, Members]:
+    """Returns the diary (hours and what blocks) and the booking (what it writes).
+
+    Each is a comment where it is neither accepted nor confirmed; no data prove what a booking
+    writes.
+    """
+    diary, booking = _guessed(catalog)
+    if accept:
+        return diary, booking
+    missing = [name for name in NEEDED if not _is_written(catalog, name)]
+    fields = catalog.chosen["appointments"].fields if "appointments" in catalog.chosen else {}
+    lacking = [name for name in ("vetId", "scheduledAt") if not _is_there(fields.get(name))]
+    if missing or lacking:
+        what = ", ".join([*missing, *(f"appointments.{name}" for name in lacking)])
+        return _left_out(diary, f"left out without {what}"), _left_out(booking, "left out")
+    if judge is None:
+        return _left_out(diary, "left out until somebody confirms it"), _left_out(
+            booking, "left out"
+        )
+    if not _is_confirmed(judge, "diary", diary):
+        return _left_out(diary, "left out"), _left_out(booking, "left out")
+    clients = all(_is_written(catalog, name) for name in ("clients", "patients"))
+    if not clients or not _is_confirmed(judge, "booking", booking):
+        booking = _left_out(booking, "left out")
+    return diary, booking
+
+
+def _is_there(guess: Guess | None) -> bool:
+    return guess is not None and guess.is_written
+
+
+def _is_written(catalog: Catalog, name: str) -> bool:
+    return name in catalog.chosen and catalog.chosen[name].is_written
+
+
+def _is_confirmed(judge: Judge, name: str, group: Members) -> bool:
+    told = "what a booking writes" if name == "booking" else "hours, and what blocks a vet"
+    lines = [line for line in lines_of(group) if not line.lstrip().startswith("#")]
+    return judge(Doubt(name, "", name, told, (), tuple(lines))) == YES
+
+
+def _left_out(group: Members, said: str) -> Members:
+    left = Members()
+    if group:
+        left.open(group, said)
+    return left
+
+
+def _guessed(catalog: Catalog) -> tuple[Members, Members]:
     diary = Members(step=Noted(15, "TODO: minutes from one possible start to the next"))
     diary["duration"] = Noted(30, "TODO: minutes of a booking without a type")
     hours = [hours for source in catalog.others if (hours := _hours(source))]
-    if not hours:
+    rows = catalog.chosen.get("appointments")
+    if rows is not None and rows.free:
+        diary["slots"] = [_slots(rows, rows.free)]
+    elif not hours:
         diary.remark(
             "TODO: no table with working hours was found: write them here, or name the table."
         )
         hours = [Members(days=["mon-fri"], times=["09:00-12:00", "14:00-18:00"])]
-    diary["hours"] = hours
-    rows = catalog.chosen.get("appointments")
+    if hours:
+        diary["hours"] = hours
     if rows is None:
         diary.remark("TODO: name what blocks a veterinarian: appointments, absences.")
         missing = Members()
@@ -40,14 +96,28 @@ def guess_diary(catalog: Catalog) -> tuple[Members, Members]:
     return Members(diary=diary), Members(booking=_booking(rows))
 
 
+def _slots(rows: Rows, free: tuple[str, tuple[str, ...]]) -> Members:
+    """Returns the rows that stand for free times."""
+    source = rows.source
+    members = Members({"from": Noted(str(source), f"{free[0]} says which are free")})
+    members["where"] = source.is_one_of(*free)
+    members["key"] = source.column(rows.keys[0])
+    for name, field in (("vet", "vetId"), ("start", "scheduledAt"), ("end", "endTime")):
+        if field in rows.fields:
+            members[name] = rows.fields[field].value
+    return members
+
+
 def _hours(source: TableSource) -> Members | None:
     """Returns a table with a vet, a weekday or a date, and two times of day; None for another."""
     start = source.best("starts", ("clock",), least=0.5)
     end = source.best("ends", ("clock",), least=0.5)
+    if start is None or end is None or start == end:
+        return None
     vet = source.reference("vets")
     weekday = source.best("weekday", ("number",))
     day = weekday or source.best("day", ("day", "moment"), least=0.5)
-    if start is None or end is None or vet is None or start == end or day is None:
+    if vet is None or day is None:
         return None
     certainty = "likely" if likeness(source.called, PHRASES["hours"]) >= 0.6 else "guess"
     members = _from(source, f"{certainty}: by its columns", vet)
@@ -137,6 +207,13 @@ def _booking(rows: Rows) -> Members:
     else:
         booking.remark("reference: ???  # TODO: has a column room for 16 letters and digits?")
     values |= _still_needed(table, values)
+    if rows.free:
+        state, codes = rows.free
+        free = source.is_one_of(state, codes).replace(f"{source.alias}.", "")
+        where = f"{source.quoted(key[0])} = :slot AND {free}"
+        update = Members(update=table.name, where=where, name="appointment", values=values)
+        booking["steps"] = [update | {"for": "slot"}]
+        return booking
     insert = Members(insert=table.name)
     if key:
         comment = "TODO: if the database numbers it; or a counter"
@@ -155,7 +232,7 @@ def _still_needed(table: Table, values: Members) -> dict[str, Noted]:
             placeholders.get(column.kind, "TODO"), f"TODO: {name} must be written; what with?"
         )
         for name, column in table.columns.items()
-        if not (column.nullable or column.has_default or name in values)
+        if not (column.nullable or column.has_default or name in values or "." in name)
         and (table.key != (name,) or column.kind != "integer")
     }
 

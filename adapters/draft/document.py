@@ -1,15 +1,16 @@
 """Makes the text of a draft as a mapping file: strict YAML, with each guess explained."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from textwrap import wrap
 from typing import Any, NamedTuple
 
 from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.draft.resource import key_of
-from adapters.draft.tables import Guess, Rows
+from adapters.draft.sources import Guess
+from adapters.draft.tables import Rows
 
-SURE, LIKELY = 0.85, 0.6
+LIKELY = 0.6
 WIDE = 88
 TODO = "TODO"
 # Texts that YAML reads as texts without quotes.
@@ -19,10 +20,11 @@ _QUOTED = re.compile("'[^']*'|\"[^\"]*\"|`[^`]*`")
 _IN_FLOW = re.compile(r"[\[\]{},\"'&*!|>%@`:#]").search
 
 HEAD = """\
-# A first draft of a mapping, guessed from names, types, keys and a look at some values.
-# Each guess says how sure it is; go through it from top to bottom, mend what is wrong,
-# and take away what is not there. `clinic-gateway backend check` names each line that needs
-# a decision of yours, and what does not fit the database.
+# A draft of a mapping, made by looking at the database. What is written here the data prove, or
+# somebody has confirmed it; the comment says which. What is only likely stands in comments of
+# its own, with what else it could be: where it is right, take the comment sign and the word
+# behind it away.
+# `clinic-gateway backend check` names each line that needs a decision of yours.
 version: 2
 zone: {zone}  # {said}
 
@@ -37,66 +39,113 @@ class Noted(NamedTuple):
     comment: str
 
 
+class _Line(str):
+    """A line of comment, of which there may be several alike."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
 class Members(dict[str, Any]):
     """A group in the draft by names: further groups, values, and lists of them."""
 
     def remark(self, text: str) -> None:
         """Adds a line that is nothing but a comment."""
-        self[f"# {text}"] = ...
+        self[_Line(f"# {text}")] = ...
+
+    def open(self, members: "Members", said: str = "") -> None:
+        """Adds a group as lines of comment, for somebody to decide."""
+        first, *more = lines_of(members, "")
+        self.remark(f"{TODO}: {first}{f'  # {said}' if said else ''}")
+        for line in more:
+            self.remark(line)
 
 
 def text_of(
     resources: Mapping[str, Rows], rest: Iterable[Members], shapes: Shapes, zone: str, said: str
 ) -> str:
     """Returns the text of the file; `said` is the comment on the zone."""
+    written = {name for name, rows in resources.items() if rows.is_written}
     parts = [
-        _lines(_resource(name, resources.get(name), own), "  ")
+        lines_of(_resource(name, resources.get(name), own, written), "  ")
         for name, own in shapes.items()
         if name != "slots"
     ]
-    parts += [_lines(group, "") for group in rest]
-    return HEAD.format(zone=zone, said=said) + "\n\n".join(map("\n".join, parts)) + "\n"
+    parts += [lines_of(group, "") for group in rest]
+    head = HEAD.format(zone=zone, said=said)
+    head = head if written else head.replace("resources:", "resources: {}")
+    return head + "\n\n".join(map("\n".join, parts)) + "\n"
 
 
-def _resource(resource: str, rows: Rows | None, shapes: Mapping[str, FieldShape]) -> Members:
-    if rows is None:  # in comments, so that the check of the file reports it as missing
-        missing, remedy = Members(), "Name it, or leave them out."
-        missing.remark(f"{TODO}: no table was found for {resource}. {remedy}")
-        fields = (f"    {name}: ???" for name in inside(shapes) if name != "id")
-        for line in (f"{resource}:", "  from: ???", "  key: ???", "  fields:", *fields):
-            missing.remark(line)
+def _resource(
+    resource: str, rows: Rows | None, shapes: Mapping[str, FieldShape], written: Set[str]
+) -> Members:
+    if rows is None:
+        missing = Members()
+        missing.remark(f"{TODO}: no table was found for {resource}. Name it, or leave them out.")
         return missing
-    members = _rows(rows)
-    if rows.lists:
-        members["lists"] = Members({name: _rows(inner) for name, inner in rows.lists.items()})
+    members = _rows(rows, written)
     for name in lists_in(shapes):
-        if name not in rows.lists:
+        inner = rows.lists.get(name)
+        if inner is None:
             members.remark(f"{TODO}: no table was found for lists: {name}")
-    return Members({resource: members})
+        elif inner.is_written:
+            members.setdefault("lists", Members())[name] = _rows(inner, written)
+        else:
+            members.open(Members({name: _rows(inner, written)}))
+    whole = Members({resource: members})
+    if rows.is_written:
+        return whole
+    left = Members()
+    left.open(whole, "left out until somebody confirms the table")
+    return left
 
 
-def _rows(rows: Rows) -> Members:
+def _rows(rows: Rows, written: Set[str]) -> Members:
     members = Members({"from": Noted(f"{rows.source}{rows.joins}", _comment(rows))})
-    fields = Members()
+    fields, shapes = Members(), inside(rows.shapes)
+    left = list[tuple[Members, str]]()
     if rows.where:
-        kind = rows.source.profiles[rows.kind] if rows.kind else None
-        comment = f"likely: {rows.kind} has {', '.join(kind.codes)}" if kind else "likely"
-        members["where"] = Noted(" AND ".join(rows.where), comment)
+        members["where"] = Noted(" AND ".join(rows.where), _said_of(rows))
     if rows.parent is not None:
         members["parent"] = Noted(rows.parent.sql, _comment(rows.parent))
     members |= {"key": _noted("key", key_of(rows.source)), "fields": fields}
-    for name in inside(rows.shapes):
-        if name in rows.fields:
-            fields[name] = _noted(name, rows.fields[name])
-        elif name != "id":
-            fields.remark(f"{name}: ???")
+    for name in filter(rows.fields.__contains__, shapes):
+        guess, refers = rows.fields[name], shapes[name].refers
+        if refers and refers not in written:
+            left.append((Members({name: guess.value}), f"{refers} are left out"))
+        elif guess.is_written:
+            fields[name] = _noted(name, guess)
+        else:
+            left.append((Members({name: _noted(name, guess)}), ""))
+    for member, why in left:
+        fields.open(member, why)
+    missing = [name for name in shapes if name not in rows.fields and name != "id"]
+    if missing:
+        fields.remark(f"no column was found for {', '.join(missing)}")
     return members
+
+
+def _said_of(rows: Rows) -> str:
+    """Returns where the conditions on the rows come from."""
+    if rows.kind:
+        return f"{rows.kind} has {', '.join(rows.source.all_codes)}"
+    return "; ".join(rows.told_by) or "likely: hides what is inactive"
 
 
 def _comment(guess: Guess | Rows) -> str:
     """Returns how sure a guess is, why, and what else it could be."""
-    text = "sure" if guess.score >= SURE else "likely" if guess.score >= LIKELY else "guess"
-    if isinstance(guess, Guess) and text != "sure":
+    if guess.proof:
+        return f"sure: {guess.proof}"
+    if guess.standing == "confirmed":
+        return "confirmed"
+    text = "likely" if guess.score >= LIKELY else "a guess"
+    if isinstance(guess, Guess):
         text = f"{text}: {guess.why}"
     return f"{text}; or {', '.join(guess.others)}" if guess.others else text
 
@@ -108,12 +157,11 @@ def _noted(name: str, guess: Guess) -> Noted:
     codes: Mapping[str, str | None] = guess.parameters["codes"]
     # codes that the draft made, or that equal their values, are no guess
     is_own = isinstance(guess.sql, str) and guess.sql.startswith("CASE")
-    is_guessed = not is_own and any(
+    is_guessed = not (is_own or guess.proof or guess.standing == "confirmed") and any(
         value and value.upper() != code.upper() for code, value in codes.items() if code
     )
     remark = "" if codes else f"{TODO}: which codes are there, and what is each?"
     if is_guessed:
-        comment = comment.replace("sure", "sure of the column", 1)
         remark = "likely, by their words: ask the clinic what each means"
     meanings = Members()
     for code, value in codes.items():
@@ -123,7 +171,7 @@ def _noted(name: str, guess: Guess) -> Noted:
     return Noted(members, comment)
 
 
-def _lines(members: Members, indent: str) -> Iterator[str]:
+def lines_of(members: Members, indent: str = "") -> Iterator[str]:
     """Yields lines `name: value  # comment`; long texts become blocks, long groups own lines."""
     for name, given in members.items():
         if given is ...:
@@ -133,11 +181,11 @@ def _lines(members: Members, indent: str) -> Iterator[str]:
         start, remark = f"{indent}{quote(name)}:", f"  # {comment}" if comment else ""
         if isinstance(value, Members):
             yield f"{start}{' {}' if all(inner is ... for inner in value.values()) else ''}{remark}"
-            yield from _lines(value, f"{indent}  ")
+            yield from lines_of(value, f"{indent}  ")
         elif isinstance(value, list) and isinstance(value[0], Members):
             yield start + remark
             for item in value:
-                first, *more = _lines(item, f"{indent}    ")
+                first, *more = lines_of(item, f"{indent}    ")
                 yield from (f"{indent}  - {first.lstrip()}", *more)
         elif len(short := f"{start} {quote(value)}") <= WIDE or not isinstance(value, str | dict):
             yield short + remark
@@ -146,7 +194,7 @@ def _lines(members: Members, indent: str) -> Iterator[str]:
             yield from (f"{indent}  {line}" for line in _folded(value, WIDE - len(indent)))
         else:
             yield start + remark
-            yield from _lines(Members(value), f"{indent}  ")
+            yield from lines_of(Members(value), f"{indent}  ")
 
 
 def _folded(text: str, width: int) -> Iterator[str]:

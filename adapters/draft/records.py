@@ -1,16 +1,26 @@
 """Guesses what only one resource has: names and addresses, deaths, ends, sums and batches."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from adapters.base import inside
 from adapters.draft.columns import TIMES
+from adapters.draft.contacts import contacts
+from adapters.draft.links import in_force, linked
+from adapters.draft.relations import names_key
 from adapters.draft.resource import child, columns_of
-from adapters.draft.tables import Guess, Rows, TableSource, names_key
-from adapters.draft.vocabulary import PARTIES, PHRASES, likeness, tokens
+from adapters.draft.sources import Guess, TableSource, literal
+from adapters.draft.tables import Rows
+from adapters.draft.vocabulary import PHRASES, likeness, tokens
 
 
 def _clients(rows: Rows) -> None:
+    contacts(rows)
+    names = dict(zip(("firstName", "lastName"), _person(rows.source), strict=True))
+    guessed = [rows.fields[name].column for name in names if name in rows.fields]
+    if all(names.values()) and len(guessed) < 2 and not any(":" in each for each in guessed):
+        for field, name in names.items():
+            rows.fields[field] = rows.source.guess(str(name), 0.85, "by its name")
     last = rows.fields.get("lastName")
     if last is not None:
         rows.fields["lastName"] = _last_name(rows, last)
@@ -18,7 +28,11 @@ def _clients(rows: Rows) -> None:
     if address is None or ":" in address.column:
         return
     used = {guess.name for name, guess in rows.fields.items() if name != "address"}
-    used |= {column for column in rows.source.table.columns if names_key(column)[1]}
+    used |= {
+        column
+        for column in rows.source.table.columns
+        if names_key(column)[1] and rows.source.alike(column, PHRASES["postcode"]) < 0.95
+    }
     used |= {*rows.source.table.key, rows.kind or ""}
     parts = dict.fromkeys(
         column
@@ -57,10 +71,23 @@ def _or_company(name: str, company: str) -> str:
     return f"COALESCE(NULLIF(TRIM({name}), ''), {company})"
 
 
+def _person(source: TableSource) -> tuple[str | None, str | None]:
+    """Returns the columns of a first and a last name; a name beside a last name is a first one."""
+    first, last = (source.best(part, ("text",), least=0.7) for part in ("first_name", "last_name"))
+    surname = source.best("surname", ("text",), least=0.85)
+    if surname is not None and last != surname:
+        return (first if first not in (None, surname) else last), surname
+    if surname is not None and first in (None, surname):
+        beside = [name for name in source.profiles if name != surname]
+        first = source.best("full_name", ("text",), least=0.9, among=beside)
+    return first, last
+
+
 def _vets(rows: Rows) -> None:
     floors = {"title": 0.8, "first_name": 0.7, "name_prefix": 0.8, "last_name": 0.7}
     parts = {part: rows.source.best(part, ("text",), least=least) for part, least in floors.items()}
-    first, last = parts["first_name"], parts["last_name"]
+    first, last = _person(rows.source)
+    parts |= {"first_name": first, "last_name": last}
     if first is not None and last is not None and first != last:
         name = rows.source.guess(last, 0.85, "first and last name")
         names = dict.fromkeys(part for part in parts.values() if part)
@@ -71,6 +98,13 @@ def _patients(rows: Rows) -> None:
     source, status = rows.source, rows.fields.get("status")
     if "clientId" not in rows.fields and (owner := _owner(source, rows.key)):
         rows.fields["clientId"] = owner
+    named = rows.fields.pop("death", None)
+    if named is not None:
+        yes = ", ".join(literal(text) for text in ("true", "1", "Y", "yes"))
+        alive = f"CASE WHEN ({named.sql}) IN ({yes}) THEN 'D' ELSE 'A' END"
+        given = {"codes": {"A": "ACTIVE", "D": "DECEASED"}}
+        rows.fields["status"] = replace(named, sql=alive, parameters=given)
+        return
     died = source.best("death", ("moment", "day", "flag"), least=0.7)
     codes = dict(status.parameters.get("codes", {})) if status else {"A": "ACTIVE"}
     if died is None or "DECEASED" in codes.values():
@@ -93,7 +127,7 @@ def _owner(source: TableSource, patient: str) -> Guess | None:
     """Returns the owner through a table of who owns which animal; `patient` is the animal's key."""
     guesses: list[tuple[float, Guess]] = []
     for table in source.catalog.others:
-        link = table.beside(source.alias)
+        link = table.beside(*source.aliases)
         animal, client = link.reference("patients"), link.reference("clients")
         if animal is None or client is None or animal.column == client.column:
             continue
@@ -103,25 +137,12 @@ def _owner(source: TableSource, patient: str) -> Guess | None:
         sql = link.select(
             link.column(client.name),
             f"{link.column(animal.name)} = {patient}",
-            *_in_force(link),
+            *in_force(link),
             first_by=f"{link.column(starts or client.name)} DESC",
         )
         why = f"through {link.table.name}"
         guesses.append((alike, link.guess(client.name, score, why, sql=sql)))
     return max(guesses, key=lambda scored: scored[0])[1] if guesses else None
-
-
-def _in_force(link: TableSource) -> Iterator[str]:
-    """Yields the conditions that a row holds today: of an owner, not ended, not deleted."""
-    for column, profile in link.profiles.items():
-        owners = [c for c in profile.codes if likeness(tokens(c), PARTIES["owners"]) > 0.8]
-        is_kind = profile.is_code and link.alike(column, PHRASES["kind"]) >= 0.6
-        if is_kind and owners and len(profile.codes) > 1:
-            yield link.is_one_of(column, owners[:1])
-    ends = link.best("ends", ("moment", "day"))
-    if ends is not None:
-        yield link.unset(ends)
-    yield from link.existing()
 
 
 def _appointments(rows: Rows) -> None:
@@ -145,10 +166,10 @@ def _owner_of(rows: Rows, patient: str) -> Guess | None:
     animals = rows.source.catalog.chosen.get("patients")
     if animals is None:
         return None
-    source = animals.source.beside(rows.source.alias)
+    source = animals.source.beside(*rows.source.aliases)
     owner = source.reference("clients")
     if owner is None:
-        return _owner(rows.source, patient)
+        return linked(rows, "clients", patient, "patients") or _owner(rows.source, patient)
     sql = source.select(str(owner.sql), f"{source.column(animals.keys[0])} = {patient}")
     return replace(owner, sql=sql, score=owner.score - 0.1, why="the owner of the animal")
 
@@ -179,6 +200,10 @@ def _invoices(rows: Rows) -> None:
     _list(rows, "lines")
     payments = _list(rows, "payments")
     total, paid = rows.fields.get("total"), rows.fields.get("amountPaid")
+    tax = rows.fields.get("taxTotal")
+    if total is not None and tax is not None and "subtotal" not in rows.fields:
+        sql = f"{number(total)} - {number(tax)}"
+        rows.fields["subtotal"] = Guess(sql, 0.6, "total less tax", "total-tax", total.parameters)
     if paid is None and payments and payments.parent and "amount" in payments.fields:
         amount, is_its = payments.fields["amount"], f"{payments.parent.sql} = {rows.key}"
         sql = payments.source.select(f"SUM({number(amount)})", is_its)
@@ -209,6 +234,7 @@ def _stock(rows: Rows) -> None:
     for words in ("batches", "moves"):
         if pair := child(rows, words):
             _batches(rows, *pair)
+            _moves(rows, *pair)
     if "supplier" not in rows.fields:
         _supplier(rows)
     quantity, least = rows.fields.get("quantity"), rows.fields.get("reorderThreshold")
@@ -238,12 +264,50 @@ def _batches(rows: Rows, source: TableSource, link: Guess) -> None:
         rows.fields[field] = replace(guess, sql=sql, score=score, why=why)
 
 
+def _moves(rows: Rows, source: TableSource, link: Guess) -> None:
+    """Guesses a quantity out of moves from one place to another: what came in less what went."""
+    quantity = source.best("quantity", ("number",), least=0.6)
+    places = [each for each in source.catalog.relations.links(source) if each.column != link.name]
+    pairs = [
+        (one, two)
+        for one in places
+        for two in places
+        if one.target is two.target
+        and source.alike(one.column, PHRASES["move_from"]) >= 0.7
+        and source.alike(two.column, PHRASES["move_to"]) >= 0.7
+    ]
+    if quantity is None or not pairs or not str(rows.fields["quantity"].sql).startswith("SELECT"):
+        return
+    place = pairs[0][0].target.beside(*rows.source.aliases, *source.aliases)
+    kind = place.best("kind", ("text", "flag"), least=0.6)
+    kinds = place.profiles[kind].codes if kind else ()
+    ours = [code for code in kinds if likeness(tokens(code), PHRASES["stores"]) >= 0.7]
+    conditions = [f"{link.sql} = {rows.key}"]
+    state = source.best("status_of", ("text",), least=0.8)
+    done = [
+        code
+        for code in (source.profiles[state].codes if state else ())
+        if likeness(tokens(code), PHRASES["moved"]) >= 0.9
+    ]
+    conditions += [source.is_one_of(str(state), done)] if done else []
+    if not kind or not ours:
+        return
+    amounts = []
+    for leads in reversed(pairs[0]):
+        at = f"{place.column(leads.key)} = {source.column(leads.column)}"
+        here = f"EXISTS ({place.select('1', at, place.is_one_of(kind, ours))})"
+        summed = source.select(f"COALESCE(SUM({source.column(quantity)}), 0)", *conditions, here)
+        amounts.append(f"({summed})")
+    sql, why = " - ".join(amounts), f"what came into {', '.join(ours)} less what went"
+    rows.fields["quantity"] = replace(rows.fields["quantity"], sql=sql, score=0.7, why=why)
+
+
 def _supplier(rows: Rows) -> None:
     """Guesses the name of the supplier, where the row only has its key."""
     party = rows.source.catalog.chosen.get("clients")
     if party is None or party.kind is None:
         return
-    source = party.source.beside(rows.source.alias)
+    source = party.source.beside(*rows.source.aliases)
     names = [
         source.column(name)
         for part in ("company", "last_name")

@@ -1,13 +1,18 @@
 """Guesses the fields of one resource: from its table's columns, then from other tables."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
 from adapters.base import FieldShape, inside
-from adapters.draft.columns import fit, is_only_a_day, parameters
-from adapters.draft.tables import Guess, Rows, TableSource, literal, names_key, party_of
-from adapters.draft.vocabulary import FIELDS, PHRASES, likeness, tokens
+from adapters.draft.columns import Profile, Profiles, fit, is_only_a_day, parameters, profile_of
+from adapters.draft.database import are_codes
+from adapters.draft.links import linked, narrow
+from adapters.draft.relations import names_key
+from adapters.draft.sources import Guess, TableSource, literal
+from adapters.draft.splits import party_of
+from adapters.draft.tables import Rows
+from adapters.draft.vocabulary import FIELDS, PHRASES, Phrases, likeness, tokens
 
 LEAST = 0.5
 # Fields whose codes are often explained in a table of their own, and that table's most rows.
@@ -20,21 +25,35 @@ MOST = 0.7
 def fill(rows: Rows, special: Callable[[Rows], None] | None) -> None:
     """Guesses the fields of rows; `special` guesses what only this resource has."""
     source, shapes = rows.source, inside(rows.shapes)
-    rows.fields |= references(source, shapes)
+    narrow(rows)
+    rows.fields |= references(source, shapes, *rows.where)
+    for field, shape in shapes.items():
+        if shape.refers and field not in rows.fields and (guess := linked(rows, shape.refers)):
+            rows.fields[field] = guess
     rows.fields |= dict(_labels(rows, shapes))
-    taken = {guess.name for guess in rows.fields.values()} | {rows.kind or "", *source.single_key}
+    own = [guess for guess in rows.fields.values() if guess.table == source.table.name]
+    taken = {guess.name for guess in own} | {guess.own for guess in rows.fields.values()}
+    taken |= {rows.kind or "", *source.single_key}
     rows.fields = {**columns_of(source, rows.place, shapes, taken), **rows.fields}
     _key_as_text(rows)
     for field, guess in attributes(rows, shapes):
-        if field not in rows.fields or rows.fields[field].score < guess.score - 0.1:
+        if _is_better(rows, field, guess):
             rows.fields[field] = guess
     if special is not None:
         special(rows)
     _never_changed(rows)
-    if rows.kind is not None:
-        rows.where.append(source.is_one_of(rows.kind, rows.codes))
+    rows.where = [*source.part, *rows.where]
     rows.where += source.existing({guess.name for guess in rows.fields.values()})
     rows.fields = {name: rows.fields[name] for name in shapes if name in rows.fields}
+
+
+def _is_better(rows: Rows, field: str, guess: Guess) -> bool:
+    """Returns whether an attribute is better than the column; a name beside a first one is none."""
+    own = rows.fields.get(field)
+    if own is None or own.score < guess.score - 0.1:
+        return True
+    is_any_name = rows.source.alike(own.name, PHRASES["surname"]) < 0.8
+    return field == "lastName" and "firstName" in rows.fields and is_any_name
 
 
 def _key_as_text(rows: Rows) -> None:
@@ -50,7 +69,7 @@ def _key_as_text(rows: Rows) -> None:
 def _labels(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[str, Guess]]:
     """Yields the fields with labels in a table of their own, for which the rows get a join."""
     source, table = rows.source, rows.source.table
-    aliases = [source.alias]
+    aliases = [*source.aliases]
     for field in filter(shapes.__contains__, LABELLED):
         for column in table.columns:
             alike = likeness(names_key(column)[0], FIELDS[rows.place][field])
@@ -117,7 +136,7 @@ def child(rows: Rows, phrase: str) -> tuple[TableSource, Guess] | None:
     if not links:
         return None
     score, column, best = max(links, key=lambda scored: scored[:2])
-    source = best.beside(rows.source.alias)
+    source = best.beside(*rows.source.aliases)
     return source, source.guess(column, score, "by its name")
 
 
@@ -134,7 +153,8 @@ def key_of(source: TableSource) -> Guess:
         given = {"as": "hashed id"}
     why = "primary key" if table.key else "no primary key was found; it must be unique"
     sql = tuple(map(source.column, names)) if len(names) > 1 else ()
-    return source.guess(names[0], 0.95 if table.key else 0.45, why, given, sql)
+    guess = source.guess(names[0], 0.95 if table.key else 0.45, why, given, sql)
+    return replace(guess, proof="the primary key") if table.key else guess
 
 
 def columns_of(
@@ -150,7 +170,7 @@ def columns_of(
         used.add(column)
         others = [c for s, _, f, c in scored if f == field and c != column and s >= 0.6]
         profile, shape = source.profiles[column], shapes[field]
-        is_named = source.alike(column, FIELDS[place].get(field, ())) >= 0.5
+        is_named = source.alike(column, FIELDS[place].get(field, Phrases())) >= 0.5
         likely, why = score, "by its name" if is_named else "by its values"
         if is_only_a_day(profile, shape.format):
             why = f"TODO: days written as {profile.pattern}; make YYYY-MM-DD of it in SQL"
@@ -178,12 +198,14 @@ def _scored(
                 yield score, order, field, column
 
 
-def references(source: TableSource, shapes: Mapping[str, FieldShape]) -> dict[str, Guess]:
+def references(
+    source: TableSource, shapes: Mapping[str, FieldShape], *conditions: str
+) -> dict[str, Guess]:
     """Returns the column of each field that refers to a resource; no column serves two."""
     scored = [
         (guess, field)
         for field, shape in shapes.items()
-        if shape.refers and (guess := source.reference(shape.refers))
+        if shape.refers and (guess := source.reference(shape.refers, *conditions))
     ]
     scored.sort(key=lambda pair: pair[0].score, reverse=True)
     best = {guess.column: (field, guess) for guess, field in reversed(scored)}
@@ -194,21 +216,26 @@ def attributes(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[s
     """Yields the fields that are kept as one row each, such as extra fields and phones."""
     own, resource = rows.source, rows.place
     for table in own.catalog.others if own.single_key else ():
-        source = table.beside(own.alias)
-        value = source.best("value", ("text", "number", "phone", "email"))
+        source = table.beside(*own.aliases)
+        codes = [n for n, p in source.profiles.items() if p.is_text and p.is_code]
+        value = source.best("value", ("text", "number", "phone", "email")) if codes else None
+        if value is None:
+            continue
         mark, marked = _mark(source, own, resource)
-        codes = (n for n, p in source.profiles.items() if p.is_text and p.is_code)
         named = [column for column in codes if column not in (value, mark)]
         code = source.best("attribute", among=named)
+        if code is None:
+            continue
         if mark:  # it has rows about several tables
-            entity = source.best("entity", ("number", "text"))
+            column = source.best("entity", ("number", "text"))
+            entity = (column, rows.key) if column else None
         else:
-            link = source.reference(resource)
-            entity = link.name if link else None
-        if value is None or code is None or entity is None:
+            entity = about(source, rows)
+        if entity is None:
             continue
         where = [f"{source.column(mark)} = {literal(marked)}"] if mark else []
-        where.append(f"{source.column(entity)} = {rows.key}")
+        where.append(f"{source.column(entity[0])} = {entity[1]}")
+        source = _of_part(source, rows, entity[0]) if rows.kind else source
         for field, names, score in _fields_in(source, resource, code, value):
             # the preferred one first, then the newest
             preferred = source.best("preferred", ("flag",))
@@ -220,12 +247,48 @@ def attributes(rows: Rows, shapes: Mapping[str, FieldShape]) -> Iterator[tuple[s
                 *source.existing(),
                 first_by=", ".join(f"{source.column(name)} DESC" for name in order),
             )
-            profile = replace(source.profiles[value], codes=(), pattern=None)
-            given = parameters(profile, shapes[field], f"{resource}.{field}")
-            given = {} if shapes[field].values else given
+            given = {}
+            if field in shapes:
+                profile = _of_names(source, code, value, names)
+                given = parameters(profile, shapes[field], f"{resource}.{field}")
             why = f"rows {', '.join(names)} of {source.table.name}"
             column = f"{source.table.name}.{value}:{names[0]}"
             yield field, Guess(sql, min(0.84, 0.5 + 0.35 * score), why, column, given)
+
+
+def _of_names(source: TableSource, code: str, value: str, names: Sequence[str]) -> Profile:
+    """Returns what the values look like in the rows that have one of these names."""
+    column = source.table.columns[value]
+    pairs = zip(source.table.columns[code].seen, column.seen, strict=True)
+    seen = [text for name, text in pairs if str(name).strip() in names]
+    codes = {text for text in seen if text is not None}
+    few = tuple(sorted(codes, key=str)) if are_codes(codes) else ()
+    return profile_of(replace(column, seen=tuple(seen), codes=few))
+
+
+def about(source: TableSource, rows: Rows) -> tuple[str, str] | None:
+    """Returns the column of another table that leads to these rows, and what it equals in them."""
+    own = rows.source
+    ours = {join.source.table.name: own.column(join.own) for join in own.joins}
+    ours |= {own.table.name: rows.key}
+    for link in own.catalog.relations.links(source):
+        if link.target.table.name in ours:
+            return link.column, ours[link.target.table.name]
+    guess = source.reference(rows.place) if rows.place in own.catalog.chosen else None
+    return (guess.name, rows.key) if guess and guess.table == source.table.name else None
+
+
+def _of_part(source: TableSource, rows: Rows, entity: str) -> TableSource:
+    """Returns the table as the rows are that are about this part of a table."""
+    own = replace(rows.source, joins=())
+    is_its = f"{own.column(own.single_key[0])} = {source.column(entity)}"
+    there = f"EXISTS ({own.select('1', is_its, *own.part)})"
+    probe = own.catalog.probe
+    table = probe.sample(source.table, str(source), source.column, [there])
+    if table is None:
+        return source
+    profiles = Profiles(table.columns)
+    return replace(source, table=table, profiles=profiles)
 
 
 def _mark(source: TableSource, own: TableSource, resource: str) -> tuple[str | None, str]:
@@ -247,6 +310,9 @@ def _fields_in(
         score, name = max(((likeness(tokens(n), phrases), n) for n in names), default=(0.0, ""))
         if field not in ("phone", "email") and score >= 0.7:
             yield field, [name], score
+    dead = max((likeness(tokens(n), PHRASES["death"]), n) for n in names) if names else (0.0, "")
+    if resource == "patients" and dead[0] >= 0.7:
+        yield "death", [dead[1]], dead[0]
     if resource != "clients":
         return
     columns = source.table.columns

@@ -16,7 +16,29 @@ REMEMBERED = 1 << 17
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall
 
 Tokens = tuple[str, ...]
-Phrases = tuple[Tokens, ...]
+
+
+class Phrases(tuple[Tokens, ...]):  # noqa: SLOT001 - a tuple that knows more cannot have slots
+    """Phrases, with the beginnings and the ends of their words, and the likeness of known names."""
+
+    starts: frozenset[str]
+    ends: frozenset[str]
+    known: dict[Tokens, float]
+
+    def __new__(cls, phrases: Iterable[Tokens] = ()) -> "Phrases":
+        made = super().__new__(cls, phrases)
+        words = {form for phrase in made for word in phrase for form in (word, _singular(word))}
+        made.starts = frozenset(word[:3] for word in words)
+        made.ends = frozenset(word[-3:] for word in words if len(word) >= 3)
+        made.known = {}
+        return made
+
+    def may_name(self, name: Tokens) -> bool:
+        """Returns whether any word of the name begins or ends as one of the phrases'."""
+        return any(
+            word[:3] in self.starts or word[-3:] in self.ends or _singular(word)[-3:] in self.ends
+            for word in name
+        )
 
 
 @cache
@@ -29,12 +51,19 @@ def tokens(name: str) -> Tokens:
 
 def phrases(text: str) -> Phrases:
     """Returns the phrases of a line of the vocabulary, between which commas stand."""
-    return tuple(words for phrase in text.split(",") if (words := tokens(phrase)))
+    return Phrases(words for phrase in text.split(",") if (words := tokens(phrase)))
 
 
 def likeness(name: Tokens, among: Iterable[Tokens]) -> float:
     """Returns how alike a name's words and the best of the phrases are, from 0 to 1."""
-    return max((_likeness(name, phrase) for phrase in among), default=0.0) if name else 0.0
+    if not isinstance(among, Phrases):
+        return max((_likeness(name, phrase) for phrase in among), default=0.0) if name else 0.0
+    if name not in among.known:
+        score = 0.0
+        if among.may_name(name):
+            score = max(_likeness(name, phrase) for phrase in among)
+        among.known[name] = score
+    return among.known[name]
 
 
 @lru_cache(REMEMBERED)
@@ -79,6 +108,7 @@ def without_prefix(names: Sequence[str], own: str = "") -> dict[str, Tokens]:
     split = {name: tokens(name) for name in names}
     firsts = Counter(words[0] for words in split.values() if len(words) > 1)
     common = {word for word, times in firsts.items() if times >= max(3, 0.6 * len(names))}
+    common |= {word for word in firsts if word in NOISE and firsts[word] >= 3 and not own}
     common |= {word for word in firsts if word in tokens(own) and firsts[word] > 1} - {"id"}
     return {
         name: words[1:] if len(words) > 1 and words[0] in common else words
@@ -98,12 +128,12 @@ _DATA: Mapping[str, Any] = read_document(Path(__file__).with_name("vocabulary.ya
 # What a table of each resource, another table or a column may be called.
 TABLES = _phrases_of(_DATA["tables"])
 PHRASES = _phrases_of(_DATA["phrases"])
-TABLES["appointmentTypes"] += tuple(
-    (*kind, *visit) for kind, visit in product(PHRASES["visit_kinds"], TABLES["appointments"])
+_KINDS_OF_VISITS = product(PHRASES["visit_kinds"], TABLES["appointments"])
+TABLES["appointmentTypes"] = Phrases(
+    [*TABLES["appointmentTypes"], *((*kind, *visit) for kind, visit in _KINDS_OF_VISITS)]
 )
-PHRASES["lines"] += tuple(
-    (*line, *bill) for line, bill in product(PHRASES["lines"], TABLES["invoices"])
-)
+_LINES_OF_BILLS = product(PHRASES["lines"], TABLES["invoices"])
+PHRASES["lines"] = Phrases([*PHRASES["lines"], *((*line, *bill) for line, bill in _LINES_OF_BILLS)])
 # What the columns of a resource's fields may be called, by resource and field.
 FIELDS = {resource: _phrases_of(fields) for resource, fields in _DATA["fields"].items()}
 # What a column that refers to a resource may be called, beside its `id`.

@@ -1,13 +1,14 @@
 """`clinic-gateway backend`, `vets` and `sample`: connect a practice system, and look at it."""
 
 import shlex
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
@@ -31,6 +32,9 @@ from gateway.settings import Settings
 from gateway.settings.kinds import read_zone, secret_text
 from gateway.state import opened, opened_if_begun
 from gateway.store import Store
+
+if TYPE_CHECKING:
+    from adapters.draft import Judge
 
 WIDE = 120
 COLOURS = {
@@ -60,27 +64,39 @@ def backend() -> None:
     "The clock on the clinic's wall, such as Europe/Paris; this machine's where it is left out.",
 )
 @option("--output", FILE, "Write into this new file instead of printing.")
-async def draft(run: Run, url: str | None, zone: str | None, output: Path | None) -> None:
-    """Look at a practice database and write a first mapping, with its guesses as comments.
+@option("--yes", FLAG, "Write what is likely too, without asking.")
+@option(
+    "--ask/--no-ask",
+    FLAG,
+    "Ask about what the data do not prove, or leave it in comments. In a terminal it is asked.",
+    default=None,
+)
+async def draft(
+    run: Run,
+    url: str | None,
+    zone: str | None,
+    output: Path | None,
+    yes: bool,
+    ask: bool | None,
+) -> None:
+    """Look at a practice database and write a first mapping of what the data prove.
 
-    Nothing is written to the database. With --json, what was guessed and how likely it is is
-    printed.
+    What is only likely is asked, with three rows of each guess, or left in comments. Nothing is
+    written to the database. With --json, what was guessed and how likely it is is printed.
     """
     if output is not None and output.exists():
         fail(f"{output} exists already; name a new file with --output")
     from adapters.draft import draft_mapping
 
-    address = url or secret_text(run.settings.backend.url)
-    if not address:
-        fail(
-            "nothing says which database is meant: name it with --url, or as backend.url in"
-            " gateway.yaml"
-        )
+    address = _database(run, url)
     comment = "the clock on the clinic's wall"
     if zone is None:
         zone, comment = _own_zone(), f"TODO: this machine's; is it {comment}?"
+    is_asked = sys.stdin.isatty() and not (yes or run.as_json) if ask is None else ask
     try:
-        text, guesses = await draft_mapping(address, shapes(), zone, comment)
+        text, guesses = await draft_mapping(
+            address, shapes(), zone, comment, judge=_questions() if is_asked else None, accept=yes
+        )
     except (ValueError, AdapterError) as error:
         fail(f"{'--url' if url else 'backend.url'}: {error}")
     if output is not None:
@@ -91,6 +107,23 @@ async def draft(run: Run, url: str | None, zone: str | None, output: Path | None
         click.echo(text, nl=False)
     else:
         say(f"{output}: written; go through it, then `clinic-gateway backend check`")
+
+
+def _database(run: Run, url: str | None) -> str:
+    """Returns the address of the database that is meant, or ends the command."""
+    address = url or secret_text(run.settings.backend.url)
+    if not address:
+        fail(
+            "nothing says which database is meant: name it with --url, or as backend.url in"
+            " gateway.yaml"
+        )
+    return address
+
+
+def _questions() -> "Judge":
+    from gateway.cli.draft_questions import Questions
+
+    return Questions()
 
 
 def _own_zone() -> str:

@@ -44,7 +44,8 @@ class Draft(NamedTuple):
 
 
 async def drafted(url: str) -> Draft:
-    return Draft(*await draft_mapping(url, shapes(), "Europe/Berlin", "the clock on the wall"))
+    said = "the clock on the wall"
+    return Draft(*await draft_mapping(url, shapes(), "Europe/Berlin", said, accept=True))
 
 
 def guessed(draft: Draft) -> dict[str, str]:
@@ -176,7 +177,7 @@ def test_a_draft_loads_without_a_problem(tmp_path: Path, opened: Any) -> None:
 
 async def test_the_sample_clinic_reads_the_same_through_its_draft(tmp_path: Path) -> None:
     database = copy_to(tmp_path)
-    draft, _ = await draft_mapping(url_of(database), shapes(), "Europe/Paris", "")
+    draft, _ = await draft_mapping(url_of(database), shapes(), "Europe/Paris", "", accept=True)
     own, other = connect(database), connect(database, mapping=draft)
     try:
         await other.check()
@@ -248,7 +249,7 @@ def test_the_meaning_of_a_code_is_never_sure() -> None:
     assert "  # the code of a new appointment" not in "\n".join(lines)
 
 
-async def test_codes_that_are_the_values_themselves_are_sure(tmp_path: Path) -> None:
+async def test_codes_that_are_the_values_themselves_are_no_guess(tmp_path: Path) -> None:
     database = tmp_path / "plain.db"
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(
@@ -257,7 +258,7 @@ async def test_codes_that_are_the_values_themselves_are_sure(tmp_path: Path) -> 
             " ('2026-03-01 10:00', 'scheduled'), ('2026-03-02 10:00', 'CANCELLED')"
         )
     text = (await drafted(url_of(database))).text
-    assert "status:  # sure\n" in text
+    assert "status:  # likely: by its name\n" in text
     assert "codes:\n" in text
 
 
@@ -273,7 +274,7 @@ async def test_bits_are_written_as_the_gateway_reads_them() -> None:
             text = (await drafted(url)).text
         assert "x0" not in text
         assert all(f'"{each}": null  # TODO: which status' in text for each in codes)
-        assert "isUrgent: a.urgent  # sure" in text
+        assert "isUrgent: a.urgent  # likely" in text
 
 
 def test_names_are_quoted_as_the_engine_wants_it() -> None:
@@ -293,7 +294,7 @@ async def test_what_was_not_found_is_said_loudly(tmp_path: Path) -> None:
     connection.close()
     draft = await drafted(url_of(database))
     assert "firstName: k.voornaam" in draft.text
-    assert "# email: ???" in draft.text
+    assert "# no column was found for phone, email," in draft.text
     assert "TODO: no table was found for patients" in draft.text
     file = tmp_path / "draft.yaml"
     file.write_text(draft.text)
