@@ -66,7 +66,7 @@ def _write(copy: sqlite3.Connection, table: SourceTable, wishes: Wishes) -> None
     except sqlite3.OperationalError as error:
         raise CopyError(f"the columns of {table.name} cannot be those of one table") from error
     marks = ", ".join("?" * len(columns))
-    # nosemgrep: sql-is-never-put-together-as-text - a name in quotes, and marks of ours
+    # a name in quotes, and marks of ours
     insert = f"INSERT INTO {name} VALUES ({marks})"  # noqa: S608  # nosec B608
     copy.executemany(insert, table.rows())
     own = {one.name.lower(): one.name for one in columns}

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from msgspec import Struct, field, json, structs
 
 from adapters.copies.building import build
-from adapters.copies.snapshot import PAUSES, Snapshot, copied, status_of
+from adapters.copies.snapshot import PAUSES, Snapshot, copied, settled, status_of
 from adapters.copies.sources import Source
 from adapters.copies.tables import CopyError
 
@@ -49,7 +49,7 @@ class Request(Struct, frozen=True):
 class Note(Struct, frozen=True):
     """How the files of a copy were; `verified` is when the files were last seen to be so still.
 
-    `read_at` is when they were last read, and `inode` that of the copy which the note is about.
+    `read_at` is when they were last all read, and `inode` that of the copy which the note is about.
     """
 
     inode: int
@@ -113,28 +113,33 @@ def read_note(request: Request) -> Note | None:
 
 
 def _looked(request: Request, folder: Path, note: Note | None) -> Outcome:
-    source, now = (
-        Source(request.kind, Path(request.path), request.encoding, request.named),
-        time.time(),
-    )
-    is_due = note is None or not 0 <= now - note.read_at < request.whole
-    if note is not None and not is_due and note.status == status_of(source.files()):
-        return _kept(request, note, verified=now)
+    source = Source(request.kind, Path(request.path), request.encoding, request.named)
+    now, trusted = time.time(), note
+    if note is not None and not 0 <= now - note.read_at < request.whole:
+        trusted = None  # everything is read
+    is_settled = trusted is not None and settled(trusted.status.values(), trusted.verified)
+    if trusted is not None and is_settled and trusted.status == status_of(source.files()):
+        return _kept(request, trusted, verified=now)
     _clean(folder)
     files = folder / FILES
     files.mkdir(mode=0o700)
-    taken = copied(source.files, files, source.check(files), request.pauses)
+    known = None
+    if trusted is not None and request.kind == "dbf":  # an Access file is one, and is read whole
+        known = Snapshot(trusted.verified, trusted.status, trusted.digests)
+    taken = copied(source.files, files, source.check(files), request.pauses, known)
+    read_at = taken.at if trusted is None or known is None else trusted.read_at
     if note is not None and note.digests == taken.digests:
-        seen = {"status": dict(taken.status), "read_at": taken.at}
-        return _kept(request, note, verified=taken.at, **seen)
-    return _made(request, folder, source, taken, note)
+        seen = {"status": dict(taken.status), "verified": taken.at, "read_at": read_at}
+        return _kept(request, note, **seen)
+    return _made(request, source, taken, note, read_at=read_at)
 
 
 def _made(
-    request: Request, folder: Path, source: Source, taken: Snapshot, before: Note | None
+    request: Request, source: Source, taken: Snapshot, before: Note | None, *, read_at: float
 ) -> Outcome:
-    tables = source.tables(folder / FILES, taken.digests)
-    following, copy = folder / NEXT, copy_of(request)
+    copy = copy_of(request)
+    tables = source.tables(copy.with_name(FILES), taken.digests)
+    following = copy.with_name(NEXT)
     former, kept = (None, {}) if before is None else (copy, before.tables)
     build(following, tables, request.wishes, former, kept)
     omitted = [said for table in tables for said in table.omitted]
@@ -144,7 +149,7 @@ def _made(
         digests=dict(taken.digests),
         tables={table.name: table.digest for table in tables if table.digest},
         verified=taken.at,
-        read_at=taken.at,
+        read_at=read_at,
         omitted=omitted[:MOST_OMITTED],
     )
     following.replace(copy)

@@ -7,7 +7,7 @@ the set must also be the same when it is read once more.
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ Status = Mapping[str, tuple[int, int]]
 
 
 class Snapshot(NamedTuple):
-    """Files that were copied: when they were still so, their status then, and their digests."""
+    """Files as they were: when they were still so, their status then, and their digests."""
 
     at: float
     status: Status
@@ -37,15 +37,23 @@ def status_of(files: Sequence[Path]) -> Status:
     return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
 
 
+def settled(stats: Iterable[tuple[int, int]], at: float) -> bool:
+    """Returns whether any change of these files after that moment changes their status."""
+    return all(changed / 1e9 < at - COARSE for _, changed in stats)
+
+
 def copied(
     list_files: Callable[[], Sequence[Path]],
     folder: Path,
     check: Callable[[], None],
     pauses: Sequence[float] = PAUSES,
+    known: Snapshot | None = None,
 ) -> Snapshot:
     """Copies the files into the folder. Raises OSError, and TornError if they never were whole.
 
-    `check` raises TornError for copies that cannot be whole by what stands in them.
+    `check` raises TornError for copies that cannot be whole by what stands in them. Files that are
+    still as they were seen to be when they were `known` are not copied, if all that have the same
+    stem are so.
     """
     before: Mapping[str, str] | None = None
     torn = TornError("the files were written each time that they were read")
@@ -53,8 +61,21 @@ def copied(
         time.sleep(pause)
         now, files = time.time(), list_files()
         status = status_of(files)
-        digests = {file.name: _copy(file, folder / file.name) for file in files}
-        is_quiet = all(changed / 1e9 < now - COARSE for _, changed in status.values())
+        before_that = {} if known is None else known.status
+        names = before_that.keys() | status.keys()
+        new = {
+            _stem(name)
+            for name in names
+            if before_that.get(name) != status.get(name)
+            or not (known and settled([status[name]], known.at))
+        }
+        digests = {
+            file.name: _copy(file, folder / file.name)
+            if known is None or _stem(file.name) in new
+            else known.digests[file.name]
+            for file in files
+        }
+        is_quiet = settled(status.values(), now)
         try:
             check()
         except TornError as error:
@@ -64,6 +85,10 @@ def copied(
             return Snapshot(now, status, digests)
         before = digests
     raise torn
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem.lower()
 
 
 def _copy(source: Path, target: Path) -> str:

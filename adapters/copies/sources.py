@@ -1,6 +1,7 @@
 """The files of a practice system, and the tables in a copy of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,14 +48,16 @@ class Source:
         names, memos = self._tables_and_memos()
         made: list[SourceTable] = []
         for file in names:
-            if file.name in digests:
-                memo = memos.get(file.stem.lower())
-                both = digests[file.name] + (digests.get(memo.name, "") if memo else "")
-                path = memo and folder / memo.name
-                table = DbfTable(file.stem, folder / file.name, path, self.encoding, digest=both)
-                made.append(table)
-            elif (bare := self._bare(file, folder)) is not None:
-                made.append(bare)
+            if file.name not in digests:
+                with suppress(OSError, CopyError):  # its head is of no use
+                    made.append(DbfTable(file.stem, _head_of(file, folder), None, bare=True))
+                continue
+            memo = memos.get(file.stem.lower())
+            digest = digests[file.name] + (digests.get(memo.name, "") if memo else "")
+            copy, beside = folder / file.name, memo and folder / memo.name
+            if not copy.exists():  # it did not change, and its rows are not asked for
+                copy, beside = _head_of(file, folder), None
+            made.append(DbfTable(file.stem, copy, beside, self.encoding, digest=digest))
         return made
 
     def check(self, folder: Path) -> Callable[[], None]:
@@ -70,16 +73,6 @@ class Source:
     def _is_named(self, table: str) -> bool:
         return self.named is None or table.lower() in self.named
 
-    def _bare(self, file: Path, folder: Path) -> DbfTable | None:
-        """Returns a table without its rows; None where its head is of no use."""
-        head = folder / f"{file.name}.head"
-        try:
-            with file.open("rb") as read:
-                head.write_bytes(read.read(LONGEST_HEAD))
-            return DbfTable(file.stem, head, None, bare=True)
-        except (OSError, CopyError):
-            return None
-
     def _tables_and_memos(self) -> tuple[list[Path], dict[str, Path]]:
         if not self.path.is_dir():
             self.path.stat()
@@ -93,3 +86,11 @@ class Source:
         if not tables:
             raise CopyError(f"{self.path} holds no table (.dbf)")
         return tables, memos
+
+
+def _head_of(file: Path, folder: Path) -> Path:
+    """Copies the head of a table alone."""
+    head = folder / f"{file.name}.head"
+    with file.open("rb") as read:
+        head.write_bytes(read.read(LONGEST_HEAD))
+    return head

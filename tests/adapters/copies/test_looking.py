@@ -98,6 +98,36 @@ def test_a_change_is_copied_and_a_copy_that_is_open_stays_as_it_is(
     assert rows(asked, "SELECT note FROM animal") == [("tame",)]
 
 
+def test_only_tables_that_changed_are_copied_again_and_whole(
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(asked)
+    copy, names = snapshot._copy, []
+
+    def heard(source: Path, target: Path) -> str:
+        names.append(source.name)
+        return copy(source, target)
+
+    monkeypatch.setattr(snapshot, "_copy", heard)
+    with open_dbf(practice / "CLIENT.DBF") as table:
+        table.append((3, "Cid"))
+    age(practice)
+    assert look(asked).kind == "made"
+    assert names == ["CLIENT.DBF"]
+    names.clear()
+    # of a table and its memos only one file changed
+    memo = practice / "animal.dbt"
+    memo.write_bytes(memo.read_bytes().replace(b"tame", b"wild"))
+    os.utime(memo, (LONG_AGO + 60, LONG_AGO + 60))
+    assert look(asked).kind == "made"
+    assert sorted(names) == ["animal.dbf", "animal.dbt"]
+    assert rows(asked, "SELECT note FROM animal") == [("wild",)]
+    assert rows(asked, "SELECT count(*) FROM client") == [(3,)]
+    names.clear()
+    assert look(structs.replace(asked, whole=0.0)).kind == "same"
+    assert len(names) == 3
+
+
 def test_a_change_that_the_file_server_does_not_tell_is_copied_in_time(
     asked: Request, practice: Path
 ) -> None:
@@ -233,6 +263,21 @@ def test_a_file_that_was_changed_just_now_is_read_twice(
     os.utime(practice / "CLIENT.DBF")
     assert "written each time" in look(asked).why
     assert look(structs.replace(asked, pauses=(0.0, 0.0))).kind == "made"
+
+
+def test_a_file_that_was_new_when_it_was_read_is_read_once_more(
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file server that tells times by the second: the size and the time stay as they are."""
+    many = structs.replace(asked, pauses=(0.0, 0.0))
+    file = practice / "CLIENT.DBF"
+    os.utime(file)
+    now = file.stat().st_mtime
+    assert look(many).kind == "made"
+    file.write_bytes(file.read_bytes().replace(b"Ann", b"Eva"))
+    os.utime(file, (now, now))
+    assert look(many).kind == "made"
+    assert rows(asked, "SELECT name FROM client") == [("Eva",), ("Bob",)]
 
 
 def desk(folder: str, going: Any) -> None:
