@@ -19,7 +19,7 @@ from adapters.values.convert import Unreadable
 # What finds the row of a record, by the adapter's module.
 FINDERS = {
     "adapters.sql.adapter": ("adapters.doctor.sql.finder", "SqlFinder"),
-    "adapters.rest.adapter": ("adapters.doctor.rest_finder", "RestFinder"),
+    "adapters.rest.adapter": ("adapters.doctor.rest.finder", "RestFinder"),
 }
 # The most records that words list, and the most links that are followed.
 MOST_FOUND, MOST_LINKS = 20, 40

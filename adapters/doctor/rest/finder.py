@@ -15,6 +15,7 @@ from adapters.mapped.records import Endless
 from adapters.mapping.paths import holds, path
 from adapters.rest.adapter import RestAdapter
 from adapters.rest.client import Client, Request
+from adapters.rest.login import OAuthCall
 from adapters.rest.paging import MOST_ROWS
 from adapters.rest.reader import Received
 from adapters.rest.records import JsonRows
@@ -48,7 +49,9 @@ class HeardClient(Client):
 
     def _told(self, request: Request, status: str) -> str:
         body = ""
-        if request.body:
+        if (
+            request.body and request.label != OAuthCall.label
+        ):  # else it holds a token of the server's
             body = f"\n{request.body[:LONGEST_BODY].decode(errors='replace')}"
         text = f"{request.method} {self._address}{request.target} -> {status}{body}"
         for secret in sorted(self._secrets, key=len, reverse=True):
