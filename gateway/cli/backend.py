@@ -49,6 +49,7 @@ COLOURS = {
     cls=CommandGroup,
     loads={
         "compare": "gateway.cli.compare:compare",
+        "learn": "gateway.cli.learn:learn",
         "verify": "gateway.cli.verify:verify",
     },
 )
@@ -100,7 +101,7 @@ async def draft(
     except (ValueError, AdapterError) as error:
         fail(f"{'--url' if url else 'backend.url'}: {error}")
     if output is not None:
-        _write_new(output, text)
+        write_new(output, text)
     if run.as_json:
         say_json(guesses, indent=2)
     elif output is None:
@@ -135,7 +136,8 @@ def _own_zone() -> str:
         return "UTC"
 
 
-def _write_new(output: Path, text: str) -> None:
+def write_new(output: Path, text: str) -> None:
+    """Writes a file that is not there yet, or ends the command."""
     try:
         with output.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -280,7 +282,7 @@ def upgrade(run: Run, mapping: Path) -> None:
     old = mapping.with_name(f"{mapping.name}.old")
     if old.exists():
         fail(f"{old} exists already: move it away")
-    _write_new(old, text)
+    write_new(old, text)
     mapping.write_text(made, encoding="utf-8")
     pairs = zip(text.splitlines(), made.splitlines(), strict=False)
     changed = sum(one != other for one, other in pairs)

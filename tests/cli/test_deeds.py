@@ -44,6 +44,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "backend compare": (),
     "backend draft": (),
     "backend explain": (),
+    "backend learn booking": (),
     "backend schema": (),
     "backend upgrade": (),
     "backend verify": (),

@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.base import AdapterError, BackendNonsense, NotFound, Record, SlotTaken
 from adapters.doctor.case import Look
 from adapters.doctor.rehearsal import BookingKind, Planner, again
+from adapters.doctor.sql.likeness import Likeness
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
 from adapters.documents.document import Place
@@ -142,9 +144,12 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
         look.failed(f"{why} delete what was written there", place=("booking",), remedy=remedy)
         return
     planner, report = await case.run(partial(_planned, case, look)), _Report(look)
+    likeness = Likeness(case)
+    with suppress(AdapterError):  # it tells by itself that it could not look
+        await case.run(likeness.read)
     for kind in planner.kinds:
         begun = time.monotonic()
-        done = await _booked(case, planner, kind)
+        done = await _booked(case, planner, kind, likeness)
         if done is None:
             look.warning(f"{kind.words}: the desk took the time meanwhile, so it was not rehearsed")
         else:
@@ -152,6 +157,7 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
             report.tell(kind, done, is_left=is_left, took=time.monotonic() - begun)
     if planner.kinds:
         report.end(len(case.adapter.mapping.booking.steps))
+        likeness.judge(look)
 
 
 @dataclass(slots=True)
@@ -226,7 +232,9 @@ async def _planned(case: SqlCase, look: Look, session: SqlSession) -> Planner:
     return planner
 
 
-async def _booked(case: SqlCase, planner: Planner, kind: BookingKind) -> _Rehearsed | None:
+async def _booked(
+    case: SqlCase, planner: Planner, kind: BookingKind, likeness: Likeness
+) -> _Rehearsed | None:
     """Books, looks and undoes it; returns None where the time was taken meanwhile."""
     done = _Rehearsed()
 
@@ -238,6 +246,7 @@ async def _booked(case: SqlCase, planner: Planner, kind: BookingKind) -> _Rehear
         try:
             record = complete(case.adapter.bookings.book(session, kind.draft, KnownTimes()))
             done.made, done.is_half = record["id"], bool(session.undoing())
+            likeness.take(connection, done.progress)
             done.wrong = complete(_seen(case, planner, kind, record, connection))
             complete(session.withdraw())
             done.is_half = False

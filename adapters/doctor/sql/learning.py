@@ -1,0 +1,383 @@
+"""Learns a booking from appointments that the desk has made: which rows it writes, and of what."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from adapters.doctor.learning import Unlearnable
+from adapters.doctor.sql.derivation import NUMBERED, CountedNumber, Derivation, Derived, follows
+from adapters.doctor.sql.desk import (
+    DeskTable,
+    Row,
+    bare_name,
+    column_of,
+    key_column,
+    telling,
+    text_of,
+)
+from adapters.doctor.sql.examples import Example, Examples, RowsAbout, desk_appointments
+from adapters.doctor.values import LONGEST_CODE
+from adapters.mapping.models import MappingFile
+from adapters.sql.adapter import SqlAdapter, SqlSession
+from adapters.sql.booking import named_table
+
+# A table with more rows keeps no counters.
+MOST_COUNTERS, MOST_COLUMNS = 100, 12
+# The seconds that one learning may take.
+PATIENCE = 60.0
+APPOINTMENT, NUMBER = "appointment", "number"
+# What a free row has already.
+_OF_SLOT = ("schedule", "scheduledAt", "endTime", "minutes", "vetId")
+_CONDITIONS = ("appointmentTypeId", "reason", "clientId")
+
+
+@dataclass(slots=True)
+class LearnedStep:
+    """A step of a booking: what it is, its other words, and what it writes into each column."""
+
+    kind: str
+    table: str
+    words: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Derived] = field(default_factory=dict)
+    nulls: list[str] = field(default_factory=list)
+    remark: str = ""
+
+
+@dataclass(slots=True)
+class Lesson:
+    """What was learnt: the steps, of how many examples, the rows that were found, and remarks."""
+
+    examples: int
+    keys: list[str]
+    steps: list[LearnedStep] = field(default_factory=list)
+    found: list[tuple[str, str, list[int]]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+async def learned(adapter: SqlAdapter, keys: Sequence[str], newest: int) -> Lesson:
+    """Returns what the appointments teach; raises Unlearnable or an AdapterError."""
+    if adapter.engine.copy is not None:
+        raise Unlearnable(
+            "the practice's files are read as a copy and cannot be written, so there is no booking"
+            " to learn: leave booking out of the mapping"
+        )
+
+    patience = max(PATIENCE, adapter.options.timeout)
+    options = replace(adapter.options, report=lambda trouble: None, timeout=patience)
+
+    async def flow(session: SqlSession) -> Lesson:
+        return _Teacher(session, own, desk_appointments(session, own, keys, newest)).lesson()
+
+    async with aclosing(SqlAdapter(options)) as own:
+        return await own.look(flow)
+
+
+class _Teacher:
+    """Derives the steps of one booking from its examples."""
+
+    def __init__(self, session: SqlSession, adapter: SqlAdapter, found: Examples) -> None:
+        self.session, self.mapping, self.found = session, adapter.mapping, found
+        self.dialect = session.connection.dialect.name
+        self.examples = found.examples
+        self.lesson_ = Lesson(len(found.examples), [text_of(it.key) or "" for it in found.examples])
+        self.columns = found.table.columns
+        self.own_rows = [example.row for example in found.examples]
+        mapped = adapter.mapping.resources["appointments"]
+        self.mapped, zone = mapped, ZoneInfo(adapter.mapping.zone)
+        self.derivation = Derivation(mapped, zone, self.dialect)
+        self.resources = dict(_resources(found.tables, adapter.mapping))
+
+    def lesson(self) -> Lesson:
+        lesson = self.lesson_
+        counter = self._counter()
+        if counter is not None:
+            lesson.steps.append(counter)
+        self.derivation = replace(self.derivation, uuid=self._uuids())
+        count = len(self.examples)
+        lesson.found.append((self.found.table.name, "the appointments", [1] * count))
+        lesson.steps += self._of_appointment()
+        made: list[tuple[DeskTable, str, list[Any]]] = [
+            (self.found.table, APPOINTMENT, [example.key for example in self.examples])
+        ]
+        for about in self.found.about:
+            why = f"{about.reference.column}, {about.reference.why}"
+            lesson.found.append((about.reference.table.name, why, [len(r) for r in about.rows]))
+            lesson.steps += self._of_rows(about, made)
+        for name in self.found.unread:
+            lesson.remarks.append(f"TODO: {name} could not be read; does the desk write there?")
+        self._reference()
+        return lesson
+
+    def _uuids(self) -> list[str]:
+        """Returns the first UUID of each appointment's own row, where all have one."""
+        for name in self.columns:
+            values = [text_of(row[name]) or "" for row in self.own_rows]
+            is_uuid = all(re.fullmatch(r"[0-9a-fA-F-]{36}", value) for value in values)
+            if is_uuid and len({*values}) == len(values):
+                return values
+        return []
+
+    def _of_appointment(self) -> Iterator[LearnedStep]:
+        table, key = self.found.table, self.found.key
+        insert = LearnedStep("insert", table.name, {"key": key, "name": APPOINTMENT})
+        self._fill(insert, table, self.own_rows, self.examples, skipped=key)
+        slot = self._slot_condition()
+        if slot is None:
+            yield insert
+            return
+        where, free = slot
+        update = LearnedStep("update", table.name, {"where": where, "for": "slot"})
+        update.words["name"] = APPOINTMENT
+        prepared = {name: {text_of(row[name]) for row in free} for name in self.columns}
+        for name, value in insert.values.items():
+            group = value.value if isinstance(value.value, dict) else {}
+            is_set = bool(free) and None not in prepared[name]
+            kept = group.get("draft") in _OF_SLOT and is_set
+            alike = not group and prepared[name] == {text_of(value.value)}
+            if not kept and not alike and name != key:
+                update.values[name] = value
+        update.remark = (
+            "a free row of diary.slots becomes the appointment; its vet and times stay as they are"
+        )
+        yield update
+        if self.mapping.diary.hours:
+            insert.words["for"] = "time"
+            insert.remark = "any other time"
+            yield insert
+
+    def _slot_condition(self) -> tuple[str, list[Row]] | None:
+        """Returns the condition of a free row, and some free rows; None where there are none."""
+        table, key = self.found.table, self.found.key
+        for source in self.mapping.diary.slots:
+            expression = source.key.source[0] if source.key is not None else ""
+            place = column_of(self.found.tables, source.from_ or "", expression)
+            if place != (table, key):
+                continue
+            aliases = {*re.findall(r"(\w+)\s*\.", expression)}
+            free = source.where or "1 = 1"
+            for alias in aliases:
+                free = re.sub(rf"\b{alias}\s*\.", "", free)
+            quoted = self.session.connection.dialect.identifier_preparer.quote
+            rows: list[Row] = []
+            named = named_table(table.name, self.columns)
+            try:
+                with self.session.connection.begin_nested():
+                    # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
+                    which = sa.text(f"({free})".replace(":", r"\:"))
+                    statement = sa.select(*named.c).where(which).limit(50)
+                    found = self.session.connection.execute(statement).all()
+                    rows = [dict(zip(self.columns, row, strict=True)) for row in found]
+            except SQLAlchemyError:
+                self.lesson_.remarks.append("TODO: the condition of a free row, see diary.slots")
+            return f"{quoted(key)} = :slot AND {free}", rows
+        return None
+
+    def _of_rows(
+        self, about: RowsAbout, made: list[tuple[DeskTable, str, list[Any]]]
+    ) -> Iterator[LearnedStep]:
+        table, column = about.reference.table, about.reference.column
+        groups = list(_groups(table, column, about.rows))
+        for number, (kind, rows) in enumerate(groups):
+            here = [(row, it) for row, it in zip(rows, self.examples, strict=True) if row]
+            step = LearnedStep("insert", table.name, remark=kind)
+            examples = [example for _, example in here]
+            names = [
+                (name, [keys[at] for at, row in enumerate(rows) if row])
+                for of, name, keys in made
+                if of is about.of
+            ]
+            skipped = table.key[0] if len(table.key) == 1 else ""
+            if skipped and table.columns[skipped].is_numbered:
+                step.words["key"] = skipped
+            else:
+                skipped = ""
+            found = [row for row, _ in here]
+            self._fill(step, table, found, examples, made=names, skipped=skipped)
+            if len(here) < len(rows):
+                self._condition(step, rows)
+            elif len(table.key) == 1 and any(it.of is table for it in self.found.about):
+                name = re.sub(r"\W", "_", bare_name(table.name)).lower()
+                step.words["name"] = name if number == 0 else f"{name}_{number + 1}"
+                made.append((table, step.words["name"], [row[table.key[0]] for row in found]))
+            yield step
+
+    def _condition(self, step: LearnedStep, rows: Sequence[Row | None]) -> None:
+        """Says when a row is written that only some of the examples have."""
+        for name in _CONDITIONS:
+            if [row is not None for row in rows] == [
+                example.asked[name] not in (None, "") for example in self.examples
+            ]:
+                step.words["if"] = name
+                return
+        many = sum(row is not None for row in rows)
+        step.remark = f"TODO: only {many} of {len(rows)} examples have it: when? {step.remark}"
+
+    def _fill(
+        self,
+        step: LearnedStep,
+        table: DeskTable,
+        rows: Sequence[Row],
+        examples: Sequence[Example],
+        *,
+        made: Sequence[tuple[str, Sequence[Any]]] = (),
+        skipped: str = "",
+    ) -> None:
+        for name, column in table.columns.items():
+            if name == skipped and (column.is_numbered or column.free):
+                continue
+            leads = table.foreign.get(name)
+            resource = self.resources.get(bare_name(leads[0]).lower()) if leads else None
+            values = [row[name] for row in rows]
+            one = self.derivation.derived(column, values, examples, made, resource)
+            if one is None:
+                step.nulls.append(name)
+            elif one.is_told or not column.free:
+                step.values[name] = one
+            else:
+                step.values[name] = one._replace(value=None)
+
+    def _counter(self) -> LearnedStep | None:
+        """Returns the step that counts a number of the appointments, where one is found."""
+        for column in self.columns.values():
+            values = [row[column.name] for row in self.own_rows]
+            known = self.derivation.derived(column, values, self.examples)
+            is_open = known is not None and (not known.is_told or not isinstance(known.value, dict))
+            matches = [NUMBERED(text_of(value) or "") for value in values]
+            numbers = [int(match[2]) for match in matches if match is not None]
+            is_whole = len(numbers) == len(values) and max(numbers) > 1
+            if column.name == self.found.key or not is_open or not is_whole:
+                continue
+            if not follows(numbers, [example.key for example in self.examples]):
+                continue
+            step = self._sequence(max(numbers)) or self._counter_row(max(numbers))
+            if step is not None:
+                counted = CountedNumber(NUMBER, numbers, step.words.pop("ahead", 0))
+                self.derivation = replace(self.derivation, counted=counted)
+                if len(numbers) == 1:
+                    step.remark += "; one example may agree by accident"
+                return step
+        return None
+
+    def _sequence(self, newest: int) -> LearnedStep | None:
+        connection = self.session.connection
+        try:
+            with connection.begin_nested():
+                names = sa.inspect(connection).get_sequence_names()
+        except (NotImplementedError, SQLAlchemyError):
+            return None
+        quote = connection.dialect.identifier_preparer.quote
+        for name in names if self.dialect == "postgresql" else ():
+            try:
+                with connection.begin_nested():
+                    last: sa.Select[Any] = sa.select(sa.literal_column("last_value")).select_from(
+                        sa.text(quote(name))
+                    )
+                    value = connection.scalar(last)
+            except SQLAlchemyError:
+                continue
+            if value == newest:
+                remark = "its last value is the number of the newest example"
+                return LearnedStep("sequence", name, {"name": NUMBER}, remark=remark)
+        return None
+
+    def _counter_row(self, newest: int) -> LearnedStep | None:
+        connection = self.session.connection
+        for table in self.found.tables:
+            numeric = [it.name for it in table.columns.values() if it.kind == "number"]
+            if not self._may_count(table) or not numeric:
+                continue
+            named = named_table(table.name, table.columns)
+            try:
+                with connection.begin_nested():
+                    rows = connection.execute(sa.select(*named.c).limit(MOST_COUNTERS + 1)).all()
+            except SQLAlchemyError:
+                continue
+            if not 0 < len(rows) <= MOST_COUNTERS:
+                continue
+            for column, ahead in product(numeric, (0, 1)):
+                at = list(table.columns).index(column)
+                fits = [row for row in rows if text_of(row[at]) == str(newest + ahead)]
+                if len(fits) == 1 and (column,) != table.key:
+                    made = self._counting(table, column, fits[0], rows, ahead)
+                    if made is not None:
+                        return made
+        return None
+
+    def _may_count(self, table: DeskTable) -> bool:
+        """Returns whether a table may keep counters: one of few columns that nothing maps."""
+        taken = {about.reference.table.name for about in self.found.about}
+        froms = " ".join(it.from_ or "" for it in self.mapping.resources.values()).lower()
+        name = bare_name(table.name).lower()
+        is_mapped = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", froms) is not None
+        is_own = table.name in taken or table is self.found.table
+        return not is_own and not is_mapped and len(table.columns) <= MOST_COLUMNS
+
+    def _counting(
+        self, table: DeskTable, column: str, row: Any, rows: Sequence[Any], ahead: int
+    ) -> LearnedStep | None:
+        quote = self.session.connection.dialect.identifier_preparer.quote
+        for number, (name, kind) in enumerate(table.columns.items()):
+            value = text_of(row[number]) or ""
+            is_one = [text_of(each[number]) for each in rows].count(value) == 1
+            is_code = value and len(value) <= LONGEST_CODE and "'" not in value
+            if name != column and is_one and is_code:
+                spelt = value if kind.kind == "number" else f"'{value}'"
+                words = {"where": f"{quote(name)} = {spelt}", "column": column, "name": NUMBER}
+                which = "the next number" if ahead else "the number"
+                remark = f"its row has {which} of the newest example"
+                return LearnedStep("counter", table.name, words | {"ahead": ahead}, remark=remark)
+        if len(rows) == 1:
+            words = {"column": column, "name": NUMBER, "where": "1 = 1"}
+            return LearnedStep(
+                "counter", table.name, words | {"ahead": ahead}, remark="its only row"
+            )
+        return None
+
+    def _reference(self) -> None:
+        """Says where the gateway's reference may stand, of which the desk's rows know nothing."""
+        nulls = [
+            name
+            for step in self.lesson_.steps
+            if step.table == self.found.table.name
+            for name in step.nulls
+            if self.columns[name].kind == "text"
+        ]
+        if self.mapping.booking.reference is None:
+            said = "TODO: write {draft: reference} into a column with room for 16 letters, and say"
+            near = f"; null in all examples: {', '.join(dict.fromkeys(nulls))}" if nulls else ""
+            self.lesson_.remarks.append(f"{said} under `reference` how it is read{near}")
+
+
+def _resources(tables: Sequence[DeskTable], mapping: MappingFile) -> Iterator[tuple[str, str]]:
+    for name in ("vets", "clients", "patients", "appointmentTypes"):
+        mapped = mapping.resources.get(name)
+        place = key_column(tables, mapped) if mapped is not None else None
+        if place is not None:
+            yield bare_name(place[0].name).lower(), name
+
+
+def _groups(
+    table: DeskTable, column: str, rows: Sequence[Sequence[Row]]
+) -> Iterator[tuple[str, list[Row | None]]]:
+    """Yields the kinds of rows that one appointment has in a table, told apart by a column."""
+    most = max(map(len, rows))
+    if most == 1:
+        yield "", [each[0] if each else None for each in rows]
+        return
+    name = telling(table, column, rows, most)
+    if name is None:
+        for number in range(most):
+            kind = f"TODO: row {number + 1} of {most}: no column tells them apart"
+            yield kind, [each[number] if len(each) > number else None for each in rows]
+        return
+    ordered = dict.fromkeys(text_of(row[name]) for each in rows for row in each)
+    for value in ordered:
+        picked = [next((row for row in each if text_of(row[name]) == value), None) for each in rows]
+        yield f"{name} tells the rows apart", picked
