@@ -43,14 +43,17 @@ class Source:
         if self.kind == "access":
             inside = read_tables(folder / self.path.name, self.encoding)
             for one in inside:
-                one.bare = not self._is_named(one.name)
+                if not self._is_named(one.name):
+                    one.bare, one.omitted = True, []
             return inside
         names, memos = self._tables_and_memos()
         made: list[SourceTable] = []
         for file in names:
             if file.name not in digests:
                 with suppress(OSError, CopyError):  # its head is of no use
-                    made.append(DbfTable(file.stem, _head_of(file, folder), None, bare=True))
+                    bare = DbfTable(file.stem, _head_of(file, folder), None, bare=True)
+                    bare.omitted = []
+                    made.append(bare)
                 continue
             memo = memos.get(file.stem.lower())
             digest = digests[file.name] + (digests.get(memo.name, "") if memo else "")

@@ -7,6 +7,7 @@ from typing import Any
 from adapters.copies.keeper import in_words
 from adapters.doctor.case import Look
 from adapters.doctor.sql.rows import SqlCase
+from adapters.examination import Verdict
 
 
 def copied(case: SqlCase) -> Iterator[Look]:
@@ -26,4 +27,4 @@ async def _copy(case: Any, look: Look) -> None:
         look.ok(text)
     if copy.omitted:
         named = ", ".join(copy.omitted)
-        look.warning(f"what the copy does not hold: {named}", remedy="map no field to these")
+        look.judge(Verdict.NOTE, f"the copy does not hold {named}")

@@ -26,7 +26,7 @@ from adapters.sql.adapter import SqlAdapter
 from adapters.sql.engines import open_engine, wrong_with
 from gateway.backend import shapes
 from tests.adapters.clinic import SECRET
-from tests.adapters.copies.access_files import needs_mdbtools
+from tests.adapters.copies.access_files import needs_mdbtools, write_access
 from tests.adapters.copies.dbf_files import open_dbf
 from tests.adapters.copies.desktop import MAPPING, as_access, as_dbf
 from tests.waiting import until
@@ -225,6 +225,24 @@ async def test_an_old_copy_is_told_by_the_check_and_the_doctor(
     [told] = [one for one in findings if one.subject == "copy"]
     assert told.verdict == "warning"
     assert "no new copy can be made: praxis: No such file" in told.text
+
+
+@needs_mdbtools
+async def test_what_the_copy_does_not_hold_is_a_note_for_tables_of_the_mapping(
+    tmp_path: Path, opened: Callable[..., SqlAdapter]
+) -> None:
+    columns = {"ID": "long", "Foto": "ole"}
+    write_access(
+        tmp_path / "p.mdb", {"Kunde": (columns, [[1, b""]]), "Rest": (columns, [[1, b""]])}
+    )
+    head = MAPPING.partition("  clients:")[0]
+    mapping = f"{head}  clients: {{from: Kunde, key: ID, fields: {{lastName: ID}}}}\n"
+    adapter = opened(f"access:///{tmp_path}/p.mdb", mapping)
+    doctor = doctor_of(adapter)
+    assert doctor is not None
+    findings = [one async for one in doctor.examine(adapter, Examination(now=NOW))]
+    [note] = [one for one in findings if one.verdict == "note" and one.subject == "copy"]
+    assert note.text == "the copy does not hold Kunde.Foto (of the type OLE)"
 
 
 async def test_a_draft_is_made_of_a_copy_that_goes_with_it(tmp_path: Path) -> None:
