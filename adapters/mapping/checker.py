@@ -274,6 +274,10 @@ class Checker:
             who = "step before this one is called" if self.of_sql else "call before this one keeps"
             self.is_known((*place, "made"), "unfilled", value.made, made, f"no {who} {value.made}")
         self._named((*place, "sql"), value.sql or "", made)
+        if isinstance(value, models.WrittenValue) and value.each is not None:
+            items = self._items(place) if place[3] == "values" else ()
+            text = f"the list in each has no {value.each}"
+            self.is_known((*place, "each"), "unfilled", value.each, items, text)
         is_drafted = place[0] == "booking"
         what = "a draft has no" if is_drafted else "nothing here is called"
         for origin, here in (("draft", is_drafted), ("given", not is_drafted)):
@@ -297,10 +301,48 @@ class Checker:
             text = f"a draft has no {part.if_}"
             self.is_known((*place, "if"), "unfilled", part.if_, DRAFT, text)
 
+    def _items(self, place: Place) -> Sequence[str]:
+        """Returns the names in the list that the booking's step at the place is repeated for."""
+        match place:
+            case ("booking", "steps", int(number), *_):
+                items = self.booking.steps[number].items
+                return [name for name in {key: 0 for item in items for key in item} if name != "if"]
+        return ()
+
+    def _each(self, place: Place, step: models.StepMap) -> None:
+        """Checks the list that a step is repeated for, and that all of it is written."""
+        if step.items and not self.of_sql:
+            text = "a list in each stands only in a mapping of the sql adapter"
+            self.say((*place, "each"), "wrong-adapter", text)
+        names, taken = self._items(place), {*models.NAMED(step.where or "")}
+        for value in step.values.values():
+            taken |= {value.each or "", *models.NAMED(value.sql or "")}
+        for name in names:
+            if name in (*DRAFT, *CLOCK, *self._made_for[int(place[2])]):
+                text = f"{name} has a meaning in a booking already: take another name"
+                self.say((*place, "each"), "bad-step", text)
+            elif name not in taken:
+                text = f"no value of this step is {{each: {name}}}, and no SQL of it has :{name}"
+                self.say((*place, "each"), "bad-step", text)
+        for number, item in enumerate(step.items):
+            self._item((*place, "each", number), item, names)
+
+    def _item(
+        self, place: Place, item: Mapping[str, models.WrittenValue], names: Sequence[str]
+    ) -> None:
+        for name in names:
+            if name not in item:
+                text = f"{name} is missing, which others of this list have; write null for none"
+                self.say(place, "bad-step", text)
+        if (own := item.get("if")) is not None and isinstance(own.constant, str):
+            text = f"a draft has no {own.constant}"
+            self.is_known((*place, "if"), "unfilled", own.constant, DRAFT, text)
+
     def _named(self, place: Place, sql: str, made: Sequence[str]) -> None:
         for name in models.NAMED(sql):
             text, more = f"no step before this one is called {name}", "; write \\: for a colon"
-            self.is_known(place, "unfilled", name, [*made, *DRAFT, *CLOCK], text, more)
+            known = [*made, *DRAFT, *CLOCK, *self._items(place)]
+            self.is_known(place, "unfilled", name, known, text, more)
 
     def _secret(self, place: Place, name: str) -> None:
         if name not in self.secrets:
@@ -575,6 +617,7 @@ class Checker:
 
     def _step(self, place: Place, step: models.StepMap) -> None:
         self._named((*place, "where"), step.where or "", self._names(place)[1])
+        self._each(place, step)
         if step.if_ is not None:
             self._condition(place, step.if_)
             if step.name is not None or step.keep:

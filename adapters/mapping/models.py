@@ -295,6 +295,12 @@ class WrittenValue(ShortForm, SentValue):
     short = "constant"
 
     constant: Scalar = None
+    each: str | None = None
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if self.each is not None and (others := self.model_fields_set - {"each"}):
+            yield f"{' and '.join(sorted(others))} does not go with each"
 
 
 def _kind(value: Any) -> str:
@@ -761,6 +767,19 @@ class StepCondition(ShortForm):
             yield "takes a name of the draft, or one of made and sql"
 
 
+def _repeated(value: Any) -> str:
+    return "<list>" if isinstance(value, list | tuple) else "<slot>"
+
+
+_Items = Listed[Annotated[dict[str, WrittenValue], Field(min_length=1)]]
+# What a step is repeated for: each slot row, or each group of a list.
+Each = Annotated[
+    Annotated[Literal["slot"], Tag("<slot>")]
+    | Annotated[_Items, Field(min_length=1), Tag("<list>")],
+    Discriminator(_repeated),
+]
+
+
 class StepMap(MethodCall):
     """One step of a booking.
 
@@ -768,8 +787,9 @@ class StepMap(MethodCall):
     `name` is what later steps call its key or number. Over HTTP it is a call, and `keep` takes
     values out of the answer. `for` limits a step to bookings of a slot row or of any other time,
     `if` to those that have the named value of the draft, or for which an SQL condition is true.
-    `each: slot` repeats it for each slot row that the time takes. A post may say that it only
-    `reads`. `undo` is the call that takes a step back.
+    `each: slot` repeats it for each slot row that the time takes, and `each` with a list for each
+    of its groups, whose values `{each: NAME}` stands for. A post may say that it only `reads`.
+    `undo` is the call that takes a step back.
     """
 
     kinds = tuple(_KINDS)
@@ -781,7 +801,7 @@ class StepMap(MethodCall):
     sequence: OfSql[str | None] = None
     for_: Literal["slot", "time"] | None = Field(default=None, alias="for")
     if_: StepCondition | None = Field(default=None, alias="if")
-    each: Literal["slot"] | None = None
+    each: Each | None = None
     key: OfSql[Listed[str] | str | None] = None
     column: OfSql[str | None] = None
     where: OfSql[Sql | None] = None
@@ -804,7 +824,9 @@ class StepMap(MethodCall):
             yield f"{' and '.join(sorted(strange))} does not go with {kind}"
         if self.each and kind in ("counter", "sequence"):
             yield f"each does not go with {kind}"
-        if self.each and self.for_ != "slot":
+        if self.items and self.name is not None:
+            yield "a step with a list in each happens several times, so it has no name for others"
+        if self.each == "slot" and self.for_ != "slot":
             yield "each: slot needs for: slot, as only such times take rows"
         if self.reads and self.post is None:
             yield "reads goes with post: a get only reads, and what changes something does not"
@@ -815,6 +837,18 @@ class StepMap(MethodCall):
     def writes(self) -> bool:
         """Whether a call changes something in the practice system."""
         return self.get is None and not self.reads
+
+    @property
+    def items(self) -> tuple[dict[str, WrittenValue], ...]:
+        """The groups for which it happens; () where `each` is no list."""
+        return self.each if isinstance(self.each, tuple) else ()
+
+    @property
+    def written(self) -> Iterator[WrittenValue]:
+        """All values that it may write."""
+        yield from self.values.values()
+        for item in self.items:
+            yield from item.values()
 
     @property
     def table(self) -> str:

@@ -39,6 +39,15 @@ def typed(name: str, value: Any) -> sa.BindParameter[Any]:
     return sa.bindparam(name, value, type_=kind)
 
 
+def conditions_of(step: StepMap, item: Mapping[str, WrittenValue]) -> Iterator[StepCondition]:
+    """Yields the conditions of a step, and of the item of its list."""
+    if step.if_ is not None:
+        yield step.if_
+    if (own := item.get("if")) is not None:
+        name = None if own.sql is not None else own.draft or str(own.constant)
+        yield StepCondition(draft=name, sql=own.sql)
+
+
 class BookingWrites:
     """The rows that a booking writes, in the mapping's order."""
 
@@ -48,14 +57,14 @@ class BookingWrites:
         # how the draft's values are written where an expression names them
         plain = Conversion()
         self._drafts = {name: converters.make(plain, shape) for name, shape in DRAFT_FIELDS.items()}
+        values = [value for step in booking.steps for value in step.written]
+        # by the value itself, which the mapping keeps
         self._columns = {
-            (number, name): converters.make(value, DRAFT_FIELDS[value.draft])
-            for number, step in enumerate(booking.steps)
-            for name, value in step.values.items()
+            id(value): converters.make(value, DRAFT_FIELDS[value.draft])
+            for value in values
             if value.draft in DRAFT_FIELDS
         }
-        written = [(step, value) for step in booking.steps for value in step.values.values()]
-        encodings = (value.encoding for _, value in written if value.draft == "reason")
+        encodings = (value.encoding for value in values if value.draft == "reason")
         self._reason = next((Text(name) for name in encodings if name is not None), Text())
 
     def kept(self, draft: Draft) -> Draft:
@@ -76,11 +85,12 @@ class BookingWrites:
             if step.for_ not in kinds:
                 continue
             progress.place = ("booking", "steps", number)
-            slots = values["slots"] if step.each else (values["slot"],)
-            for turn, slot in enumerate(slots):
-                own = {**values, "slot": slot}
-                scope = _Scope(connection, own, progress.made, self._drafts, self._zone)
-                if step.if_ is not None and not scope.holds(step.if_):
+            slots = values["slots"] if step.each == "slot" else (values["slot"],)
+            turns = [(slot, item) for slot in slots for item in step.items or ({},)]
+            for turn, (slot, item) in enumerate(turns):
+                own, converters = {**values, "slot": slot}, (self._drafts, self._columns)
+                scope = _Scope(connection, own, progress.made, converters, self._zone, item)
+                if not all(map(scope.holds, conditions_of(step, item))):
                     continue
                 progress.taken.add(number)
                 made = self._take(number, scope, undo)
@@ -92,10 +102,7 @@ class BookingWrites:
     def _take(self, number: int, scope: "_Scope", undo: Undo) -> Any:
         """Takes one step; returns its key or number."""
         step, connection = self._booking.steps[number], scope.connection
-        row = {
-            name: scope.column_value(value, self._columns.get((number, name)))
-            for name, value in step.values.items()
-        }
+        row = {name: scope.column_value(value) for name, value in step.values.items()}
         if step.insert is None:
             return scope.change(step, row)
         keys = scope.insert(step, row)
@@ -109,18 +116,25 @@ class BookingWrites:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The values that `:name` stands for in the mapping's SQL: the draft's, or `made` by a step."""
+    """The values that `:name` stands for in the mapping's SQL.
+
+    They are the draft's, those `made` by a step, or those of the `item` that the step is for.
+    `converters` are those of names in SQL, and those of the values that are written.
+    """
 
     connection: sa.Connection
     values: Values
     made: Values
-    drafts: Mapping[str, Converter]
+    converters: tuple[Mapping[str, Converter], Mapping[int, Converter]]
     zone: str
+    item: Mapping[str, WrittenValue]
 
-    def column_value(self, value: WrittenValue, converter: Converter | None) -> Any:
+    def column_value(self, value: WrittenValue) -> Any:
         """Returns a column's value: from the draft, a step, an expression, or a constant."""
+        if value.each is not None:
+            value = self.item[value.each]
         if value.draft is not None:
-            raw = self._encoded(value.draft, converter)
+            raw = self._encoded(value.draft, self.converters[1].get(id(value)))
             return raw[value.part - 1] if isinstance(raw, tuple) and value.part else raw
         if value.made is not None:
             return self.made[value.made]
@@ -179,10 +193,12 @@ class _Scope:
         for name in dict.fromkeys(NAMED(expression)):
             if name in CLOCK:
                 yield moment(name, self.zone, self.values["createdAt"])
+            elif name in self.item:
+                yield parameter(name, self.column_value(self.item[name]))
             elif name in self.made:
                 yield parameter(name, self.made[name])
             else:
-                yield parameter(name, self._encoded(name, self.drafts.get(name)))
+                yield parameter(name, self._encoded(name, self.converters[0].get(name)))
 
     def _encoded(self, name: str, converter: Converter | None) -> Any:
         value = self.values[name]

@@ -17,7 +17,14 @@ from sqlalchemy.exc import DBAPIError
 from adapters.documents.document import Document, Place
 from adapters.ids.seal import NATIVE, PublicIds
 from adapters.mapping.expressions import CLOCK
-from adapters.mapping.models import NAMED, MappingFile, ResourceMap, StepMap, ValueSource
+from adapters.mapping.models import (
+    NAMED,
+    MappingFile,
+    ResourceMap,
+    StepMap,
+    ValueSource,
+    WrittenValue,
+)
 from adapters.sql.booking import following, named_table
 from adapters.sql.clock import moment
 from adapters.sql.columns import Columns, Rows, directed, rows_of, sql
@@ -277,6 +284,18 @@ def _names(sql: str) -> dict[str, None]:
     return dict.fromkeys(name for name in NAMED(sql) if name not in CLOCK)
 
 
+def _computed(step: StepMap) -> Iterator[tuple[Place, str]]:
+    """Yields the SQL that a step computes values and conditions by, each with its place in it."""
+    groups: list[tuple[Place, Mapping[str, WrittenValue]]] = [(("values",), step.values)]
+    groups += [(("each", number), item) for number, item in enumerate(step.items)]
+    for place, values in groups:
+        for name, value in values.items():
+            if value.sql is not None:
+                yield (*place, name, "sql"), value.sql
+    if step.if_ is not None and step.if_.sql is not None:
+        yield ("if", "sql"), f"CASE WHEN ({step.if_.sql}) THEN 1 ELSE 0 END"
+
+
 def _step(place: Place, step: StepMap, types: Mapping[str, Any]) -> Iterator[_Group]:
     if step.sequence is not None:
         yield [SqlCheck((*place, "sequence"), place, following(step.sequence))], None
@@ -292,12 +311,7 @@ def _step(place: Place, step: StepMap, types: Mapping[str, Any]) -> Iterator[_Gr
     if step.where is not None:
         which = bare.where(_prepared(f"({step.where})", {}))
         checks.append(SqlCheck((*place, "where"), place, which, _names(step.where)))
-    sources: dict[Place, str] = {
-        ("values", name, "sql"): value.sql for name, value in step.values.items() if value.sql
-    }
-    if step.if_ is not None and step.if_.sql is not None:
-        sources["if", "sql"] = f"CASE WHEN ({step.if_.sql}) THEN 1 ELSE 0 END"
-    for at, expression in sources.items():
+    for at, expression in _computed(step):
         names = _names(expression)
         made = sa.select(_prepared(f"({expression})", types))
         # keys may be texts

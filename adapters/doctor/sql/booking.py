@@ -322,7 +322,7 @@ def _is_written(case: SqlCase, name: str) -> bool:
     return any(
         value.draft in names or names & {*NAMED(value.sql or "")}
         for write in case.adapter.mapping.booking.steps
-        for value in write.values.values()
+        for value in write.written
     )
 
 

@@ -136,7 +136,26 @@ ZONE = "zone: Europe/Paris "
 HOURS = "    - from: HORAIRES h\n"
 COUNTER = "    - counter: COMPTEURS\n"
 JOURNAL = "    - insert: RDV_JOURNAL\n"
+MADE = "        ID_RDV: {made: rdv}\n"
+EACH = "      values:\n        ID_RDV: {made: rdv}\n        ACTION: C\n"
+REPEATED = (
+    ("[{act: C}, {act: D}]", "{each: akt}", "the list in each has no akt (did you mean act?)"),
+    ("[{act: C}, {act: D, by: 1}]", "{each: act}", "by is missing, which others of this list have"),
+    ("[{act: C, by: 1}]", "{each: act}", "no value of this step is {each: by}"),
+    ("[{reason: C}]", "{each: reason}", "reason has a meaning in a booking already"),
+    ("[{act: C, if: typ}]", "{each: act}", "a draft has no typ"),
+    ("[{act: C, if: {draft: typ}}]", "{each: act}", "a draft has no typ"),
+    ("[{act: {draft: x}}]", "{each: act}", "a draft has no x"),
+    ("[]", "C", "each: "),
+    ("slots", "C", "each: must be 'slot'"),
+    ("[{act: C}]", "{each: act, part: 1}", "part does not go with each"),
+    ("[{act: C}]\n      name: x", "{each: act}", "happens several times"),
+)
 LANGUAGE = [
+    *(
+        (EACH, f"      each: {listed}\n      values:\n        ACTION: {value}\n{MADE}", said)
+        for listed, value, said in REPEATED
+    ),
     ("{draft: patientId}", "{sql: ':referenc'}", "called referenc (did you mean reference?)"),
     ("resources:\n", "expressions: {a: '{a} + 1'}\nresources:\n", "a leads back to itself: a, a"),
     (
