@@ -274,6 +274,22 @@ class DoctorCase(ABC):
             return None
         return LawLook(name, replace(look, check="laws", place=place or look.place))
 
+    def could_look(self, part: LawLook, *resources: str) -> bool:
+        """Returns whether the rows of the resources were read; else adds that they were not.
+
+        It is no failure where a mapping has no list of them on purpose.
+        """
+        for name in resources:
+            if name not in self.samples:
+                mapped = self.adapter.mapping.resources.get(name)
+                if mapped is not None and mapped.from_ is None and mapped.list_ is None:
+                    text = f"without a list of {name} nothing was looked at"
+                    part.look.warning(text, subject=part.name, code=part.name)
+                else:
+                    part.unseen()
+                return False
+        return True
+
     @abstractmethod
     async def with_lists(self, resource: str, records: list[Record]) -> list[Record]:
         """Returns records of a resource again, now with the lists inside them."""

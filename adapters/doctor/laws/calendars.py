@@ -34,7 +34,7 @@ def duration_laws(case: DoctorCase) -> Iterator[Look]:
 
 async def _of_types(case: DoctorCase, look: Look) -> None:
     part = case.law("durations-usable", look)
-    if part is None or "appointmentTypes" not in case.samples:
+    if part is None or not case.could_look(part, "appointmentTypes"):
         return
     for record in case.samples["appointmentTypes"]:
         if (minutes := record["durationMinutes"]) is not None:
@@ -47,8 +47,10 @@ async def _in_calendars(number: int, source: DurationsMap, case: DoctorCase, loo
     part = case.law("durations-usable", look)
     if part is None:
         return
-    if case.is_lost("diary", "durations") or not {"vets", "appointmentTypes"} <= {*case.samples}:
+    if case.is_lost("diary", "durations"):
         part.unseen()
+        return
+    if not case.could_look(part, "vets", "appointmentTypes"):
         return
     kinds = case.samples["appointmentTypes"]
     asked = list(product(kinds, await _calendars(source, case)))[: case.most_durations]

@@ -169,10 +169,10 @@ def _covers(shift: Shift, begins: datetime, ends: datetime) -> bool:
 
 def _could_look(case: DoctorCase, part: LawLook, timed: Timed) -> bool:
     """Returns whether hours and records were read; else says that nothing could be looked at."""
-    could = not case.is_lost("diary", "hours") and {"vets", timed.resource} <= case.samples.keys()
-    if not could:
+    if case.is_lost("diary", "hours"):
         part.unseen()
-    return could
+        return False
+    return case.could_look(part, "vets", timed.resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +184,10 @@ class Pair:
     end: datetime
     lengths: frozenset[timedelta]
 
-    def is_likely(self, start: timedelta, end: timedelta) -> bool:
-        """Returns whether the length makes sense, with these added to start and end."""
-        lasts = self.end + end - self.start - start
+    def is_likely(self, more: timedelta) -> bool:
+        """Returns whether the length makes sense, with so much added to the end."""
+        lasts = self.end + more - self.start
         return lasts in self.lengths if self.lengths else timedelta() <= lasts <= USUAL
-
-    def offset(self, case: DoctorCase) -> timedelta:
-        return self.start.astimezone(case.adapter.diary.zone).utcoffset() or timedelta()
 
 
 def _pairs_in(timed: Timed, case: DoctorCase) -> Iterator[Pair]:
@@ -210,39 +207,54 @@ def _pairs_in(timed: Timed, case: DoctorCase) -> Iterator[Pair]:
 
 async def _pairs(timed: Timed, case: DoctorCase, look: Look) -> None:
     """Looks at the lengths between two times: of one zone, and of a length that is known."""
-    place = (*look.place[:3], timed.end)
+    place, none = (*look.place[:3], timed.end), timedelta()
     alike = case.law("pairs-read-alike", look, *place)
-    if timed.resource not in case.samples:  # what is red about that says so of all its laws
-        return
-    pairs = list(_pairs_in(timed, case))
-    if alike is not None and not alike.too_few(len(pairs), ENOUGH):
-        await _alike(timed, pairs, case, alike)
-    known = [pair for pair in pairs if pair.lengths]
     lengths = case.law("lengths-of-types", look, *place) if timed.end == "endTime" else None
-    if lengths is not None and not lengths.too_few(len(known), ENOUGH):
-        _of_types(known, lengths)
+    parts = [part for part in (alike, lengths) if part is not None]
+    could = {case.could_look(part, timed.resource) for part in parts}
+    if False in could:
+        return
+    # how many lengths are likely as they are, and with the end moved by the offset either way
+    moved, likely = 0, Counter[int]()
+    for pair in _pairs_in(timed, case):
+        holds, shown = pair.is_likely(none), pair.record["id"]
+        if alike is not None:
+            at = {name: pair.record[name] for name in (timed.start, timed.end)}
+            alike.take(holds=holds, example=told(pair.record, at), shown=shown)
+        if lengths is not None and pair.lengths:
+            minutes = {"minutes": int((pair.end - pair.start) / timedelta(minutes=1))}
+            lengths.take(holds=holds, example=told(pair.record, minutes), shown=shown)
+        if offset := pair.start.astimezone(case.adapter.diary.zone).utcoffset():
+            moved += 1
+            likely.update(way for way in (-1, 0, 1) if pair.is_likely(way * offset))
+    if alike is not None and not alike.too_few(alike.count, ENOUGH):
+        await _alike(timed, moved, likely, case, alike)
+    if lengths is not None and not lengths.too_few(lengths.count, ENOUGH):
+        _as_types(lengths)
 
 
-async def _alike(timed: Timed, pairs: Sequence[Pair], case: DoctorCase, part: LawLook) -> None:
+def _as_types(part: LawLook) -> None:
+    share = 1 - part.broken / part.count
+    text = f"{share:.0%} of {part.count:,} appointments are as long as their type"
+    if share < KNOWN:
+        part.breach(text, Verdict.WARNING)
+    else:
+        part.ok(text)
+
+
+async def _alike(
+    timed: Timed, moved: int, likely: Counter[int], case: DoctorCase, part: LawLook
+) -> None:
     """Says so where moving one of the two columns by the zone's offset explains most lengths."""
-    none, moved = timedelta(), [pair for pair in pairs if pair.offset(case)]
-
-    def share(way: int) -> float:
-        fits = sum(pair.is_likely(none, way * pair.offset(case)) for pair in moved)
-        return fits / max(1, len(moved))
-
-    for pair in pairs:
-        at = {name: pair.record[name] for name in (timed.start, timed.end)}
-        holds = pair.is_likely(none, none)
-        part.take(holds=holds, example=told(pair.record, at), shown=pair.record["id"])
-    text = f"{1 - part.broken / part.count:.0%} of {len(pairs):,} have a usual length"
-    best, way = max((share(-1), -1), (share(1), 1))
-    if best < share(0) + CLEARLY or best <= FEW:
+    text = f"{1 - part.broken / part.count:.0%} of {part.count:,} have a usual length"
+    way = max((-1, 1), key=likely.__getitem__)
+    best, as_read = (likely[it] / max(1, moved) for it in (way, 0))
+    if best < as_read + CLEARLY or best <= FEW:
         part.ok(text)
         return
     # an end that is too late is the clinic's time read as UTC, or its start is UTC read as that
     kinds = (_WALL, "UTC") if way < 0 else ("UTC", _WALL)
-    remedies = dict(zip(kinds, (_AS_LOCAL, _AS_UTC)[::-way], strict=True))
+    remedies = {_WALL: _AS_LOCAL, "UTC": _AS_UTC}
     names = dict(zip((timed.end, timed.start), kinds, strict=True))
     if blamed := await _blamed(timed, way, case):
         names = {blamed: names[blamed]}
@@ -265,19 +277,6 @@ async def _blamed(timed: Timed, way: int, case: DoctorCase) -> str:
     if as_read == moved:
         return ""
     return timed.end if as_read > moved else timed.start
-
-
-def _of_types(pairs: Sequence[Pair], part: LawLook) -> None:
-    for pair in pairs:
-        at = {"minutes": int((pair.end - pair.start) / timedelta(minutes=1))}
-        holds = pair.is_likely(timedelta(), timedelta())
-        part.take(holds=holds, example=told(pair.record, at), shown=pair.record["id"])
-    share = 1 - part.broken / part.count
-    text = f"{share:.0%} of {len(pairs):,} appointments are as long as their type"
-    if share < KNOWN:
-        part.breach(text, Verdict.WARNING)
-    else:
-        part.ok(text)
 
 
 async def _worked(case: DoctorCase, look: Look) -> None:

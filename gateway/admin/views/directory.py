@@ -75,7 +75,7 @@ def _ids(records: Sequence[Record], text: str) -> Mapping[str, Any]:
     return {"records": matches, "all": len(records), "is_cut": len(records) >= MOST}
 
 
-def _kept(finding: Finding) -> dict[str, Any]:
+def without_values(finding: Finding) -> dict[str, Any]:
     """Returns a finding as it is kept: without values of records."""
     return asdict(replace(finding, examples=()))
 
@@ -122,7 +122,7 @@ async def _check(visit: Visit) -> web.Response:
             "at": panel.now().isoformat(),
             "seconds": round(time.monotonic() - began, 1),
             "counts": counts,
-            "findings": [_kept(finding) for finding in in_order[:MOST_FINDINGS]],
+            "findings": [without_values(finding) for finding in in_order[:MOST_FINDINGS]],
             "left_out": len(in_order[MOST_FINDINGS:]),
         }
         await panel.store.set_meta(KEPT, json.dumps(kept))

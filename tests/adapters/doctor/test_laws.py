@@ -590,10 +590,43 @@ async def test_few_rows_are_too_few_to_tell_a_share(database: Path, count: int) 
     assert (told.verdict, told.text) == ((NOTE, few) if count < 20 else (WARNING, all_of))
 
 
-async def test_a_law_that_could_not_look_is_red(database: Path) -> None:
-    run(database, "ALTER TABLE FACTURES RENAME TO BILLS")
+@pytest.mark.parametrize(
+    ("change", "laws"),
+    [
+        ("ALTER TABLE FACTURES RENAME TO BILLS", {"invoices", "invoices.lines"}),
+        (
+            "ALTER TABLE TYPES_RDV RENAME TO KINDS",
+            {"durations-usable", "conditions-decide"},
+        ),
+        (
+            "ALTER TABLE HORAIRES RENAME TO OPENING",
+            {"times-in-hours", "hours-are-worked"},
+        ),
+        (
+            "ALTER TABLE CONSULTATIONS RENAME TO REPORTS",
+            {"consultations", "pairs-read-alike", "times-in-hours", "conditions-decide"},
+        ),
+    ],
+)
+async def test_a_law_that_could_not_look_is_red(
+    database: Path, change: str, laws: set[str]
+) -> None:
+    run(database, change)
     found = await found_in(database, rows=50, alone=True)
-    [red] = [each for each in found if each.check == "laws" and each.subject == "invoices"]
-    assert red.verdict is FAILED
-    assert "could not be looked at" in red.text
-    assert "total-is-net-plus-tax" in red.text
+    red = [each for each in found if each.check == "laws" and "could not be looked" in each.text]
+    assert {each.subject for each in red} == laws
+    assert {each.verdict for each in red} == {FAILED}
+    assert all(each.place and each.remedy for each in red)
+
+
+async def test_without_a_list_on_purpose_a_law_only_warns(tmp_path: Path) -> None:
+    listed = (
+        "    list: {get: /visits, items: visits}          # no operation needs it; `sample` does\n"
+    )
+    found = await on_json.found_in(on_json.sound_cloud(), tmp_path, (listed, ""), alone=True)
+    said = [each for each in found if each.check == "laws" and "without a list" in each.text]
+    assert {each.verdict for each in said} == {WARNING}
+    assert {each.subject for each in said} == {
+        "appointments", "pairs-read-alike", "lengths-of-types", "times-in-hours", "hours-are-worked"
+    }  # fmt: skip
+    assert [each for each in found if each.verdict is FAILED and each.check == "laws"] == []
