@@ -83,7 +83,17 @@ class Request(NamedTuple):
 
 
 # How addresses for the sql adapter begin.
-_DATABASES = ("postgres", "mysql", "mariadb", "mssql", "firebird", "sqlite", "access", "dbf")
+_DATABASES = (
+    "postgres",
+    "mysql",
+    "mariadb",
+    "mssql",
+    "firebird",
+    "odbc",
+    "sqlite",
+    "access",
+    "dbf",
+)
 
 
 def address_problem(url: str) -> str | None:

@@ -208,6 +208,25 @@ async def _mysql(address: URL, statements: tuple[str, ...]) -> list[Any]:
         await connection.ensure_closed()
 
 
+_DRIVERS = {"postgresql": "PostgreSQL Unicode", "mysql": "MariaDB Unicode", "sqlite": "SQLite3"}
+
+
+def by_odbc(url: str, **more: str) -> str:
+    """The same database through an ODBC driver; skips the test where it is not installed."""
+    import pyodbc
+
+    address = make_url(url)
+    kind = address.get_backend_name()
+    if _DRIVERS[kind] not in pyodbc.drivers():
+        pytest.skip(f"install the ODBC driver {_DRIVERS[kind]}")
+    query = {"driver": _DRIVERS[kind], "dialect": kind, **more}
+    if kind == "sqlite":
+        query["Database"] = str(address.database)
+        address = address.set(database=None)
+    shown = address.set(drivername="odbc", query=query)
+    return shown.render_as_string(hide_password=False)
+
+
 def _run(work: Callable[[], Awaitable[Any]]) -> Any:
     """To its end in a loop of its own; in a thread where this one has a loop already."""
     from concurrent.futures import ThreadPoolExecutor

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from adapters.base import CopyRules
 from adapters.copies.addresses import EXAMPLES, wrong_with_files
 from adapters.sql.engines.lanes import Lane
+from adapters.sql.engines.odbc_address import wrong_with_odbc
 from adapters.wrappers.call_limiter import bookings_of, searches_of
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ KINDS = {
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
     "mssql": EngineKind("mssql", "MssqlLane", "mssql_python"),
+    "odbc": EngineKind("odbc", "OdbcLane", "pyodbc"),
     "firebird": EngineKind("firebird", "FirebirdLane", "sqlalchemy_firebird", ("charset", "role")),
 }
 
@@ -128,6 +130,9 @@ def wrong_with(url: str) -> Sequence[str]:
 
 
 def _wrong_parts(kind: EngineKind, address: URL) -> Iterator[str]:
+    if kind.module == "odbc":
+        yield from wrong_with_odbc(address.query)
+        return
     if kind.module == "firebird" and not address.host:
         yield "must name the server's host, such as firebird://user:password@host/clinic"
     elif not address.database:

@@ -156,10 +156,10 @@ class Lane(ABC):
 
     speech: Speech
     errors: tuple[type[Exception], ...]
-    begin_read: ClassVar[str] = "BEGIN"
-    begin_booking: ClassVar[str] = "BEGIN"
-    end_read: ClassVar[str] = "COMMIT"
-    rollback: ClassVar[str] = "ROLLBACK"
+    begin_read: str = "BEGIN"
+    begin_booking: str = "BEGIN"
+    end_read: str = "COMMIT"
+    rollback: str = "ROLLBACK"
     never_committed: ClassVar = frozenset({ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED})
     unreadable: ClassVar[tuple[type[Exception], ...]] = ()
     question: ClassVar[str] = "SELECT 1"

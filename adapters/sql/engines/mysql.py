@@ -34,7 +34,7 @@ from adapters.sql.engines.pools import PoolLane
 from adapters.values.convert import LONGEST_FOLDED, WHOLE_LETTERS
 
 # In a connection's `info`: the names of the locks that it holds.
-_LOCKS = "clinic_locks"
+LOCKS = "clinic_locks"
 # It takes letters with and without their accents, and in both cases, for the same.
 COLLATION = "utf8mb4_unicode_ci"
 _NUMBERS = {
@@ -149,7 +149,7 @@ class MysqlSpeech(Speech):
         full = f"clinic-gateway:{digest}"
         if connection.scalar(_LOCK, {"name": full, "seconds": seconds}) != 1:
             raise BackendUnavailable(ErrorKind.BUSY)
-        connection.info.setdefault(_LOCKS, []).append(full)
+        connection.info.setdefault(LOCKS, []).append(full)
 
     def rights(self, connection: Connection) -> Sequence[str]:
         excess: list[str] = []
@@ -245,7 +245,7 @@ class MysqlLane(PoolLane):
 
     async def settle(self, opened: OpenConnection) -> None:
         """Releases the named locks, which are the session's and outlive the transaction."""
-        names = opened.info.get(_LOCKS, [])
+        names = opened.info.get(LOCKS, [])
         while names:
             await opened.run(_RELEASE, (names[-1],))
             names.pop()

@@ -339,8 +339,7 @@ class ThreadLane(Lane):
         if opened is not None and not self.is_current(opened):
             self._give_up(opened)
             opened = None
-        if opened is None:
-            opened = self._own.opened = self.opened(self.connect())
+        opened = opened or self._connected()
         job.attempt.connected, job.opened = True, opened
         try:
             result = complete(job.attempt.run(opened, job.flow))
@@ -354,9 +353,23 @@ class ThreadLane(Lane):
             if not clean:
                 self._give_up(opened)
             raise
-        if not self._is_untouched(job):
+        if not self._is_untouched(job) or not self._is_settled(opened):
             self._give_up(opened)
         return result
+
+    def _connected(self) -> OpenConnection:
+        opened: OpenConnection
+        opened = self._own.opened = self.opened(self.connect())
+        return opened
+
+    def _is_settled(self, opened: OpenConnection) -> bool:
+        """Lets go of what outlives a booking; returns whether that worked."""
+        try:
+            if self.booking:
+                complete(self.settle(opened))
+        except self._raised:
+            return False
+        return True
 
     def _is_untouched(self, job: Job) -> bool:
         """Returns whether nothing was stopped, which could hit what the connection does next.

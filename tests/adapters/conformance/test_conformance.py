@@ -11,6 +11,7 @@ from tests.adapters.sample_practice import SampleClinic
 from tests.adapters.small_practice import (
     CachedPractice,
     GuardedPractice,
+    OdbcPractice,
     SmallPractice,
     small_practice,
     small_server,
@@ -65,6 +66,23 @@ class TestMariadb(TestSqlite):
 @pytest.mark.long
 class TestFirebird(TestSqlite):
     kind = "firebird"
+
+
+class TestOdbcSqlite(TestSqlite):
+    how = OdbcPractice
+    # its driver goes on with a file that is gone, or is no database any more
+    cannot: ClassVar[set[str]] = {"write_unreadable", "stop", "garble"}
+
+
+@pytest.mark.long
+class TestOdbcPostgres(TestOdbcSqlite):
+    cannot = TestSqlite.cannot
+    kind = "postgresql"
+
+
+@pytest.mark.long
+class TestOdbcMariadb(TestOdbcPostgres):
+    kind = "mariadb"
 
 
 class TestCachedAndGuarded(TestSqlite):

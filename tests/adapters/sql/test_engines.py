@@ -34,6 +34,7 @@ from tests.adapters import asked as asked_module
 from tests.adapters.asked import asked
 from tests.adapters.servers import (
     ALONE,
+    by_odbc,
     execute,
     execute_async,
     firebird_database,
@@ -57,6 +58,11 @@ class Server:
     slow: str
     running: str
     kill: str = ""
+    through: Callable[[str], str] = str  # how the engine reaches it, if not as the desk does
+
+    @property
+    def engine(self) -> str:
+        return self.through(self.url)
 
     async def run(self, *statements: str) -> list[Any]:
         """What the clinic's own desk does."""
@@ -84,7 +90,11 @@ def _setup(**words: str) -> list[str]:
 
 
 # For what a file cannot show; the reason stands beside it.
-SERVERS = pytest.mark.parametrize("server", ["postgresql", "mariadb", "firebird"], indirect=True)
+SERVERS = pytest.mark.parametrize(
+    "server",
+    ["postgresql", "mariadb", "firebird", "odbc-postgresql", "odbc-mariadb"],
+    indirect=True,
+)
 # That sleep, and whose driver does not block: no thread is stopped by who waits for it.
 UNBLOCKED = pytest.mark.parametrize("server", ["postgresql", "mariadb"], indirect=True)
 # What has locks by a name, or one for all that book.
@@ -92,9 +102,20 @@ NAMED = pytest.mark.parametrize("server", ["sqlite", "postgresql", "mariadb"], i
 _BUSY = "FROM MON$STATEMENTS WHERE MON$STATE = 1 AND MON$ATTACHMENT_ID <> CURRENT_CONNECTION"
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb", "firebird"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        *("sqlite", "postgresql", "mariadb", "firebird"),
+        *(
+            pytest.param(f"odbc-{kind}", marks=pytest.mark.long)
+            for kind in ("postgresql", "mariadb")
+        ),
+    ],
+)
 def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Server]:
-    if request.param == "postgresql":
+    _, is_odbc, kind = request.param.rpartition("odbc-")
+    through = by_odbc if is_odbc else str
+    if kind == "postgresql":
         with postgres_database(*_setup(stamp="timestamp", text="text")) as url:
             yield Server(
                 "postgresql",
@@ -104,8 +125,9 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Se
                 " AND pid <> pg_backend_pid() AND datname = current_database()",
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE pid <> pg_backend_pid() AND datname = current_database()",
+                through,
             )
-    elif request.param == "mariadb":
+    elif kind == "mariadb":
         with mariadb_database(*_setup(stamp="datetime", text="text")) as url:
             yield Server(
                 "mariadb",
@@ -113,8 +135,9 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Se
                 "SELECT SLEEP(20)",
                 "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query'"
                 " AND id <> connection_id() AND db = database()",
+                through=through,
             )
-    elif request.param == "firebird":
+    elif kind == "firebird":
         words = {"stamp": "timestamp", "text": "varchar(200)"}
         with firebird_database(PAUSE, *_setup(**words)) as url:
             yield Server(
@@ -130,7 +153,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Se
 
 @pytest.fixture
 async def engine(server: Server) -> AsyncIterator[Engine]:
-    opened = open_engine(server.url, timeout=3.0, booking_timeout=3.0)
+    opened = open_engine(server.engine, timeout=3.0, booking_timeout=3.0)
     yield opened
     await opened.aclose()
 
@@ -215,7 +238,7 @@ async def test_a_booking_is_committed_when_it_returns_and_undone_when_it_raises(
 
 @SERVERS  # a booking on SQLite keeps the desk out
 async def test_a_booking_sees_what_the_desk_commits_meanwhile(server: Server) -> None:
-    engine = open_engine(server.url, timeout=3.0, booking_timeout=3.0)
+    engine = open_engine(server.engine, timeout=3.0, booking_timeout=3.0)
 
     def looks(connection: Connection) -> tuple[Any, Any]:
         counted = text("SELECT amount FROM counter WHERE name = 'b'")
@@ -229,7 +252,7 @@ async def test_a_booking_sees_what_the_desk_commits_meanwhile(server: Server) ->
 
 
 async def test_a_statement_that_takes_too_long_is_stopped_on_the_server(server: Server) -> None:
-    engine = open_engine(server.url, timeout=0.5, booking_timeout=0.5)
+    engine = open_engine(server.engine, timeout=0.5, booking_timeout=0.5)
     await engine.ping()
     began = time.monotonic()
     with pytest.raises(BackendTimeout):
@@ -247,7 +270,7 @@ async def test_a_statement_that_takes_too_long_is_stopped_on_the_server(server: 
 async def test_many_short_statements_that_take_too_long_together_are_stopped_too(
     server: Server,
 ) -> None:
-    engine = open_engine(server.url, timeout=0.5, booking_timeout=0.5)
+    engine = open_engine(server.engine, timeout=0.5, booking_timeout=0.5)
     short = server.slow.replace("20", "0.2")
 
     def many(connection: Connection) -> None:
@@ -264,7 +287,7 @@ async def test_many_short_statements_that_take_too_long_together_are_stopped_too
 
 @SERVERS  # work on SQLite waits in no sleep
 async def test_an_inspection_of_many_statements_has_more_time_than_a_call(server: Server) -> None:
-    engine = open_engine(server.url, timeout=0.3, booking_timeout=0.3)
+    engine = open_engine(server.engine, timeout=0.3, booking_timeout=0.3)
     short = server.slow.replace("20", "0.2")
 
     def many(connection: Connection) -> None:
@@ -285,7 +308,7 @@ async def test_an_option_that_a_server_does_not_know_is_named_as_the_trouble() -
 
 @UNBLOCKED
 async def test_a_caller_who_leaves_stops_a_read_and_not_a_booking(server: Server) -> None:
-    engine = open_engine(server.url, timeout=5.0, booking_timeout=5.0)
+    engine = open_engine(server.engine, timeout=5.0, booking_timeout=5.0)
     await engine.ping()
     reading = asyncio.create_task(engine.read(query(server.slow)))
     await asyncio.sleep(0.3)
@@ -318,7 +341,7 @@ def _reading(engine: Engine) -> tuple[int, Any]:
 
 
 async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server: Server) -> None:
-    engine = open_engine(server.url, timeout=2.0, booking_timeout=2.0)
+    engine = open_engine(server.engine, timeout=2.0, booking_timeout=2.0)
     asked: list[int] = []
     readers, waiting = _reading(engine)
     slow = [asyncio.create_task(engine.read(query(server.slow))) for _ in range(readers)]
@@ -342,7 +365,7 @@ async def test_what_waits_too_long_is_unavailable_and_too_much_is_refused(server
 
 
 async def test_partners_have_their_turns_however_many_calls_one_of_them_has(server: Server) -> None:
-    engine, order = open_engine(server.url, timeout=5.0, booking_timeout=5.0), []
+    engine, order = open_engine(server.engine, timeout=5.0, booking_timeout=5.0), []
     readers, _ = _reading(engine)
 
     async def ask(partner: str) -> None:
@@ -363,7 +386,7 @@ async def test_partners_have_their_turns_however_many_calls_one_of_them_has(serv
 
 @UNBLOCKED
 async def test_a_server_runs_as_many_statements_as_calls_may_be_under_way(server: Server) -> None:
-    engine = open_engine(server.url, timeout=9.0, booking_timeout=9.0, in_flight=5)
+    engine = open_engine(server.engine, timeout=9.0, booking_timeout=9.0, in_flight=5)
     slow = query(server.slow.replace("20", "0.5"))
     for run, most in ((engine.read, 5), (engine.search, 1), (engine.book, 2)):
         running = asyncio.gather(*(run(slow) for _ in range(most + 2)))
@@ -375,7 +398,7 @@ async def test_a_server_runs_as_many_statements_as_calls_may_be_under_way(server
 
 @pytest.mark.parametrize("server", ["sqlite"], indirect=True)
 async def test_a_file_is_read_by_as_many_threads_as_calls_may_be_under_way(server: Server) -> None:
-    engine = open_engine(server.url, timeout=9.0, booking_timeout=9.0, in_flight=5)
+    engine = open_engine(server.engine, timeout=9.0, booking_timeout=9.0, in_flight=5)
     inside: list[int] = []
 
     def work(connection: Connection) -> int:
@@ -484,7 +507,7 @@ async def test_a_deadlock_of_bookings_is_run_anew(engine: Engine, server: Server
 
 @NAMED
 async def test_a_name_is_locked_for_one_booking_at_a_time_across_engines(server: Server) -> None:
-    engines = [open_engine(server.url, timeout=5.0, booking_timeout=5.0) for _ in range(2)]
+    engines = [open_engine(server.engine, timeout=5.0, booking_timeout=5.0) for _ in range(2)]
     await server.run("UPDATE counter SET amount = 0")
 
     def work(speech: Speech) -> Callable[[Connection], None]:
@@ -508,8 +531,8 @@ async def test_a_name_is_locked_for_one_booking_at_a_time_across_engines(server:
 async def test_a_lock_that_is_not_to_be_had_in_time_is_unavailable_and_let_go_after(
     server: Server,
 ) -> None:
-    holder = open_engine(server.url, timeout=5.0, booking_timeout=5.0)
-    other = open_engine(server.url, timeout=5.0, booking_timeout=0.4)
+    holder = open_engine(server.engine, timeout=5.0, booking_timeout=5.0)
+    other = open_engine(server.engine, timeout=5.0, booking_timeout=0.4)
 
     def holds(connection: Connection) -> None:
         holder.speech.lock(connection, "vet:13")

@@ -12,7 +12,7 @@ from tests.tables import ROOT
 
 UNKNOWN = (
     "begins with oracle, which is not known: use one of sqlite, postgresql, mysql, mariadb, mssql,"
-    " firebird, access, dbf"
+    " odbc, firebird, access, dbf"
 )
 
 
