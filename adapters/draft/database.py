@@ -241,9 +241,7 @@ def sampled(
     bare_columns = bare.columns.values()
     if source is None:
         source = sa.table(bare.name, *map(column, bare.columns), schema=bare.schema)
-    where: list[sa.ColumnElement[Any]] = [
-        sa.literal_column(f"({condition})") for condition in conditions
-    ]
+    where: list[sa.ColumnElement[Any]] = [sa.literal_column(condition) for condition in conditions]
     wanted = [_shortened(each, spelt).label(f"c{n}") for n, each in enumerate(bare_columns)]
     statement = select(*wanted).select_from(source).where(*where)
     samples = [*connection.execute(statement.limit(ROWS))]

@@ -7,6 +7,7 @@ from adapters.draft.columns import TIMES, time_parameters
 from adapters.draft.database import Table
 from adapters.draft.decisions import YES, Doubt, Judge
 from adapters.draft.document import Members, Noted, lines_of
+from adapters.draft.hours import share_within
 from adapters.draft.resource import key_of
 from adapters.draft.sources import Guess, TableSource, literal
 from adapters.draft.tables import Catalog, Rows
@@ -120,10 +121,15 @@ def _hours(source: TableSource) -> Members | None:
     if vet is None or day is None:
         return None
     certainty = "likely" if likeness(source.called, PHRASES["hours"]) >= 0.6 else "guess"
-    members = _from(source, f"{certainty}: by its columns", vet)
+    within = share_within(source, vet.name, day, start, end) if weekday else None
+    said = f"{certainty}: by its columns"
+    if within is not None:
+        said = f"sure: {within:.0%} of the appointments lie within them"
+    members = _from(source, said, vet)
     if weekday:
         seen = ", ".join(source.profiles[day].codes)
-        members["weekday"] = Noted(source.column(day), f"TODO: 1 must be Monday; seen: {seen}")
+        told = f"TODO: 1 must be Monday; seen: {seen}" if within is None else "1 is Monday"
+        members["weekday"] = Noted(source.column(day), told)
     else:
         members["day"] = source.column(day)
     members["start"] = source.column(start)

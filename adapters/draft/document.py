@@ -119,7 +119,7 @@ def _rows(rows: Rows, written: Set[str]) -> Members:
         guess, refers = rows.fields[name], shapes[name].refers
         if refers and refers not in written:
             left.append((Members({name: guess.value}), f"{refers} are left out"))
-        elif guess.is_written:
+        elif guess.is_written or not rows.is_written:  # all of what is left out is a comment
             fields[name] = _noted(name, guess)
         else:
             left.append((Members({name: _noted(name, guess)}), ""))

@@ -64,7 +64,7 @@ class DatabaseProbe:
         ]
         statement: Select[Any] = select(*wanted).select_from(_from(source))
         for condition in conditions:
-            statement = statement.where(literal_column(f"({condition})"))
+            statement = statement.where(literal_column(condition))
         if newest:
             statement = statement.order_by(sa.desc(literal_column(newest)))
         return self._rows(statement.limit(limit))
@@ -91,12 +91,12 @@ class DatabaseProbe:
         """Returns how many different values there are, and how many of them are keys of a row."""
         some: Select[Any] = select(literal_column(value).label("v")).select_from(_from(source))
         for condition in [*conditions, f"{value} IS NOT NULL"]:
-            some = some.where(literal_column(f"({condition})"))
+            some = some.where(literal_column(condition))
         newest = some.limit(MOST_ROWS).subquery("some_rows")
         different = select(newest.c.v).distinct().limit(MOST_VALUES).subquery("some_values")
         found: Select[Any] = select(literal_column("1")).select_from(_from(target))
         for condition in its_conditions:
-            found = found.where(literal_column(f"({condition})"))
+            found = found.where(literal_column(condition))
         found = found.where(literal_column(key) == different.c.v)
         is_found = sa.case((sa.exists(found), 1), else_=0)
         counted: Any = select(func.count(), func.sum(is_found)).select_from(different)

@@ -128,7 +128,8 @@ class Relations:
         scored = [
             (*_reference(source, name, resource, target), name)
             for name in source.table.columns
-            if source.table.name != own.name or name not in own.key
+            if (source.table.name != own.name or name not in own.key)
+            and not _is_only_its_key(source, name)
         ]
         scored = sorted((each for each in scored if each[0] >= 0.5), key=lambda each: -each[0])
         for number, (score, why, name) in enumerate(scored):
@@ -165,6 +166,12 @@ class Relations:
 
 def _plain(words: Tokens) -> Tokens:
     return tuple(word[:-1] if word.endswith("s") and len(word) > 3 else word for word in words)
+
+
+def _is_only_its_key(source: TableSource, column: str) -> bool:
+    """Returns whether the column is the row's own key, and is not declared to be another's."""
+    keys = (name for key in source.table.foreign_keys for name in key["constrained_columns"])
+    return source.table.key == (column,) and column not in keys
 
 
 def names_key(column: str) -> tuple[Tokens, bool]:

@@ -119,6 +119,20 @@ def test_nearly_all_fields_of_a_database_are_guessed(opened: Any, answer: str) -
     assert len(missed) <= 1, missed
 
 
+@pytest.mark.parametrize(
+    ("opened", "answer"),
+    [(sample, SAMPLE), (english, ENGLISH), (german, GERMAN), (dutch, DUTCH)],
+)
+def test_no_wrong_column_is_called_sure(opened: Any, answer: str) -> None:
+    draft = draft_of(opened)
+    missed = {field.rpartition(".") for field in wrong(draft, answer)}
+    for place, _, field in missed:
+        resource, _, part = place.partition(".")
+        rows = draft.guesses[resource]
+        fields = (rows["lists"][part] if part else rows)["fields"]
+        assert not fields.get(field, {"proof": ""})["proof"], (place, field)
+
+
 def plural(tmp_path: Path, change: Callable[[str], str] = str) -> Path:
     """Another, whose tables are called in the plural, and one of whose clients is a company."""
     database = tmp_path / "dieren.db"
