@@ -17,7 +17,7 @@ from adapters.mapping.models import BusyMap, DiaryMap, ValueSource
 from adapters.mapping.paths import holds, path
 from adapters.rest.backend import for_each
 from adapters.rest.paging import MOST_ROWS, Pager
-from adapters.rest.records import json_value, own_id, raw_value
+from adapters.rest.records import json_value, own_id, raw_value, references
 from adapters.rest.requests import TemplateValues
 from adapters.rest.resource import Components
 from adapters.values.convert import Text, Unreadable
@@ -43,6 +43,9 @@ class OwnedRows:
         self._pager = Pager(owned.page, path(owned.items), mark, self._endpoint.label)
         self._owned, self._is_vets = owned, owned.vet is not None
         self._owner = self.value(owned.owner, GIVEN["vet"] if self._is_vets else TEXT)
+        # where references are typed a row may be of several
+        several = owned.owner is not None and owned.owner.reference is not None
+        self._owners = references(owned.owner) if owned.owner is not None and several else None
 
     def value(self, source: ValueSource | None, shape: FieldShape) -> RowValue:
         """Returns what reads a value of a row; NOTHING for one that is not mapped."""
@@ -64,11 +67,16 @@ class OwnedRows:
         whose = calendar.vet if self._is_vets else str(calendar.schedule)
         for row in rows:
             try:
-                if self._owned.owner is None or self._owner.read(row) == whose:
+                if self._owned.owner is None or self._is_of(row, whose):
                     values.append(make(row))
             except Unreadable:
                 values.append(None)
         return values
+
+    def _is_of(self, row: Any, whose: str) -> bool:
+        if self._owners is None:
+            return bool(self._owner.read(row) == whose)
+        return whose in map(self._owner.decode, self._owners(row))
 
     async def _rows(self, given: dict[str, Any]) -> list[Any]:
         """Returns the rows that fulfil the condition. Raises BackendNonsense for too many."""

@@ -110,7 +110,7 @@ def states(desk: Desk) -> dict[str, str]:
     return {it["resource"]["start"]: it["resource"]["status"] for it in found}
 
 
-async def test_all_records_are_read_over_pages_and_tokens(address: str, desk: Desk) -> None:
+async def test_fact_34_all_records_are_read_over_pages_and_tokens(address: str, desk: Desk) -> None:
     async with opened(address) as adapter:
         assert [str(problem) for problem in await adapter.check()] == []
         clients = await everything(adapter, "clients")
@@ -131,14 +131,14 @@ async def test_all_records_are_read_over_pages_and_tokens(address: str, desk: De
         assert adapter.parts.backend.logins.count >= 2
 
 
-async def test_a_search_of_two_words_finds_whom_it_names(address: str, desk: Desk) -> None:
+async def test_fact_34_a_search_of_two_words_finds_whom_it_names(address: str, desk: Desk) -> None:
     async with opened(address) as adapter:
         search = Filter("search", ("firstName", "lastName"), "kar bru")
         found = await everything(adapter, "clients", filters=(search,))
         assert {(each["firstName"], each["lastName"]) for each in found} == {("Karim", "Brun")}
 
 
-async def test_a_long_visit_takes_each_slot_of_its_time(address: str, desk: Desk) -> None:
+async def test_fact_34_a_long_visit_takes_each_slot_of_its_time(address: str, desk: Desk) -> None:
     async with opened(address) as adapter:
         kind = await kind_of(adapter, 60)
         draft = await a_draft(adapter, kind)
@@ -158,7 +158,9 @@ async def test_a_long_visit_takes_each_slot_of_its_time(address: str, desk: Desk
         assert [it["id"] for it in await adapter.find_appointments(draft, NOW)] == [record["id"]]
 
 
-async def test_a_visit_without_a_type_or_reason_sends_neither(address: str, desk: Desk) -> None:
+async def test_fact_34_a_visit_without_type_or_reason_sends_neither(
+    address: str, desk: Desk
+) -> None:
     async with opened(address) as adapter:
         draft = replace(await a_draft(adapter, None), reason=None)
         record = await adapter.create_appointment(draft)
@@ -167,7 +169,7 @@ async def test_a_visit_without_a_type_or_reason_sends_neither(address: str, desk
         assert not {"description", "serviceType"} & kept["resource"].keys()
 
 
-async def test_a_slot_that_the_desk_takes_meanwhile_is_409_and_frees_the_others(
+async def test_fact_34_a_slot_that_the_desk_takes_meanwhile_is_409_and_frees_the_others(
     address: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(address) as adapter:
@@ -191,7 +193,7 @@ async def test_a_slot_that_the_desk_takes_meanwhile_is_409_and_frees_the_others(
         assert "entry" not in desk.ask("GET", "Appointment")
 
 
-async def test_several_at_once_make_one_booking(address: str, desk: Desk) -> None:
+async def test_fact_34_several_at_once_make_one_booking(address: str, desk: Desk) -> None:
     async with opened(address) as adapter, opened(address) as other:
         kind = await kind_of(adapter, 60)
         first = await a_draft(adapter, kind)
@@ -208,13 +210,13 @@ async def test_several_at_once_make_one_booking(address: str, desk: Desk) -> Non
         assert len(states(desk)) == 3
 
 
-async def test_the_check_finds_nothing_that_would_fail_a_partner(address: str, desk: Desk) -> None:
+async def test_fact_34_the_check_finds_nothing_to_mend(address: str, desk: Desk) -> None:
     async with opened(address) as adapter:
         found = [it async for it in examine(adapter, Examination(now=NOW))]
         assert [it for it in found if it.verdict is Verdict.FAILED] == []
 
 
-async def test_the_check_tells_the_servers_own_error(address: str) -> None:
+async def test_fact_34_the_check_tells_the_servers_own_error(address: str) -> None:
     async with opened(address) as adapter:
         wrong = replace(adapter.options, credentials={"user": server.CLIENT, "password": "wrong"})
     refused = RestAdapter(wrong)

@@ -49,9 +49,8 @@ class HeardClient(Client):
 
     def _told(self, request: Request, status: str) -> str:
         body = ""
-        if (
-            request.body and request.label != OAuthCall.label
-        ):  # else it holds a token of the server's
+        # a form for a token may hold one that the server gave
+        if request.body and request.label != OAuthCall.label:
             body = f"\n{request.body[:LONGEST_BODY].decode(errors='replace')}"
         text = f"{request.method} {self._address}{request.target} -> {status}{body}"
         for secret in sorted(self._secrets, key=len, reverse=True):

@@ -29,7 +29,7 @@ def body(call: dict[str, Any], values: TemplateValues | None = None, **more: Any
     return orjson.loads(endpoint(call, **more).request(values or TemplateValues()).body or b"")
 
 
-def test_a_list_gives_the_parameter_several_times() -> None:
+def test_fact_34_a_list_gives_the_parameter_several_times() -> None:
     query = {"date": ["ge2026", "lt2027"], "none": None, "one": [{"given": "reason"}], "flag": True}
     made = request({"get": "/x", "query": query})
     assert made.target == "/x?date=ge2026&date=lt2027&flag=true"

@@ -56,7 +56,7 @@ def test_what_tells_of_a_next_page_is_seen(data: Any, told: str) -> None:
     assert next_told(Answer({}, link='<https://x/?page=2>; rel="next"')) == "its header Link"
 
 
-async def test_a_diary_whose_pages_are_not_followed_is_refused_not_shortened(
+async def test_fact_34_a_diary_whose_pages_are_not_followed_is_refused_not_shortened(
     tmp_path: Path,
 ) -> None:
     cloud = Capped(new_cloud().records)
@@ -76,7 +76,7 @@ async def test_a_diary_whose_pages_are_not_followed_is_refused_not_shortened(
         await adapter.aclose()
 
 
-async def test_links_of_the_diary_are_followed(tmp_path: Path) -> None:
+async def test_fact_34_links_of_the_diary_are_followed(tmp_path: Path) -> None:
     cloud = Capped(new_cloud().records)
     change = replaced(
         (BUSY, BUSY.replace("visits", f"visits\n      {PAGE}")),

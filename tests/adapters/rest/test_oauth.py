@@ -26,7 +26,7 @@ def form_of(request: str) -> dict[str, str]:
     return dict(parse_qsl(request.partition("\r\n\r\n")[2], strict_parsing=True))
 
 
-async def test_client_credentials_go_as_a_form_with_the_client_in_a_header() -> None:
+async def test_fact_34_client_credentials_go_as_a_form_with_the_client_in_a_header() -> None:
     oauth = OAUTH | {"scope": "a b", "more": {"audience": "https://api.example.org"}}
     async with raw(TOKEN, http()) as server, asking(server.url, oauth=oauth) as backend:
         await backend.read(ASK)
@@ -91,7 +91,7 @@ async def test_many_calls_ask_for_one_token() -> None:
         assert backend.logins.count == 1
 
 
-async def test_a_token_is_renewed_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_fact_34_a_token_is_renewed_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     async with raw(TOKEN, http(), TOKEN, http()) as server:
         async with asking(server.url, oauth=OAUTH) as backend:
             await backend.read(ASK)

@@ -105,7 +105,7 @@ async def test_a_hold_of_a_visit_that_is_withdrawn_is_let_go(tmp_path: Path) -> 
         assert state == ["cancelled"]
 
 
-async def test_a_change_of_what_has_changed_since_is_a_taken_slot(tmp_path: Path) -> None:
+async def test_fact_34_a_change_of_what_has_changed_since_is_a_taken_slot(tmp_path: Path) -> None:
     cloud = Holding(new_cloud().records)
     cloud.holding = 412
     async with opened(cloud, tmp_path, READ.replace("MEANS", "slot taken"), TAKE) as adapter:

@@ -1,5 +1,6 @@
 """Values that newer backends write: typed references, factors, codes of any type, search words."""
 
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from adapters.mapping.models import ValueSource
 from adapters.rest.records import raw_value
 from adapters.values.convert import Unreadable
 from examples.json_cloud.backend import Cloud
-from tests.adapters.clinic import SECRET, ask
+from examples.json_cloud.records import ZONE
+from tests.adapters.clinic import SECRET, TODAY, ask, slots
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
 
 
@@ -36,7 +38,7 @@ def found(source: dict[str, Any], row: Any) -> Any:
         ([None, "Patient/2"], "2"),
     ],
 )
-def test_a_typed_reference_is_read(written: Any, key: str | None) -> None:
+def test_fact_34_a_typed_reference_is_read(written: Any, key: str | None) -> None:
     assert found({"source": "of", "reference": "Patient"}, {"of": written}) == key
 
 
@@ -56,7 +58,7 @@ async def read(tmp_path: Path, cloud: Cloud, change: Any, **more: Any) -> list[d
         return list(page.records)
 
 
-async def test_a_factor_makes_a_percentage_of_a_share(tmp_path: Path) -> None:
+async def test_fact_34_a_factor_makes_a_percentage_of_a_share(tmp_path: Path) -> None:
     cloud = new_cloud()
     for bill in cloud.records.bills.values():
         bill["rows"][0]["vat"] = 0.055
@@ -162,3 +164,22 @@ def test_what_is_wrong_is_said_at_its_line(
 ) -> None:
     with pytest.raises(DocumentErrors, match=rf"mapping\.yaml:\d+:\d+: .*({said})"):
         connect("http://127.0.0.1:1/v2", tmp_path, replaced((right, wrong)))
+
+
+async def test_fact_34_a_row_of_several_vets_blocks_each_of_them(tmp_path: Path) -> None:
+    cloud = new_cloud()
+    vets = [key for key, vet in cloud.records.vets.items() if not vet["retired"]][:3]
+    day = TODAY + timedelta(days=7 - TODAY.weekday() + 1)  # a Tuesday
+    begin = datetime.combine(day, time(), ZONE)
+    both = [{"kind": "Room/1"}, *({"kind": f"Vet/{vet}"} for vet in vets[:2])]
+    cloud.records.absences[:] = [
+        {"who": both, "from": begin.isoformat(), "to": (begin + timedelta(days=1)).isoformat()}
+    ]
+    change = replaced(
+        ("      vet: vet\n", '      vet: {source: "who[].kind", reference: Vet, as: native id}\n')
+    )
+    async with listening(cloud) as url:
+        adapter = connect(url, tmp_path, change)
+        free = [await slots(adapter, vet.lower(), day) for vet in vets]
+        await adapter.aclose()
+    assert [bool(times) for times in free] == [False, False, True]
