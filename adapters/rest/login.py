@@ -221,7 +221,7 @@ class OAuthCall:
 
 def is_sendable(token: Any) -> TypeGuard[str]:
     """Returns whether it is a token that a header can carry."""
-    return isinstance(token, str) and token != "" and token.isascii() and token.isprintable()
+    return isinstance(token, str) and bool(token) and token.isascii() and token.isprintable()
 
 
 def basic(name: str, secret: str) -> str:
