@@ -112,7 +112,7 @@ async def type_of(adapter: RestAdapter, kind: int | None) -> str | None:
     return next((each["id"] for each in types if made_of.get(each["id"]) == kind), None)
 
 
-async def test_each_room_has_its_own_grid_length_and_types(
+async def test_fact_24_each_room_has_its_own_grid_length_and_types(
     adapter: RestAdapter, cloud: CloudOfGrids
 ) -> None:
     vet = await vet_at(adapter, 0, cloud)
@@ -131,7 +131,7 @@ async def test_each_room_has_its_own_grid_length_and_types(
     assert await free(adapter, vet) == afternoon
 
 
-async def test_where_no_type_is_asked_for_the_rooms_own_is_booked_and_told(
+async def test_fact_27_where_no_type_is_asked_for_the_rooms_own_is_booked_and_told(
     adapter: RestAdapter, cloud: CloudOfGrids
 ) -> None:
     vet = await vet_at(adapter, 0, cloud)
@@ -159,7 +159,7 @@ async def test_a_vet_without_a_room_keeps_hours_and_what_blocks(
     assert (await free(adapter, vet))[0] == shown[2]
 
 
-async def test_a_booking_that_leaves_its_room_free_is_withdrawn_and_said(
+async def test_fact_24_a_booking_that_leaves_its_room_free_is_withdrawn_and_said(
     adapter: RestAdapter, cloud: CloudOfGrids
 ) -> None:
     vet = await vet_at(adapter, 0, cloud)

@@ -128,7 +128,7 @@ async def long_type(adapter: RestAdapter, cloud: CloudOfSlots) -> str:
     return str(adapter.readers["appointmentTypes"].key.converter.decode(1))
 
 
-async def test_rows_back_to_back_are_one_time_and_each_is_taken(
+async def test_fact_25_rows_back_to_back_are_one_time_and_each_is_taken(
     adapter: RestAdapter, cloud: CloudOfSlots
 ) -> None:
     kind, vet = await long_type(adapter, cloud), next(iter(cloud.records.vets)).lower()
@@ -157,7 +157,7 @@ async def test_where_a_later_row_is_gone_the_visit_is_withdrawn(
 
 
 @pytest.mark.parametrize("number", [None, 7])
-async def test_a_call_happens_only_where_an_earlier_one_kept_its_value(
+async def test_fact_26_a_call_happens_only_where_an_earlier_one_kept_its_value(
     adapter: RestAdapter, cloud: CloudOfSlots, number: int | None
 ) -> None:
     draft = await a_draft(adapter)

@@ -25,7 +25,7 @@ OURS = "SELECT kind, room FROM appointment WHERE source = 'gateway' ORDER BY id"
 
 
 @kinds
-async def test_each_schedule_has_its_own_grid_and_length(kind: str, tmp_path: Path) -> None:
+async def test_fact_24_each_schedule_has_its_own_grid_and_length(kind: str, tmp_path: Path) -> None:
     grids = ("UPDATE room SET step = '20', lasts = '00:20' WHERE id = 7",
              "UPDATE room SET step = '01:00:00', lasts = '60' WHERE id = 8")  # fmt: skip
     with rooms(kind, tmp_path, *grids) as made:
@@ -45,7 +45,7 @@ async def test_each_schedule_has_its_own_grid_and_length(kind: str, tmp_path: Pa
 
 
 @kinds
-async def test_where_no_type_is_asked_for_the_schedules_own_is_booked_and_told(
+async def test_fact_27_where_no_type_is_asked_for_the_schedules_own_is_booked_and_told(
     kind: str, tmp_path: Path
 ) -> None:
     usual = "UPDATE room SET kind = 3, lasts = '10' WHERE id = 7"
@@ -83,7 +83,7 @@ async def test_a_schedule_that_cannot_be_read_offers_nothing(
 
 
 @kinds
-async def test_a_type_without_a_length_in_a_room_is_not_offered_there(
+async def test_fact_24_a_type_without_a_length_in_a_room_is_not_offered_there(
     kind: str, tmp_path: Path
 ) -> None:
     offered = "INSERT INTO lengths VALUES (1, 7, '30'), (2, 8, NULL)"
@@ -150,7 +150,7 @@ async def test_a_vet_without_a_schedule_keeps_hours_and_what_blocks(
 
 @kinds
 @pytest.mark.parametrize("days", ["1-5", "1,2,3,4,5", "1 2 3;4/5", "mon-fri", "0-6", ""])
-async def test_a_row_of_hours_may_be_for_several_days_or_for_all(
+async def test_fact_24_a_row_of_hours_may_be_for_several_days_or_for_all(
     kind: str, days: str, tmp_path: Path
 ) -> None:
     with rooms(kind, tmp_path, f"UPDATE opens SET days = '{days}'") as made:
@@ -185,7 +185,7 @@ async def test_shifts_that_overlap_keep_their_grids_and_a_visit_stays_in_one(
         (BLOCKED, "", "does not block its schedule for another vet"),
     ],
 )
-async def test_a_booking_that_leaves_its_room_free_is_undone_and_said(
+async def test_fact_24_a_booking_that_leaves_its_room_free_is_undone_and_said(
     kind: str, right: str, wrong: str, said: str, tmp_path: Path
 ) -> None:
     with rooms(kind, tmp_path) as made:

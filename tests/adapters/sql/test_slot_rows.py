@@ -46,7 +46,9 @@ def of_rows(made: Practice, *pairs: tuple[str, str]) -> str:
 
 
 @kinds
-async def test_rows_back_to_back_are_one_time_for_a_longer_type(kind: str, tmp_path: Path) -> None:
+async def test_fact_25_rows_back_to_back_are_one_time_for_a_longer_type(
+    kind: str, tmp_path: Path
+) -> None:
     with practice(kind, tmp_path, *ROWS, slots_on=(DAY,)) as made:
         adapter = made.open(tmp_path, of_rows(made))
         # the types last 15, 30 and 45 minutes; none ends before its last row
@@ -68,7 +70,7 @@ async def test_rows_back_to_back_are_one_time_for_a_longer_type(kind: str, tmp_p
 
 
 @kinds
-async def test_the_moment_of_the_booking_is_written_over_that_of_the_row(
+async def test_fact_25_the_moment_of_the_booking_is_written_over_that_of_the_row(
     kind: str, tmp_path: Path
 ) -> None:
     with practice(kind, tmp_path, *ROWS, slots_on=(DAY,)) as made:
@@ -79,7 +81,7 @@ async def test_the_moment_of_the_booking_is_written_over_that_of_the_row(
 
 
 @kinds
-async def test_rows_are_taken_all_or_none(kind: str, tmp_path: Path) -> None:
+async def test_fact_25_rows_are_taken_all_or_none(kind: str, tmp_path: Path) -> None:
     with practice(kind, tmp_path, *ROWS, slots_on=(DAY,)) as made:
         # the row at 09:40 looks free, and is not by the condition of the update
         where = (

@@ -27,7 +27,7 @@ def of_some(made: Practice, step: str = STEP) -> str:
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
-async def test_a_step_happens_only_for_vets_of_whom_its_sql_is_true(
+async def test_fact_26_a_step_happens_only_for_vets_of_whom_its_sql_is_true(
     kind: str, tmp_path: Path
 ) -> None:
     with practice(kind, tmp_path, *OUTSIDE) as made:
