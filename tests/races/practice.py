@@ -69,7 +69,7 @@ CREATE TABLE client (id INTEGER PRIMARY KEY, first VARCHAR(40), last VARCHAR(40)
 CREATE TABLE patient (id INTEGER PRIMARY KEY, client INTEGER, name VARCHAR(40)) {engine};
 CREATE TABLE kind (id INTEGER PRIMARY KEY, name VARCHAR(40), minutes INTEGER) {engine};
 CREATE TABLE appointment (id {serial}, vet INTEGER, kind INTEGER, starts {stamp}, ends {stamp},
-  state VARCHAR(9), urgent BOOLEAN, note VARCHAR(60), source VARCHAR(9), made {stamp}) {engine};
+  state VARCHAR(9), urgent BOOLEAN, note VARCHAR(500), source VARCHAR(9), made {stamp}) {engine};
 CREATE INDEX appointment_starts ON appointment (vet, starts);
 CREATE INDEX appointment_note ON appointment (note);
 CREATE TABLE attendance (id {serial}, appointment INTEGER, patient INTEGER, client INTEGER,
