@@ -1,5 +1,8 @@
 """How right the drafts of six families of schemas are; where one is sure it is never wrong."""
 
+import sqlite3
+from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ from gateway.backend import shapes
 from tests.adapters.clinic import run
 from tests.adapters.draft.figures import figures_of
 from tests.adapters.draft.schemas.families import make
+from tests.adapters.draft.schemas.spelling import stamp
+from tests.adapters.draft.schemas.world import utc
 
 # Fields that must be right at least, and of those that must be proven; of how many stands beside.
 REACHED = {
@@ -134,3 +139,31 @@ async def test_what_is_not_proven_is_left_out_with_its_guesses_as_comments(tmp_p
     assert "reason" not in data["resources"]["appointments"]["fields"]
     assert "# TODO: reason: t.GRUND  # likely: by its name" in text
     assert "# TODO: booking:  # left out" in text
+
+
+def in_utc(text: str | None) -> str | None:
+    return stamp(utc(datetime.fromisoformat(text))) if text else None
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "resource", "is_proven"),
+    [
+        ("APPOINTMENT", "AP_ADDED", "appointments", True),
+        ("CLIENT", "CL_ADDED", "clients", False),  # too few rows to tell it from the other clock
+    ],
+)
+async def test_a_column_on_another_clock_than_the_rest_is_never_sure_of_the_wrong_one(
+    table: str, column: str, resource: str, tmp_path: Path, *, is_proven: bool
+) -> None:
+    database = make("upper", tmp_path)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.create_function("in_utc", 1, in_utc)
+        connection.execute(f"UPDATE {table} SET {column} = in_utc({column})")
+    text, guesses = await draft_mapping(f"sqlite:///{database}", shapes(), "Europe/Berlin", "")
+    told = guesses[resource]["fields"]["createdAt"]
+    assert told["column"] == f"{table}.{column}"
+    assert bool(told["proof"]) is is_proven
+    if is_proven:
+        fields = parse_document(text.encode(), "draft").data["resources"][resource]["fields"]
+        assert fields["createdAt"]["as"] == "utc time"
+        assert "as" not in fields["scheduledAt"] or fields["scheduledAt"]["as"] == "local time"
