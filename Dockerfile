@@ -33,6 +33,11 @@ RUN if [ -n "$PROGRAMS" ]; then \
         && rm -rf /var/lib/apt/lists/*; \
     fi
 
+# What the drivers of Firebird and of ODBC load; ODBC drivers themselves belong into images of yours.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends libfbclient2 libodbc2 odbcinst \
+    && rm -rf /var/lib/apt/lists/*
+
 COPY --from=build /opt/venv /opt/venv
 
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 GATEWAY_STATE=/state

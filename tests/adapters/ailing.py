@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 
 from tests.streams import Streams
 
-PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "firebird": 3050}
+PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "firebird": 3050, "mssql": 1433}
 
 
 class Ailing(Protocol):

@@ -31,7 +31,7 @@ ROWS, FIRST = 120, 100_000
 _OLD = datetime(2025, 9, 1, 9)  # noqa: DTZ001 - the clock on the wall
 
 
-def _kept() -> tuple[str, ...]:
+def kept_rows() -> tuple[str, ...]:
     """Enough rows that pages differ in their length, of what no test changes."""
     numbers = range(FIRST, FIRST + ROWS)
     return (
@@ -186,7 +186,7 @@ class CachedPractice(GuardedPractice):
 @contextmanager
 def small_server(kind: str, folder: Path) -> Iterator[Made]:
     """One on that kind of server, for many tests; skips where none is given."""
-    with practice(kind, folder, *_kept()) as made:
+    with practice(kind, folder, *kept_rows()) as made:
         yield made
 
 

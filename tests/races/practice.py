@@ -3,6 +3,7 @@
 Nothing in its diary forbids two appointments at one time: that is the gateway's to prevent.
 """
 
+import re
 import sqlite3
 import time as time_module
 from collections.abc import Iterator, Mapping
@@ -50,6 +51,14 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "stamp": "text",
         "engine": "",
         "now": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+        "pause": "0",
+    },
+    # In no test: for whoever has one, and calls scripts/prove-database.
+    "mssql": {
+        "serial": "INTEGER IDENTITY PRIMARY KEY",
+        "stamp": "datetime2(0)",
+        "engine": "",
+        "now": "DATEDIFF_BIG(MICROSECOND, '1970-01-01', SYSUTCDATETIME())",
         "pause": "0",
     },
     "firebird": {
@@ -237,6 +246,8 @@ class Practice:
         first = _UPDATE if self.slot_rows else _INSERT
         made = _MAPPING.replace("HOURS", _SLOT_ROWS if self.slot_rows else _HOURS)
         made = made.replace("FIRST", first).replace("NOW", words["now"])
+        if self.kind == "mssql":  # a condition is no value there
+            made = made.replace("quantity <= least", "IIF(quantity <= least, 1, 0)")
         return made.replace("PAUSE", words["pause"].format(self.pause))
 
     async def run(self, *statements: str) -> list[Any]:
@@ -274,9 +285,7 @@ def practice(
 
     `more` are statements that are run when it is made.
     """
-    words = {**_WORDS[kind], "hours": HOURS}
-    made = [each.format(**words) for each in _SCHEMA.strip().split(";\n")]
-    made += [*_free_rows(slots_on), *more]
+    made = [*schema_of(kind), *_free_rows(slots_on), *more]
     slot_rows = bool(slots_on)
     if kind == "postgresql":
         with postgres_database(*made) as url:
@@ -285,7 +294,7 @@ def practice(
         with mariadb_database(*made) as url:
             yield Practice(kind, url, slot_rows, pause)
     elif kind == "firebird":
-        with firebird_database(PAUSE, *made) as url:
+        with firebird_database(*made) as url:
             yield Practice(kind, url, slot_rows, pause)
     else:
         path = folder / "practice.db"
@@ -293,6 +302,18 @@ def practice(
             for each in made:
                 file.execute(each)
         yield Practice(kind, f"sqlite:///{path}", slot_rows, pause)
+
+
+def schema_of(kind: str) -> list[str]:
+    """The statements that make it on that kind of server."""
+    words = {**_WORDS[kind], "hours": HOURS}
+    made = [each.format(**words) for each in _SCHEMA.strip().split(";\n")]
+    return [PAUSE, *made] if kind == "firebird" else made
+
+
+def tables_of() -> list[str]:
+    """Its tables."""
+    return re.findall(r"CREATE TABLE (\w+)", _SCHEMA)
 
 
 def _free_rows(days: tuple[date, ...]) -> Iterator[str]:
