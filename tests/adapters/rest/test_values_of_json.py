@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from adapters.base import Filter
+from adapters.doctor.rest import examine
 from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Verdict
 from adapters.ids.seal import SealedIds
 from adapters.mapping.models import ValueSource
 from adapters.rest.records import raw_value
 from adapters.values.convert import Unreadable
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import ZONE
-from tests.adapters.clinic import SECRET, TODAY, ask, slots
+from tests.adapters.clinic import NOW, SECRET, TODAY, ask, slots
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
 
 
@@ -138,6 +140,19 @@ async def test_a_search_of_several_words_is_handed_over_as_the_backend_takes_it(
     assert cloud.asked[0] == asked
     names = {(record["firstName"], record["lastName"]) for record in records}
     assert names == (set() if words == "together" else {("Karim", "Brun")})
+
+
+@pytest.mark.parametrize(("words", "lost"), [("together", True), ("each", False), ("one", False)])
+async def test_fact_34_the_check_tells_a_search_that_loses_two_words(
+    words: str, lost: bool, tmp_path: Path
+) -> None:
+    async with listening(Phrases(new_cloud().records)) as url:
+        adapter = connect(url, tmp_path, replaced(("query: q,", f"query: q, words: {words},")))
+        found = [it async for it in examine(adapter, Examination(now=NOW))]
+        await adapter.aclose()
+    told = [it for it in found if "finds nobody by two words" in it.text]
+    assert bool(told) == lost
+    assert {it.verdict for it in told} <= {Verdict.FAILED}
 
 
 @pytest.mark.parametrize(
