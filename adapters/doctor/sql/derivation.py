@@ -116,7 +116,19 @@ class Derivation:
         if len({*texts}) == 1:
             also = ", ".join(dict.fromkeys(name for name, _, _ in fits))
             return self._constant(values[0], examples, also)
-        return self._changing(texts)
+        return self._read_as_urgent(column.name, texts) or self._changing(texts)
+
+    def _read_as_urgent(self, column: str, texts: Sequence[str | None]) -> Derived | None:
+        """Returns that it is the urgency, where the mapping reads it there in several spellings."""
+        mapped = self.mapped.fields.get("isUrgent")
+        if mapped is None or not self._is_hinted(column, "isUrgent", None):
+            return None
+        yes, no = mapped.yes or (1,), mapped.no or (0,)
+        if not {*texts} <= {None, *map(text_of, yes), *map(text_of, no)}:
+            return None
+        words = {"yes": list(yes), "no": list(no)} if mapped.yes and mapped.no else {}
+        how = "the mapping reads isUrgent there; the examples spell it in several ways"
+        return Derived({"draft": "isUrgent"} | words, how)
 
     def _of_draft(
         self, column: DeskColumn, texts: Sequence[Any], fits: Sequence[Fit], leads: str | None
@@ -165,7 +177,8 @@ class Derivation:
             return True
         letters = "".join(filter(str.isalnum, column)).lower()
         short = name.removesuffix("Id").lower()
-        return (short in letters and name in IDS) or letters in (short, name.lower())
+        is_key = name in IDS or name == "schedule"
+        return (short in letters and is_key) or letters in (short, name.lower())
 
     def _fitting(
         self,
@@ -186,9 +199,13 @@ class Derivation:
                     yield name, len({*spelt}) > 1, {"draft": name} | more
         if all(text in example.schedules for text, example in zip(texts, examples, strict=True)):
             yield "schedule", len({*texts}) > 1, {"draft": "schedule"}
+        start: dict[str, Any] | None = None
         for name in _TIMES:
             moments = [example.asked[name] for example in examples]
-            if (how := self._time(values, texts, moments, name)) is not None:
+            how = self._time(values, texts, moments, name)
+            start = how if name == "scheduledAt" else start
+            # the day of the end is that of the start
+            if how is not None and (name != "endTime" or how != start):
                 # what is written as a time is one, though all the examples are at one hour
                 is_time = len({*texts}) > 1 or not str(texts[0]).isdecimal()
                 yield name, is_time, {"draft": name} | how

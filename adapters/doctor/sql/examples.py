@@ -29,6 +29,9 @@ from adapters.values.convert import Unreadable
 
 # The newest appointments that are looked through for the desk's own.
 MOST_SEEN = 300
+# So many of them that are still to come are enough.
+FEW = 5
+SCHEDULED = "SCHEDULED"
 _REFERENCE = re.compile(r"[0-9A-Za-z]{16}").fullmatch
 IDS = ("patientId", "clientId", "vetId", "appointmentTypeId")
 FIELDS = ("scheduledAt", "endTime", "createdAt", "reason", "isUrgent", "status")
@@ -121,7 +124,8 @@ def desk_appointments(
 def newest_of_desk(session: SqlSession, adapter: SqlAdapter, most: int) -> list[tuple[Any, Any]]:
     """Returns the newest appointments that the gateway did not make, with their raw keys.
 
-    They are the newest by createdAt where this sorts, else by their keys.
+    They are the newest by createdAt where this sorts, else by their keys. Where enough of them are
+    still to come, they are those: what happened since has left other rows and codes.
     """
     reader, mapped = adapter.readers["appointments"], adapter.mapping.resources["appointments"]
     key = reader.table.key.parts
@@ -135,13 +139,15 @@ def newest_of_desk(session: SqlSession, adapter: SqlAdapter, most: int) -> list[
         if seen and all(re.match(r"\d{4}-\d\d-\d\d|\d{9,}$", value) for value in seen):
             first = [sa.case((by_time.is_(None), 1), else_=0), by_time.desc(), *first]
     statement = reader.every_row.add_columns(mark.label("mark")).order_by(*first).limit(MOST_SEEN)
-    found = []
+    status = reader.table.by_name.get("status")
+    found, planned = list[tuple[Any, Any]](), list[tuple[Any, Any]]()
     for row in session.connection.execute(statement):
-        if not is_ours(row[-1]):
-            found.append((row, reader.table.key_in(row)))
-        if len(found) == most:
-            break
-    return found
+        if is_ours(row[-1]) or len(planned) == most:
+            continue
+        found.append((row, reader.table.key_in(row)))
+        if status is not None and status.shown(row) == SCHEDULED:
+            planned.append(found[-1])
+    return planned if len(planned) >= min(most, FEW) else found[:most]
 
 
 def is_ours(mark: Any) -> bool:

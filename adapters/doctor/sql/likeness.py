@@ -22,7 +22,7 @@ from adapters.doctor.sql.desk import (
     telling,
     text_of,
 )
-from adapters.doctor.sql.examples import newest_of_desk
+from adapters.doctor.sql.examples import FEW, newest_of_desk
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE
 from adapters.documents.document import Place
@@ -31,13 +31,12 @@ from adapters.mapped.session import BookingProgress
 from adapters.mapping.models import NAMED, StepMap, WrittenValue
 from adapters.sql.adapter import SqlSession
 
-# The desk's appointments that are compared with, the fewest of them, and those of a common rule.
-NEWEST, FEW, ENOUGH = 200, 5, 20
+# The desk's appointments that are compared with, and the fewest rows for most rules.
+NEWEST, ENOUGH = 200, 20
 # The appointments by which a table is looked for that ours lack.
 SOME = 20
 NEARLY_ALL = 0.95
 MOST_CODES = 12
-SCHEDULED = "SCHEDULED"
 # The values of a draft that are each booking's own, whatever the desk's look like.
 _OWN = ("reference", "uuid", "reason")
 # What a partner may leave out.
@@ -83,9 +82,7 @@ class Likeness:
             self.why = "the key of appointments is no column, so the desk's rows were not compared"
             return
         newest = newest_of_desk(session, adapter, NEWEST)
-        status = adapter.readers["appointments"].table.by_name.get("status")
-        planned = [pair for pair in newest if status and status.shown(pair[0]) == SCHEDULED]
-        self.keys = [key for _, key in (planned if len(planned) >= FEW else newest)]
+        self.keys = [key for _, key in newest]
         if len(self.keys) < FEW:
             self.why = "too few appointments of the desk to compare ours with"
             return
