@@ -87,11 +87,12 @@ class Likeness:
             self.why = "too few appointments of the desk to compare ours with"
             return
         self.why = ""
-        for number, step in enumerate(self.booking.steps):
+        steps = list(_written_out(self.booking.steps))
+        for at, (number, step) in enumerate(steps):
             table = named(self.tables, step.table) if step.insert or step.update else None
             if table is not None:
-                kind = dict(self._kind(step))
-                self.compared[number] = Compared(number, step, table, kind)
+                kind = dict(_kind(step, [other for _, other in steps]))
+                self.compared[at] = Compared(number, step, table, kind)
         for number, each in self.compared.items():
             rows = self._theirs(connection, number, set())
             each.theirs = [row for row in rows if _is_of(row, each.kind)]
@@ -99,8 +100,8 @@ class Likeness:
 
     def take(self, connection: Connection, progress: BookingProgress) -> None:
         """Reads the rows that a booking has just written, while they stand."""
-        for number, each in self.compared.items():
-            if number not in progress.taken or not each.theirs:
+        for each in self.compared.values():
+            if each.number not in progress.taken or not each.theirs:
                 continue
             for column, name in self._places(each):
                 key = progress.made.get(name)
@@ -136,16 +137,6 @@ class Likeness:
         rows = sum(len(each.theirs) for each in self.compared.values() if each.ours)
         if len(look.findings) == count:
             look.ok(f"like the desk's: compared with {counted(rows, 'row')} of theirs, by column")
-
-    def _kind(self, step: StepMap) -> Iterator[tuple[str, str]]:
-        """Yields the constants that tell a step's rows from those of other steps in its table."""
-        others = [it for it in self.booking.steps if it.insert == step.insert and it is not step]
-        for name, value in step.values.items():
-            if not step.insert or value.origin != "constant":
-                continue
-            spelt = {text_of(it.values[name].constant) for it in others if name in it.values}
-            if spelt - {text_of(value.constant), None}:
-                yield name, text_of(value.constant) or ""
 
     def _places(self, each: Compared) -> Iterator[tuple[str, str]]:
         """Yields the columns by which rows of a step are found, with the step that has the key."""
@@ -213,7 +204,9 @@ class Likeness:
         for each in self.compared.values():
             steps[each.table.name].append(each)
         for name, several in steps.items():
-            rows = self._rows.get(several[0].number, [])
+            rows = next(
+                (self._rows[at] for at, it in self.compared.items() if it is several[0]), []
+            )
             ours = [row for each in several for row in each.ours]
             column = next(
                 (c for c, made in self._places(several[0]) if made == self.booking.appointment), ""
@@ -235,6 +228,28 @@ class Likeness:
                     place = ("booking", "steps", several[-1].number)
                     remedy = f"write one more row into {name}"
                     look.failed(text, place=place, remedy=remedy, subject=f"{name}.{kind}")
+
+
+def _written_out(steps: Sequence[StepMap]) -> Iterator[tuple[int, StepMap]]:
+    """Yields the steps with their numbers; one that is repeated for groups once for each."""
+    for number, step in enumerate(steps):
+        for item in step.items or ({},):
+            values = {
+                name: value if value.each is None else item[value.each]
+                for name, value in step.values.items()
+            }
+            yield number, step.model_copy(update={"values": values})
+
+
+def _kind(step: StepMap, steps: Sequence[StepMap]) -> Iterator[tuple[str, str]]:
+    """Yields the constants that tell a step's rows from those of other steps in its table."""
+    others = [it for it in steps if it.insert == step.insert and it is not step]
+    for name, value in step.values.items():
+        if not step.insert or value.origin != "constant":
+            continue
+        spelt = {text_of(it.values[name].constant) for it in others if name in it.values}
+        if spelt - {text_of(value.constant), None}:
+            yield name, text_of(value.constant) or ""
 
 
 @dataclass(slots=True)

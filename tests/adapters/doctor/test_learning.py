@@ -11,7 +11,11 @@ import yaml
 from adapters.doctor.learning import Unlearnable, booking_of
 from adapters.doctor.sql import examine
 from adapters.examination import Examination, Finding, Verdict
+from adapters.rest.adapter import RestAdapter
+from adapters.sql.adapter import SqlAdapter
 from tests.adapters.clinic import NOW
+from tests.adapters.copies.desktop import as_dbf
+from tests.adapters.sql.test_copied import options
 from tests.races.practice import Practice, practice, working_days
 
 FAILED, WARNING, NOTE = Verdict.FAILED, Verdict.WARNING, Verdict.NOTE
@@ -217,6 +221,18 @@ async def test_a_mapping_without_appointments_teaches_nothing(tmp_path: Path) ->
         await adapter.aclose()
 
 
+async def test_calls_over_http_teach_nothing(adapter: RestAdapter) -> None:
+    with pytest.raises(Unlearnable, match="over HTTP leave no rows: write its calls by"):
+        await booking_of(adapter, (), 3)
+
+
+async def test_files_that_are_read_by_a_copy_teach_nothing(tmp_path: Path) -> None:
+    copied = SqlAdapter(options(tmp_path, as_dbf(tmp_path / "praxis")))
+    with pytest.raises(Unlearnable, match=r"cannot be written.*leave booking out"):
+        await booking_of(copied, (), 3)
+    await copied.aclose()
+
+
 async def test_free_rows_are_taken_by_an_update(tmp_path: Path) -> None:
     (day,) = working_days(1, NOW.date())
     with practice("sqlite", tmp_path, slots_on=(day,)) as made:
@@ -343,6 +359,31 @@ async def test_a_column_that_differs_from_the_desks_is_named(tmp_path: Path, fau
     assert named, "\n".join(told(found, FAILED, WARNING, NOTE))
     assert all(each.place.startswith(str(tmp_path)) for each in named)
     assert not [each for each in found if SECRET_REASON in f"{each.text}{each.remedy}"]
+
+
+async def test_rows_of_a_repeated_step_are_compared_group_by_group(tmp_path: Path) -> None:
+    statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
+    with practice("sqlite", tmp_path, *statements) as made:
+        await made.run("DELETE FROM attendance", "DELETE FROM appointment")
+        await Desk(made).books(40)
+        data = yaml.safe_load(await learnt(made, tmp_path, newest=8))
+        steps = data["booking"]["steps"]
+        without(steps, "part")
+        groups = [{"role": "PET", "who": {"draft": "patientId"}}]
+        groups += [{"role": "VET", "who": {"draft": "vetId"}}]
+        row = {
+            "appointment_id": {"made": "appointment"},
+            "role": {"each": "role"},
+            "who": {"each": "who"},
+            "begins": {"draft": "scheduledAt"},
+            "active": 1,
+        }
+        steps.append({"insert": "part", "key": "id", "each": groups, "values": row})
+        whole = with_booking(made, yaml.safe_dump(data, sort_keys=False))
+        assert told(await rehearsed(made, tmp_path, whole), FAILED, WARNING) == []
+        del groups[1]
+        less = with_booking(made, yaml.safe_dump(data, sort_keys=False))
+        assert "role = VET" in "".join(told(await rehearsed(made, tmp_path, less), FAILED))
 
 
 async def test_what_is_written_as_the_desk_does_draws_no_word(tmp_path: Path) -> None:
