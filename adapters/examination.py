@@ -55,12 +55,14 @@ class Examination:
     """How far to look, and whether to rehearse a booking; nothing is written without `booking`.
 
     `now` is the moment that counts as the present. Of each resource this many `rows` are looked at,
-    half of them from either end; None for all.
+    half of them from either end; None for all. In a test tenant bookings may stay, so that they are
+    made even where nothing undoes them.
     """
 
     now: datetime
     rows: int | None = SAMPLE
     booking: bool = False
+    is_tenant: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

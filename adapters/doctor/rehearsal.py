@@ -106,6 +106,15 @@ class Planner:
             self.kinds += [drafts.kind(free) for free in typed[1:]]
             await self._of_changes(drafts, how, plain)
 
+    async def renewed(self, kind: BookingKind) -> BookingKind | None:
+        """Returns the kind at the first time of its own that is still free; None for none."""
+        free, day = kind.free, kind.free.offer.interval.start.astimezone(self._diary.zone).date()
+        now_free = await self._first(free.vet, free.type, free.how, day)
+        if now_free is None:
+            return None
+        draft = replace(again(kind.draft), scheduled_at=now_free.offer.interval.start)
+        return replace(kind, draft=draft, free=now_free)
+
     async def still_offered(self, session: Session, booked: BookingKind) -> Calendar | None:
         """Returns a calendar that shares the vet or the schedule and still offers the time."""
         taken, kind = booked.free.offer, booked.draft.appointment_type_id

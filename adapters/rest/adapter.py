@@ -37,7 +37,7 @@ from adapters.rest.diary import DiaryCalls
 from adapters.rest.paging import MOST_ROWS, Pager
 from adapters.rest.requests import TemplateValues
 from adapters.rest.resource import Components, ResourceCalls
-from adapters.rest.steps import LEAST_PATIENCE, StepsTaken, step_calls
+from adapters.rest.steps import LEAST_PATIENCE, NothingSent, StepsTaken, step_calls
 from adapters.values.convert import Unreadable
 from adapters.values.times import instant_text
 from adapters.wrappers.deadline import CallSpan, Deadline
@@ -55,12 +55,13 @@ class RestSession:
     _made: str | None = None
     _attempt: Attempt | None = None
 
-    def __init__(self, adapter: "RestAdapter", deadline: float) -> None:
+    def __init__(self, adapter: "RestAdapter", deadline: float, *, dry: bool = False) -> None:
+        self._dry = dry
         self._adapter, self._readers, self._calls = adapter, adapter.readers, adapter.diary_calls
         self._backend = adapter.parts.backend
         self._deadline, self._locks = deadline, list[asyncio.Lock]()
         self.progress = BookingProgress()
-        self._steps = StepsTaken(adapter.steps, self._backend, deadline, self.progress)
+        self._steps = StepsTaken(adapter.steps, self._backend, deadline, self.progress, dry=dry)
 
     together = staticmethod(together)
 
@@ -122,7 +123,8 @@ class RestSession:
     async def write(self, draft: Draft, offer: Offer) -> str:
         """Makes the calls of the booking in order; returns the appointment's public id.
 
-        Raises OutcomeUnknown as soon as something was sent and it is not known what came of it.
+        Raises OutcomeUnknown as soon as something was sent and it is not known what came of it, and
+        NothingSent where the session is dry.
         """
         given = offered_values(draft, offer)
         made_of: list[dict[str, Any]] = [{} for _ in offer.slots]
@@ -130,6 +132,8 @@ class RestSession:
         self._attempt = attempt_of(draft)
         async with self._unsettled():
             await self._take_steps("time" if offer.slot is None else "slot")
+            if self._dry:
+                raise NothingSent
             with suppress(Unreadable):
                 key = self.progress.made[self._adapter.appointment]
                 self._made = self._readers["appointments"].key.converter.decode(key)

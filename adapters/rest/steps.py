@@ -16,6 +16,8 @@ from adapters.rest.requests import Endpoint, Templates, TemplateValues
 
 # A step of a booking is sent only while at least so many seconds are left.
 LEAST_PATIENCE = 0.5
+# What a dry booking takes for a value that an answer would have.
+MADE_UP = "0"
 
 
 class StepCall(NamedTuple):
@@ -57,8 +59,15 @@ def _found(kept: StepKept) -> Path:
     return lambda answer: value((answer.headers.get(name) or b"").decode(errors="replace") or None)
 
 
+class NothingSent(Exception):
+    """Raised at the end of a dry booking, whose calls were put together and not sent."""
+
+
 class StepsTaken:
-    """The steps of one booking, which has until `deadline`, by the event loop's clock."""
+    """The steps of one booking, which has until `deadline`, by the event loop's clock.
+
+    Where it is `dry`, only calls that read are sent.
+    """
 
     def __init__(
         self,
@@ -66,8 +75,10 @@ class StepsTaken:
         backend: Backend,
         deadline: float,
         progress: BookingProgress,
+        *,
+        dry: bool = False,
     ) -> None:
-        self._steps, self._backend = steps, backend
+        self._steps, self._backend, self._dry = steps, backend, dry
         self._deadline, self._progress = deadline, progress
         self.values = TemplateValues()
         self._done: list[Done] = []
@@ -89,6 +100,7 @@ class StepsTaken:
         for number, step, values, kept in self._calls_of(kind):
             if _happens(step.map, values):
                 self._progress.place = ("booking", "steps", number)
+                self._progress.taken.add(number)
                 await self._take(step, values, kept)
 
     def _calls_of(
@@ -113,6 +125,9 @@ class StepsTaken:
         request, left = step.call.request(values), self._left
         if left < LEAST_PATIENCE:
             raise BackendUnavailable("there was no time left to book in")
+        if step.map.writes and self._dry:
+            kept |= {name: MADE_UP for name, value in step.map.keep.items() if not value.optional}
+            return
         if not step.map.writes:
             answer = await self._backend.read(request, TO_A_STEP)
         else:

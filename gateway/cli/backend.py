@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
+from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
@@ -147,14 +148,29 @@ def write_new(output: Path, text: str) -> None:
 
 @backend.command()
 @option("--booking", FLAG, "Also rehearse every kind of booking, and undo each.")
+@option(
+    "--tenant",
+    TextValue("URL", str),
+    "Look at this test tenant of the practice system instead, in which bookings may stay.",
+)
 @option("--all everything", FLAG, "Look at every row, not at a sample.")
-async def check(run: Run, booking: bool, everything: bool) -> None:
+async def check(run: Run, booking: bool, tenant: str | None, everything: bool) -> None:
     """Look at the practice system as its partners will meet it; exit 1 where one would be failed.
 
-    Every operation is run on real rows. Nothing is written without --booking.
+    Every operation is run on real rows. Nothing is written without --booking. A practice system
+    that speaks JSON cannot undo a booking: there the bookings are made in a --tenant alone.
     """
-    examination = Examination(now=now(), rows=None if everything else SAMPLE, booking=booking)
-    async with own_or_passing(run.settings) as (own, store):
+    examination = Examination(
+        now=now(),
+        rows=None if everything else SAMPLE,
+        booking=booking,
+        is_tenant=tenant is not None,
+    )
+    settings = run.settings
+    if tenant is not None:
+        backend = settings.backend.model_copy(update={"url": SecretStr(tenant)})
+        settings = settings.model_copy(update={"backend": backend})
+    async with own_or_passing(settings, passing=tenant is not None) as (own, store):
         looks = practice.examine(own, store, examination)
         if not booking:
             findings = [finding async for finding in looks]
@@ -170,17 +186,22 @@ async def check(run: Run, booking: bool, everything: bool) -> None:
 
 
 @asynccontextmanager
-async def own_or_passing(settings: Settings) -> AsyncIterator[tuple[Settings, Store]]:
-    """Yields the gateway's settings and store, or temporary ones where there is no store yet."""
+async def own_or_passing(
+    settings: Settings, *, passing: bool = False
+) -> AsyncIterator[tuple[Settings, Store]]:
+    """Yields the gateway's settings and store, or temporary ones where there is no store yet.
+
+    They are temporary, too, for a practice system whose ids are not to be kept: `passing`.
+    """
     check_configured(settings)
     async with opened_if_begun(settings) as store:
-        if store is not None:
+        if store is not None and not passing:
             yield settings, store
             return
     with TemporaryDirectory(prefix="clinic-gateway-") as folder:
-        passing = settings.model_copy(update={"state": Path(folder), "store": None})
-        async with opened(passing, may_begin=True) as store:
-            yield passing, store
+        temporary = settings.model_copy(update={"state": Path(folder), "store": None})
+        async with opened(temporary, may_begin=True) as store:
+            yield temporary, store
 
 
 def _print_findings(findings: Sequence[Finding]) -> None:

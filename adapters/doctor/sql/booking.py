@@ -1,28 +1,23 @@
 """Looks at what a booking needs: rights, a counter of one row, and a rehearsal that is undone."""
 
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, null, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from adapters.base import AdapterError, BackendNonsense, NotFound, Record, SlotTaken
+from adapters.base import AdapterError, BackendNonsense, NotFound, SlotTaken
 from adapters.doctor.case import Look
-from adapters.doctor.rehearsal import BookingKind, Planner, again
+from adapters.doctor.rehearsal import BookingKind, Planner
+from adapters.doctor.rehearsed import FIELDS, Rehearsed, Report, refusal, seen
 from adapters.doctor.sql.likeness import Likeness
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
-from adapters.documents.document import Place
-from adapters.examination import short
 from adapters.mapped.clock_change import KnownTimes
 from adapters.mapped.session import BookingProgress, complete
-from adapters.mapping.conversion import DRAFT_FIELDS
 from adapters.mapping.models import NAMED, StepMap
 from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table
@@ -30,10 +25,6 @@ from adapters.sql.engines.base import ErrorKind
 from adapters.values.convert import Unreadable
 
 _GRANTS = "take from it what the page on connecting does not grant"
-# How far from now a new appointment may be created, and the kinds that one line names.
-FRESH = timedelta(minutes=20)
-MOST_KINDS = 3
-_FIELDS: Place = ("resources", "appointments", "fields")
 
 
 def account(case: SqlCase) -> Iterator[Look]:
@@ -117,21 +108,6 @@ class _Undone(Exception):
     """Raised once the booking is made, so that the engine undoes it."""
 
 
-@dataclass(slots=True)
-class _Rehearsed:
-    """What became of one booking: how far it came, its id, what is wrong, what has to be deleted.
-
-    `wrong` is a sentence, with the place in the mapping that it is about. `is_half` tells that rows
-    were written that no ROLLBACK undoes, and that could not be deleted; `deletions` would do it.
-    """
-
-    progress: BookingProgress = field(default_factory=BookingProgress)
-    made: str = ""
-    wrong: tuple[str, Place] | None = None
-    is_half: bool = False
-    deletions: list[str] = field(default_factory=list)
-
-
 async def rehearsal(case: SqlCase, look: Look) -> None:
     """Makes every kind of booking, undoes it, and tells what came of each in a line."""
     if case.lost:
@@ -143,7 +119,7 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
         remedy = f"GRANT DELETE ON {table}"
         look.failed(f"{why} delete what was written there", place=("booking",), remedy=remedy)
         return
-    planner, report = await case.run(partial(_planned, case, look)), _Report(look)
+    planner, report = await case.run(partial(_planned, case, look)), Report(look)
     likeness = Likeness(case)
     with suppress(AdapterError):  # it tells by itself that it could not look
         await case.run(likeness.read)
@@ -160,44 +136,7 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
         likeness.judge(look)
 
 
-@dataclass(slots=True)
-class _Report:
-    """Tells what became of the rehearsed bookings; what failed is told once, with its kinds."""
-
-    look: Look
-    failures: dict[tuple[str, Place], list[str]] = field(default_factory=lambda: defaultdict(list))
-    taken: set[int] = field(default_factory=set)
-    tables: dict[str, None] = field(default_factory=dict)
-
-    def tell(self, kind: BookingKind, done: _Rehearsed, *, is_left: bool, took: float) -> None:
-        self.taken |= done.progress.taken
-        if done.wrong is not None:
-            self.failures[done.wrong].append(kind.words)
-        if is_left:
-            remedy = f"run: {'; '.join(done.deletions)}" if done.deletions else "delete it by hand"
-            text, ids = f"{kind.words}: it was made, and could NOT be undone", [done.made]
-            self.look.failed(text, place=("booking",), remedy=remedy, ids=filter(None, ids))
-        elif done.wrong is None:
-            text = f"{kind.words}: rehearsed and undone"
-            self.look.ok(text, ids=kind.about, seconds=took)
-            self.tables |= dict.fromkeys(done.progress.tables)
-
-    def end(self, steps: int) -> None:
-        """Tells what failed, and each step of the mapping that no booking took."""
-        if self.tables:
-            text = f"of {', '.join(self.tables)} nothing is left, but numbers that the database"
-            self.look.ok(f"{text} counts by itself may have moved on")
-        for (sentence, place), kinds in self.failures.items():
-            named = list(dict.fromkeys(kinds))
-            few, left = "; ".join(named[:MOST_KINDS]), len(named) - MOST_KINDS
-            more = f"; and {left} more" if left > 0 else ""
-            self.look.failed(f"{sentence} ({few}{more})", place=place)
-        for number in sorted({*range(steps)} - self.taken):
-            text = "no booking that was rehearsed takes this step"
-            self.look.failed(text, place=("booking", "steps", number))
-
-
-async def _is_left(case: SqlCase, done: _Rehearsed) -> bool:
+async def _is_left(case: SqlCase, done: Rehearsed) -> bool:
     """Returns whether something of a booking is still there."""
     if done.is_half or not done.made:
         return done.is_half
@@ -234,25 +173,25 @@ async def _planned(case: SqlCase, look: Look, session: SqlSession) -> Planner:
 
 async def _booked(
     case: SqlCase, planner: Planner, kind: BookingKind, likeness: Likeness
-) -> _Rehearsed | None:
+) -> Rehearsed | None:
     """Books, looks and undoes it; returns None where the time was taken meanwhile."""
-    done = _Rehearsed()
+    done = Rehearsed()
 
     def work(connection: Connection) -> Any:
         nonlocal done
-        done = _Rehearsed()
-        session = SqlSession(case.adapter, case.engine.opened(connection))
+        done = Rehearsed()
+        session = _session(case, connection)
         done.progress = session.progress
         try:
             record = complete(case.adapter.bookings.book(session, kind.draft, KnownTimes()))
             done.made, done.is_half = record["id"], bool(session.undoing())
             likeness.take(connection, done.progress)
-            done.wrong = complete(_seen(case, planner, kind, record, connection))
+            done.wrong = complete(seen(case, planner, kind, record, _session(case, connection)))
             complete(session.withdraw())
             done.is_half = False
         except BackendNonsense as error:
             detail = _status(connection, case, done.progress)
-            done.wrong = _refusal(case, done.progress, error, detail)
+            done.wrong = refusal(case, done.progress, error, detail)
             raise
         finally:
             done.deletions = session.undoing()
@@ -264,72 +203,20 @@ async def _booked(
         return None
     except AdapterError as error:
         done.is_half = done.is_half or (not done.wrong and bool(done.deletions))
-        done.wrong = done.wrong or _refusal(case, done.progress, error, "")
+        done.wrong = done.wrong or refusal(case, done.progress, error, "")
     except _Undone:
         pass
     return done
 
 
-async def _seen(
-    case: SqlCase, planner: Planner, kind: BookingKind, record: Record, connection: Connection
-) -> tuple[str, Place] | None:
-    """Returns what is wrong with a booking that was made, while it stands; None for nothing."""
-    session = SqlSession(case.adapter, case.engine.opened(connection))
-    offered = await planner.still_offered(session, kind)
-    if offered is not None:
-        is_vet = offered.vet == kind.draft.vet_id
-        whose = "the vet in another schedule" if is_vet else "its schedule for another vet"
-        whose = "its vet" if is_vet and offered == kind.free.offer.calendar else whose
-        return f"the new appointment does not block {whose}", ("diary", "busy")
-    try:
-        await case.adapter.bookings.book(session, again(kind.draft), KnownTimes())
-    except SlotTaken:
-        pass
-    else:
-        return "the same time was booked twice", ("diary", "busy")
-    if (created := record.get("createdAt")) is None:
-        return None
-    # written by the gateway, or by the database's clock
-    moments, written = (datetime.now(UTC), kind.draft.now), datetime.fromisoformat(created)
-    if abs(apart := min((now - written for now in moments), key=abs)) > FRESH:
-        text = f"createdAt of the new appointment is {_in_words(apart)} this moment: write it with"
-        return f"{text} {{draft: createdAt}}, or see how it is read", (*_FIELDS, "createdAt")
-    return None
-
-
-def _in_words(apart: timedelta) -> str:
-    hours = abs(apart) / timedelta(hours=1)
-    size = f"{hours:.1f} hours" if hours < 48 else f"{hours / 24:.0f} days"
-    return f"{size} {'before' if apart > timedelta() else 'after'}"
-
-
-def _refusal(
-    case: SqlCase, done: BookingProgress, error: AdapterError, detail: str
-) -> tuple[str, Place]:
-    """Returns why a booking was refused, and the place in the mapping that has to be mended."""
-    place = done.place
-    sentence = f"it was refused, and undone: {short(error)}{detail}"
-    name = place[-1] if place[:3] == _FIELDS else ""
-    if isinstance(name, str) and name in DRAFT_FIELDS:
-        sentence += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
-        place = place if _is_written(case, name) else ("booking", "steps")
-    return sentence, place
-
-
-def _is_written(case: SqlCase, name: str) -> bool:
-    """Returns whether a booking writes that field; an end may be written as minutes."""
-    names = {name, "minutes"} if name == "endTime" else {name}
-    return any(
-        value.draft in names or names & {*NAMED(value.sql or "")}
-        for write in case.adapter.mapping.booking.steps
-        for value in write.written
-    )
+def _session(case: SqlCase, connection: Connection) -> SqlSession:
+    return SqlSession(case.adapter, case.engine.opened(connection))
 
 
 def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str:
     """Returns the code of the new appointment's status where it was refused for that, else ""."""
     key = done.made.get(case.adapter.mapping.booking.appointment)
-    if done.place != (*_FIELDS, "status") or key is None:
+    if done.place != (*FIELDS, "status") or key is None:
         return ""
     reader = case.adapter.readers["appointments"]
     row = connection.execute(reader.every_row.where(reader.table.key.among([key]))).first()

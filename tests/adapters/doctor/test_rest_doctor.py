@@ -295,10 +295,11 @@ async def found_in(
     *changes: tuple[str, str],
     alone: bool = False,
     booking: bool = False,
+    tenant: bool = False,
     patience: float = 60.0,
 ) -> list[Finding]:
     """What is found; `alone` without running the operations."""
-    looked = Examination(now=NOW, booking=booking)
+    looked = Examination(now=NOW, booking=booking, is_tenant=tenant)
     async with listening(cloud) as url:
         adapter = connect(url, folder, replaced(*changes), timeout=patience)
         try:
@@ -393,13 +394,39 @@ async def test_nothing_more_is_asked_of_a_backend_that_refuses_the_login(tmp_pat
     assert cloud.calls == ["POST /v2/session"]
 
 
-async def test_nothing_is_written_and_a_rehearsal_says_why_not(tmp_path: Path) -> None:
+async def test_a_dry_rehearsal_writes_nothing_and_puts_each_call_together(tmp_path: Path) -> None:
     cloud = sound_cloud()
     found = await found_in(cloud, tmp_path, booking=True)
     assert {each for each in cloud.calls if not each.startswith("GET ")} == {"POST /v2/session"}
-    [rehearsed] = [each for each in found if each.subject == "rehearsal"]
-    assert rehearsed.verdict is WARNING
-    assert "there are no transactions" in rehearsed.text
+    dry, *rehearsed = [each for each in found if each.subject == "rehearsal"]
+    assert dry.verdict is WARNING
+    assert "dry: reads alone were sent" in dry.text
+    assert "--tenant" in dry.remedy
+    assert {each.verdict for each in rehearsed} == {Verdict.OK}, said(rehearsed)
+    ending = ": its calls were put together, and not sent"
+    words = [each.text.removesuffix(ending) for each in rehearsed]
+    for said_of in ("no type", "a type", "no reason", "a reason of 500 characters", "urgent"):
+        assert any(said_of in each.split(", ") for each in words)
+
+
+async def test_in_a_test_tenant_each_kind_is_booked_and_cancelled(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    before = {key for key, each in cloud.records.visits.items() if each["state"] != "cancelled"}
+    found = await found_in(cloud, tmp_path, booking=True, tenant=True)
+    rehearsed = [each for each in found if each.subject == "rehearsal"]
+    assert {each.verdict for each in rehearsed} == {Verdict.OK}, said(rehearsed)
+    assert all("booked and cancelled, in the test tenant" in each.text for each in rehearsed)
+    after = {key for key, each in cloud.records.visits.items() if each["state"] != "cancelled"}
+    assert after == before
+    assert len(cloud.records.visits) >= len(before) + len(rehearsed)
+
+
+async def test_what_a_booking_sends_wrongly_is_named_in_a_test_tenant(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    change = ("note: {draft: reason}", "note: {draft: reference}")
+    found = await found_in(cloud, tmp_path, change, alone=True, booking=True, tenant=True)
+    failed = [each for each in found if each.subject == "rehearsal" and each.verdict is FAILED]
+    assert any("another reason" in each.text for each in failed), said(failed)
 
 
 async def test_no_more_calls_are_under_way_than_one_read_may_have(tmp_path: Path) -> None:
