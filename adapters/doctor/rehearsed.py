@@ -40,7 +40,7 @@ class Rehearsed:
 
 
 @dataclass(slots=True)
-class Report:
+class RehearsalReport:
     """Tells what became of the rehearsed bookings; what failed is told once, with its kinds."""
 
     look: Look

@@ -38,7 +38,7 @@ from gateway.keys.store import KeyStore
 from gateway.settings.kinds import read_zone, secret_text
 
 CONFIGURATION, MAPPING = Path("gateway.yaml"), "clinic.yaml"
-# Under this name the store keeps the digest of the mapping that was last found sound.
+# Under this name the store keeps the mark of the mapping that was last found sound.
 SOUND = "init.sound"
 STEPS = 6
 TEXT = """\
@@ -98,8 +98,8 @@ class Guide:
     def check(self) -> None:
         """Checks the mapping and rehearses its bookings, unless this very text was found sound."""
         self._begin("Is the mapping right?")
-        digest = hashlib.sha256(self._mapping.read_bytes()).hexdigest()
-        if asyncio.run(self._kept()) == digest:
+        mark = hashlib.sha256(self._mapping.read_bytes()).hexdigest()
+        if asyncio.run(self._kept()) == mark:
             say(f"{self._mapping} was checked, and has not changed since.")
             return
         mapping = self._loaded()
@@ -111,7 +111,7 @@ class Guide:
                 " word), and run `clinic-gateway init` again: it goes on here."
             )
         if rehearses or not books:
-            asyncio.run(self._keep(digest))
+            asyncio.run(self._keep(mark))
 
     def _may_write(self, mapping: MappingFile) -> bool:
         """Shows the rights that bookings need; returns whether they may be rehearsed."""
@@ -237,9 +237,9 @@ class Guide:
         async with self._run.store(may_begin=True) as store:
             return await store.meta(SOUND)
 
-    async def _keep(self, digest: str) -> None:
+    async def _keep(self, mark: str) -> None:
         async with self._run.store(may_begin=True) as store:
-            await store.set_meta(SOUND, digest)
+            await store.set_meta(SOUND, mark)
 
     async def _has_keys(self) -> bool:
         async with self._run.store(may_begin=True) as store:

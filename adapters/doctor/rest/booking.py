@@ -10,7 +10,7 @@ import time
 from adapters.base import AdapterError, NotFound, OutcomeUnknown, SlotTaken
 from adapters.doctor.case import Look
 from adapters.doctor.rehearsal import BookingKind, Planner
-from adapters.doctor.rehearsed import Rehearsed, Report, refusal, seen
+from adapters.doctor.rehearsed import RehearsalReport, Rehearsed, refusal, seen
 from adapters.doctor.rest.case import RestCase
 from adapters.mapped.clock_change import KnownTimes
 from adapters.rest.adapter import CANCELLED, RestAdapter, RestSession
@@ -32,7 +32,7 @@ async def rehearsal(case: RestCase, look: Look) -> None:
     elif adapter.cancel is None and planner.kinds:
         text = "the bookings below stay in the test tenant: the mapping has no booking.cancel"
         look.warning(text, place=("booking",))
-    report = Report(look)
+    report = RehearsalReport(look)
     for planned in planner.kinds:
         kind, begun = await planner.renewed(planned) if is_real else planned, time.monotonic()
         done = None if kind is None else await _booked(case, planner, kind, is_real=is_real)

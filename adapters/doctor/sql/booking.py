@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.base import AdapterError, BackendNonsense, NotFound, SlotTaken
 from adapters.doctor.case import Look
 from adapters.doctor.rehearsal import BookingKind, Planner
-from adapters.doctor.rehearsed import FIELDS, Rehearsed, Report, refusal, seen
+from adapters.doctor.rehearsed import FIELDS, RehearsalReport, Rehearsed, refusal, seen
 from adapters.doctor.sql.likeness import Likeness
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
@@ -119,7 +119,7 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
         remedy = f"GRANT DELETE ON {table}"
         look.failed(f"{why} delete what was written there", place=("booking",), remedy=remedy)
         return
-    planner, report = await case.run(partial(_planned, case, look)), Report(look)
+    planner, report = await case.run(partial(_planned, case, look)), RehearsalReport(look)
     likeness = Likeness(case)
     with suppress(AdapterError):  # it tells by itself that it could not look
         await case.run(likeness.read)
