@@ -79,6 +79,12 @@ def check_configured(settings: Settings) -> None:
         )
 
 
+def at_address(settings: Settings, url: str) -> Settings:
+    """Returns the settings with another address of the practice system."""
+    backend = settings.backend.model_copy(update={"url": type(settings.backend.url)(url)})
+    return settings.model_copy(update={"backend": backend})
+
+
 async def open_backend(
     settings: Settings, store: Store, report: Report, troubles: BackendTroubles | None = None
 ) -> tuple[Adapter, bytes]:

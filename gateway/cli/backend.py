@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
-from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
 from adapters.base import Adapter, AdapterError, Report
 from adapters.doctor.labels import Names
 from adapters.examination import SAMPLE, Examination, Finding, Verdict
-from gateway.backend import check_configured, credentials, open_backend, shapes
+from gateway.backend import at_address, check_configured, credentials, open_backend, shapes
 from gateway.cli.command import Command, CommandGroup, Run, now, option, recording
 from gateway.cli.output import fail, legible, print_table, say, say_json
 from gateway.cli.values import FILE, FLAG, TextValue, one_of
@@ -168,8 +167,7 @@ async def check(run: Run, booking: bool, tenant: str | None, everything: bool) -
     )
     settings = run.settings
     if tenant is not None:
-        backend = settings.backend.model_copy(update={"url": SecretStr(tenant)})
-        settings = settings.model_copy(update={"backend": backend})
+        settings = at_address(settings, tenant)
     async with own_or_passing(settings, passing=tenant is not None) as (own, store):
         looks = practice.examine(own, store, examination)
         if not booking:
