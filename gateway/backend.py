@@ -26,7 +26,7 @@ from gateway.observe.metrics import Metrics
 from gateway.policy.policy import Policy
 from gateway.sealing import StoredIds, sealing_secret
 from gateway.settings import BackendSettings, Settings, StartRefused
-from gateway.settings.kinds import secret_text
+from gateway.settings.kinds import secret_of, secret_text
 from gateway.store import Store
 
 # The methods of every adapter.
@@ -81,7 +81,7 @@ def check_configured(settings: Settings) -> None:
 
 def at_address(settings: Settings, url: str) -> Settings:
     """Returns the settings with another address of the practice system."""
-    backend = settings.backend.model_copy(update={"url": type(settings.backend.url)(url)})
+    backend = settings.backend.model_copy(update={"url": secret_of(url)})
     return settings.model_copy(update={"backend": backend})
 
 

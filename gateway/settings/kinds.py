@@ -124,6 +124,11 @@ def _shared_memory(address: SecretStr) -> SecretStr:
     return address
 
 
+def secret_of(text: str) -> SecretStr:
+    """Returns the text as a secret, which is masked wherever it is shown."""
+    return SecretStr(text)
+
+
 def secret_text(secret: SecretStr | None) -> str:
     """Returns the text of a secret, which is empty where there is none."""
     return secret.get_secret_value() if secret else ""
