@@ -486,7 +486,8 @@ async def test_a_booking_whose_connection_dies_is_not_run_again(
 
 
 @SERVERS  # bookings on SQLite run one at a time
-async def test_a_deadlock_of_bookings_is_run_anew(engine: Engine, server: Server) -> None:
+async def test_a_deadlock_of_bookings_is_run_anew(server: Server) -> None:
+    engine = open_engine(server.engine, timeout=3.0, booking_timeout=30.0)
     runs: list[str] = []
 
     def work(first: str, second: str) -> Callable[[Connection], None]:
@@ -503,6 +504,7 @@ async def test_a_deadlock_of_bookings_is_run_anew(engine: Engine, server: Server
     await asyncio.gather(engine.book(work("a", "b")), engine.book(work("b", "a")))
     assert len(runs) > 2
     assert await engine.read(query("SELECT amount FROM counter")) == [(2,), (2,)]
+    await engine.aclose()
 
 
 @NAMED

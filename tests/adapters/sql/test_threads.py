@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import OperationalError
 
-from adapters.base import BackendNonsense, BackendUnavailable
+from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable
 from adapters.call_notes import CALL_NOTES, CallNotes
 from adapters.sql.engines import threads
 from adapters.sql.engines.sqlite import SqliteLane
@@ -261,3 +261,53 @@ async def test_what_collides_is_tried_three_times_and_its_connection_is_kept(
     await lane.aclose()
     assert len(runs) == 3
     assert len({id(each) for each in runs}) == 1
+
+
+class Remote(SqliteLane):
+    """SQLite as if it were on a server: a piece that is late is left alone."""
+
+    in_process = False
+
+
+async def all_back(lane: Remote) -> None:
+    async with asyncio.timeout(10):
+        while lane.left_alone:  # noqa: ASYNC110 - the threads tell nobody
+            await asyncio.sleep(0.005)
+
+
+async def test_a_booking_that_was_left_alone_is_never_committed(address: URL) -> None:
+    with sqlite3.connect(address.database or "") as file:
+        file.execute("CREATE TABLE booked (number INTEGER)")
+    file.close()
+    lane, go = Remote(address, 1, 0.1, booking=True), threading.Event()
+
+    def books(connection: Connection) -> None:
+        connection.exec_driver_sql("INSERT INTO booked VALUES (1)")
+        go.wait(20)
+
+    with pytest.raises(BackendUnavailable):
+        await lane.run(books)
+    assert lane.left_alone == 1
+    go.set()
+    await all_back(lane)
+    lane.patience = 5.0
+    count = "SELECT count(*) FROM booked"
+    assert await lane.run(lambda it: it.exec_driver_sql(count).scalar()) == 0
+    await lane.aclose()
+
+
+async def test_only_so_many_threads_are_left_alone_and_each_that_comes_back_is_counted_out(
+    address: URL,
+) -> None:
+    lane, go = Remote(address, 1, 0.1), threading.Event()
+    for _ in range(threads.MOST_LEFT):
+        with pytest.raises(BackendTimeout):
+            await lane.run(lambda _: go.wait(20))
+    with pytest.raises(BackendUnavailable, match="4 calls have not come back"):
+        await lane.run(lambda _: None)
+    assert lane._room.in_use == 0
+    go.set()
+    await all_back(lane)
+    lane.patience = 5.0
+    await lane.run(lambda _: None)
+    await lane.aclose()
