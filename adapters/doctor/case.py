@@ -36,7 +36,7 @@ KEY = "(key)"
 APART = 60.0
 _TODO = re.compile(r"TODO\b").match
 _IN_COMMENT = re.compile(r"\bTODO\b\W*(.*)").search
-MOST_COMMENTS = 20
+MOST_COMMENTS = 100
 LONGEST_WORDS = 200
 # Parts of a place that a subject leaves out.
 GROUPS = ("resources", "fields", "lists", "values")

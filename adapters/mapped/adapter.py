@@ -111,8 +111,9 @@ class MappedAdapter(ABC):
         """Returns a problem for each condition that lists cannot apply; asks no backend."""
         reader, problems = self.readers.get(resource), []
         for condition in only:
-            # of what is left out no record is ever shown
-            text = reader.refusal(condition) if reader else None
+            text = reader.refusal(condition) if reader else f"{resource} has no conditions"
+            if resource not in self.resources:  # no record of it is ever shown
+                text = None
             if text is not None:
                 place = ("resources", resource, "fields", condition.field)
                 problems.append(self.document.problem(place, text, at_key=True))

@@ -63,7 +63,7 @@ class Practice:
         self.renamed = 0
         self.closed = False
         self.refused: list[Problem] = []
-        self.excludes, self.settle = True, 0.0
+        self.books, self.excludes, self.settle = True, True, 0.0
         self.default_length = None
         self.resources = frozenset({"clients", "slots", "appointments", "appointmentTypes"})
         self.filterable: Mapping[str, frozenset[str]] = {"clients": frozenset({"lastName"})}

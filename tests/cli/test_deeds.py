@@ -49,6 +49,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "backend upgrade": (),
     "backend verify": (),
     "demo": ("key made", "key rotated", "administrator added", "password reset"),
+    "init": ("test booking made", "key made", "administrator added"),
     "keys create": ("key made",),
     "keys list": (),
     "keys revoke": ("key revoked",),

@@ -12,6 +12,7 @@ from adapters.doctor.sql.desk import DeskColumn, text_of
 from adapters.doctor.sql.examples import IDS, Example
 from adapters.doctor.values import LONGEST_CODE
 from adapters.mapping.models import ResourceMap
+from adapters.sql.engines.base import Spelling
 from adapters.values.convert import bits
 from adapters.values.times import PATTERN
 
@@ -39,13 +40,6 @@ _TIMES = ("scheduledAt", "endTime", "createdAt")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
 _LENGTH = re.compile(r"(\d{1,2}):(\d\d)(:00)?").fullmatch
 NUMBERED = re.compile(r"(.*?)(\d{1,15})").fullmatch
-_LENGTHS = {
-    "sqlite": "printf('%02d:%02d{}', :minutes / 60, :minutes % 60)",
-    "mysql": "TIME_FORMAT(SEC_TO_TIME(:minutes * 60), '%H:%i{}')",
-    "mariadb": "TIME_FORMAT(SEC_TO_TIME(:minutes * 60), '%H:%i{}')",
-    "postgresql": "to_char(CAST(:minutes AS integer) * interval '1 minute', 'HH24:MI{}')",
-}
-_UUIDS = {"postgresql": "gen_random_uuid()", "mysql": "UUID()", "mariadb": "UUID()"}
 # What is written for a moment that the gateway knows, and the clock of a product's own.
 NEAR = timedelta(minutes=10)
 
@@ -84,7 +78,7 @@ class Derivation:
 
     mapped: ResourceMap
     zone: ZoneInfo
-    dialect: str
+    spelling: Spelling
     counted: CountedNumber | None = None
     # the UUIDs that are the booking's own, one for each example
     uuid: Sequence[str] = ()
@@ -154,7 +148,7 @@ class Derivation:
         if self.uuid and texts == list(self.uuid):
             return Derived({"draft": "uuid"}, f"a UUID in {agree}")
         if all(text is not None and _UUID(text) for text in texts):
-            if making := _UUIDS.get(self.dialect):
+            if making := self.spelling.uuid:
                 return Derived({"sql": making}, f"a UUID of its own in {agree}")
             return Derived({"draft": "uuid"}, f"a UUID in {agree}", is_sure=False)
         text = "another value in the examples, made of nothing known"
@@ -260,10 +254,9 @@ class Derivation:
         lengths = [_LENGTH(text) for text in spelt]
         if all(lengths) and [int(it[1]) * 60 + int(it[2]) for it in lengths if it] == minutes:
             ends = {(it[3] or "") for it in lengths if it}
-            if len(ends) == 1 and (form := _LENGTHS.get(self.dialect)):
-                end = ends.pop()
-                seconds = {"sqlite": ":00", "postgresql": ":00"}.get(self.dialect, ":%s")
-                yield "minutes", is_varied, {"sql": form.format(seconds if end else "")}
+            if len(ends) == 1 and (form := self.spelling.length):
+                seconds = self.spelling.seconds if ends.pop() else ""
+                yield "minutes", is_varied, {"sql": form.format(seconds)}
 
     def _urgent(
         self,
@@ -316,15 +309,14 @@ class Derivation:
         how = f"{prefix} and the counted number in {agree}"
         how += "; is the year a part of it?" if is_dated else ""
         written = self._padded(number, width if is_padded else 0)
-        if self.dialect in ("mysql", "mariadb", "mssql"):
-            return Derived({"sql": f"CONCAT('{prefix}', {written})"}, how, not is_dated)
-        return Derived({"sql": f"'{prefix}' || {written}"}, how, not is_dated)
+        joined = self.spelling.joined.format(f"'{prefix}'", written)
+        return Derived({"sql": joined}, how, not is_dated)
 
     def _padded(self, number: str, width: int) -> str:
-        if self.dialect == "sqlite":
-            return f"printf('%0{width}d', {number})" if width else number
-        text = f"CAST({number} AS text)" if self.dialect == "postgresql" else number
-        return f"LPAD({text}, {width}, '0')" if width else text
+        spelling = self.spelling
+        if not width:
+            return spelling.digits.format(number)
+        return spelling.padded.format(spelling.digits.format(number), width)
 
     def _constant(self, raw: Any, examples: Sequence[Example], also: str) -> Derived:
         value = bits(raw)

@@ -84,14 +84,14 @@ class _Teacher:
 
     def __init__(self, session: SqlSession, adapter: SqlAdapter, found: Examples) -> None:
         self.session, self.mapping, self.found = session, adapter.mapping, found
-        self.dialect = session.connection.dialect.name
+        self.spelling = adapter.engine.speech.spelling
         self.examples = found.examples
         self.lesson_ = Lesson(len(found.examples), [text_of(it.key) or "" for it in found.examples])
         self.columns = found.table.columns
         self.own_rows = [example.row for example in found.examples]
         mapped = adapter.mapping.resources["appointments"]
         self.mapped, zone = mapped, ZoneInfo(adapter.mapping.zone)
-        self.derivation = Derivation(mapped, zone, self.dialect)
+        self.derivation = Derivation(mapped, zone, self.spelling)
         self.resources = dict(_resources(found.tables, adapter.mapping))
 
     def lesson(self) -> Lesson:
@@ -273,12 +273,12 @@ class _Teacher:
         except (NotImplementedError, SQLAlchemyError):
             return None
         quote = connection.dialect.identifier_preparer.quote
-        for name in names if self.dialect == "postgresql" else ():
+        for name in names if self.spelling.last_number else ():
             try:
                 with connection.begin_nested():
-                    last: sa.Select[Any] = sa.select(sa.literal_column("last_value")).select_from(
-                        sa.text(quote(name))
-                    )
+                    last: sa.Select[Any] = sa.select(
+                        sa.literal_column(self.spelling.last_number)
+                    ).select_from(sa.text(quote(name)))
                     value = connection.scalar(last)
             except SQLAlchemyError:
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -76,6 +76,24 @@ class ServerClock:
     zone: str
 
 
+class Spelling(NamedTuple):
+    """How one kind of database writes values of a booking that are learned from the desk.
+
+    `joined`: two texts as one. `digits`: a number as a text, and `padded`: as one of a width, with
+    zeros. `uuid`: a new UUID. `length`: `:minutes` as hours and minutes, with `seconds` behind them
+    where these are written. `last_number`: the column of a sequence that has its last number.
+    Where one is "", it cannot be written.
+    """
+
+    joined: str = "{} || {}"
+    digits: str = "{}"
+    padded: str = "LPAD({}, {}, '0')"
+    uuid: str = ""
+    length: str = ""
+    seconds: str = ":00"
+    last_number: str = ""
+
+
 class Speech(Protocol):
     """How one kind of database spells what the adapter needs.
 
@@ -93,7 +111,8 @@ class Speech(Protocol):
     `numbered`: selects the keys that get a number without a default. `folds_names`: whether a name
     with capitals needs quotes. `first_row`: how LIMIT 1 is written behind SELECT, where it is.
     `limits_by_top`: whether a limit stands there, and takes no parameter.
-    `reflects_indexes`: whether its indexes can be read through the driver.
+    `reflects_indexes`: whether its indexes can be read through the driver. `spelling`: how a
+    booking that was learned writes its values.
     """
 
     kinds: ClassVar[Mapping[str, ErrorKind]]
@@ -114,6 +133,7 @@ class Speech(Protocol):
     first_row: ClassVar[str] = ""
     limits_by_top: ClassVar[bool] = False
     reflects_indexes: ClassVar[bool] = True
+    spelling: ClassVar[Spelling] = Spelling()
 
     def searchable(self, expression: Expression) -> Expression:
         """Returns the text as `fold` makes it; never NULL."""

@@ -79,6 +79,7 @@ _SNAPSHOTS = text("SELECT snapshot_isolation_state FROM sys.databases WHERE data
 class MssqlSpeech(Speech):
     """SQL Server's spelling."""
 
+    spelling = base.Spelling(joined="CONCAT({}, {})")
     kinds = {}  # noqa: RUF012 - the driver has no codes
     binary, now = "Latin1_General_BIN2", _CLOCK
     first_day = "1753-01-01"  # of its older kind of times

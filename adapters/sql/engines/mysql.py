@@ -94,6 +94,12 @@ _RELEASE = "DO RELEASE_LOCK(%s)"
 class MysqlSpeech(Speech):
     """The spelling of MySQL 8 and of MariaDB 10.2 and later."""
 
+    spelling = base.Spelling(
+        joined="CONCAT({}, {})",
+        uuid="UUID()",
+        length="TIME_FORMAT(SEC_TO_TIME(:minutes * 60), '%H:%i{}')",
+        seconds=":%s",
+    )
     kinds, binary, now = KINDS, "utf8mb4_bin", _CLOCK
     bits_are_letters = True
     columns = base.columns_beside("information_schema", "mysql", "sys", "performance_schema")

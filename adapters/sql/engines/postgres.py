@@ -128,6 +128,12 @@ class PostgresSpeech(Speech):
     """PostgreSQL's spelling, without any extension."""
 
     kinds, binary, now = KINDS, "C", _CLOCK
+    spelling = base.Spelling(
+        digits="CAST({} AS text)",
+        uuid="gen_random_uuid()",
+        length="to_char(CAST(:minutes AS integer) * interval '1 minute', 'HH24:MI{}')",
+        last_number="last_value",
+    )
     misfits = frozenset({"22P02", "22003"})
     columns = base.columns_beside("information_schema", "pg_catalog")
     unknown_table = r"relation \"([^\"]+)\" does not exist"

@@ -19,7 +19,11 @@ TODAY = NOW.astimezone(ZONE).date()
 DAY = working_days(1, TODAY)[0]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(
+    params=[
+        kind if kind == "sqlite" else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS
+    ]
+)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
