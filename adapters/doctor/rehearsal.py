@@ -91,10 +91,7 @@ class Planner:
         drafts = Drafts(self._now, animal)
         every = [row["id"] for row in self._case.samples.get("appointmentTypes", ()) if row["id"]]
         examples = await self._of_calendars(drafts)
-        if SLOT in examples and SEVERAL not in examples:  # a type may be longer than a row
-            vets = list(dict.fromkeys(kind.free.vet for kind in self.kinds))[:FEW_VETS]
-            longer, _ = await self._of_types(every[:MOST_TYPES], SEVERAL, vets)
-            examples |= dict.fromkeys([SEVERAL], longer[0]) if longer else {}
+        await self._by_type(examples, every[:MOST_TYPES])
         for how, plain in examples.items():
             vets = list(dict.fromkeys([plain.vet, *(kind.free.vet for kind in self.kinds)]))
             typed, without = await self._of_types(every[:MOST_TYPES], how, vets)
@@ -102,7 +99,10 @@ class Planner:
                 text = f"{len(without)} of {counted(len(every), 'type')} have no free time as {how}"
                 text = f"{text} in {DAYS} days: not rehearsed"
                 self._look.warning(text, place=("diary",), ids=without)
-            self.kinds += drafts.matrix(plain, typed[0] if typed else None)
+            if plain.type is None:
+                self.kinds += drafts.matrix(plain, typed[0] if typed else None)
+            else:
+                self.kinds += [drafts.kind(plain), *drafts.matrix(plain, None)]
             self.kinds += [drafts.kind(free) for free in typed[1:]]
             await self._of_changes(drafts, how, plain)
 
@@ -151,14 +151,24 @@ class Planner:
             for free in first.values():
                 examples.setdefault(free.how, free)
                 self.kinds.append(drafts.kind(free))
-        for how, text in self._expected():
-            if how not in examples:
-                told = f"{text} within {DAYS} days, so none was rehearsed"
-                self._look.failed(told, place=("diary",))
         if idle and examples:
             text = f"{len(idle)} of {counted(len(self._case.vets()), 'vet')} without a free time in"
             self._look.warning(f"{text} {DAYS} days: not rehearsed", place=("diary",), ids=idle)
         return examples
+
+    async def _by_type(self, examples: dict[str, Free], types: Sequence[str]) -> None:
+        """Adds examples of ways that only a type takes: it may be shorter than a row, or longer."""
+        expected = dict(self._expected())
+        ways = {*expected, *([SEVERAL] if SLOT in expected else [])}
+        vets = dict.fromkeys([*(kind.free.vet for kind in self.kinds), *self._case.vets()])
+        for how in sorted(ways - examples.keys()):
+            some = list(vets) if how in expected else list(vets)[:FEW_VETS]
+            found, _ = await self._of_types(types, how, some)
+            if found:
+                examples[how] = found[0]
+            elif how in expected:
+                told = f"{expected[how]} within {DAYS} days, so none was rehearsed"
+                self._look.failed(told, place=("diary",))
 
     def _expected(self) -> Iterator[tuple[str, str]]:
         """Yields the ways to take a time that the mapping has, and words for their absence."""
@@ -188,12 +198,13 @@ class Planner:
             free = await self._first(plain.vet, plain.type, how, day)
             if free is not None:
                 self.kinds.append(drafts.kind(free, f"after the clocks change on {day}"))
-            elif how == COMPUTED:
-                text = f"no free time in {DAYS} days after the clocks change on {day}"
-                self._look.failed(f"{text}: not rehearsed", place=("diary", "hours"))
-            elif how == SLOT:
-                text = f"no free slot row in {DAYS} days after the clocks change on {day}"
-                self._look.warning(f"{text}: not rehearsed", place=("diary", "slots"))
+            elif how != SEVERAL:
+                text = f"no free time as {how} in {DAYS} days after the clocks change on {day}"
+                # where each row is of a day, the practice may not have come to write that one
+                is_weekly = any(source.hours.day is None for source in self._diary.hours)
+                tell = self._look.failed if how == COMPUTED and is_weekly else self._look.warning
+                place = ("diary", "hours" if how == COMPUTED else "slots")
+                tell(f"{text}: not rehearsed", place=place)
 
     async def _first(self, vet: str, kind: str | None, how: str, since: date) -> Free | None:
         async for free in self._free(vet, kind, since, DAYS):

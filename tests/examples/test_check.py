@@ -35,8 +35,8 @@ def test_an_example_is_green_and_a_booking_is_rehearsed(
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert [each for each in found if each["verdict"] == "failed"] == []
-    [rehearsed] = [each for each in found if each["subject"] == "rehearsal"]
-    assert "undone" in rehearsed["text"]
+    rehearsed = [each["text"] for each in found if each["subject"] == "rehearsal"]
+    assert len([each for each in rehearsed if each.endswith("rehearsed and undone")]) > 10
 
 
 @contextmanager

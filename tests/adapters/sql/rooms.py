@@ -67,7 +67,9 @@ def changed(text: str, *pairs: tuple[str, str]) -> str:
 @contextmanager
 def rooms(kind: str, folder: Path, *more: str, offers_all: bool = True) -> Iterator[Practice]:
     """One where each room offers all types, or those of `lengths` alone."""
-    every = "INSERT INTO lengths SELECT k.id, r.n, NULL FROM kind k, (SELECT 7 n UNION SELECT 8) r"
+    every = (
+        "INSERT INTO lengths SELECT DISTINCT k.id, r.id, CAST(NULL AS CHAR(9)) FROM kind k, room r"
+    )
     with practice(kind, folder, *ROOMS, *([every] if offers_all else []), *more) as made:
         yield made
 

@@ -579,11 +579,15 @@ async def test_a_value_that_no_column_takes_is_an_adapter_error_or_finds_nothing
 
 async def test_the_columns_of_all_tables_are_told_but_those_of_the_server(engine: Engine) -> None:
     found = await engine.read(lambda it: it.execute(engine.speech.columns).all())
-    assert {(str(each[0]).lower().strip(), str(each[1]).lower().strip()) for each in found} == {
+    told = {(str(each[0]).lower().strip(), str(each[1]).lower().strip()) for each in found}
+    # another test may have a database of its own on the same server meanwhile
+    assert told >= {
         *(("visit", each) for each in ("id", "vet", "starts", "note")),
         *(("counter", each) for each in ("name", "amount")),
         *(("person", each) for each in ("id", "name")),
     }
+    servers = {"pg_class", "columns", "innodb_index_stats", "sqlite_schema", "rdb$relations"}
+    assert servers.isdisjoint(table for table, _ in told)
 
 
 @pytest.mark.parametrize(
