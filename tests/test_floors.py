@@ -136,7 +136,7 @@ ROOMS_OF = {
     "redis": ("gateway.limits.redis", "adapters.wrappers.redis"),
     "asyncpg": ("gateway.store.postgres", "adapters.sql.engines.postgres"),
     "firebird": ("adapters.sql.engines.firebird",),
-    "pyodbc": ("adapters.sql.engines.odbc", "adapters.sql.engines.odbc_manners"),
+    "pyodbc": ("adapters.sql.engines.odbc", "adapters.sql.engines.odbc_dialects"),
     "dbf": (),  # only tests write such tables
     "cryptography": ("gateway.pipeline.cursor", "adapters.wrappers.redis"),
     "pydantic": (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import json
 
-from adapters.copies.looking import Outcome, Request, look
+from adapters.copies.look import Outcome, Request, look
 
 # How much the program gives way to others.
 NICE = 10

@@ -17,7 +17,7 @@ from msgspec import DecodeError, json, structs
 
 from adapters.base import BackendUnavailable, CopyNews, CopyRules
 from adapters.copies.access_tables import PROGRAMS
-from adapters.copies.looking import Outcome, Request, copy_of, read_note
+from adapters.copies.look import Outcome, Request, copy_of, read_note
 
 # Seconds that one look may take, and that its program has to be gone after it was killed.
 LONGEST, GONE = 1_800.0, 2.0

@@ -78,9 +78,10 @@ class Guide:
         url = secret_text(self._run.settings.backend.url)
         if not url:
             fail(f"{self._configuration} names no database: write it there as backend.url")
-        say("It needs an account that can read, and write nothing but what a booking writes:", "")
-        say(*(f"    {line}" for line in grants(url) or ["(a file: read access to it)"]), "")
         try:
+            lines = asyncio.run(grants(url)) or ["(a file: read access to it)"]
+            say("It needs an account that can read, and write nothing but what a booking writes:")
+            say("", *(f"    {line}" for line in lines), "")
             seen = asyncio.run(looked_at(url))
         except (ValueError, AdapterError) as error:
             fail(f"backend.url in {self._configuration}: {error}. Mend it, and run this again")
@@ -116,7 +117,8 @@ class Guide:
     def _may_write(self, mapping: MappingFile) -> bool:
         """Shows the rights that bookings need; returns whether they may be rehearsed."""
         url = secret_text(self._run.settings.backend.url)
-        if lines := grants(url, mapping.booking.steps)[len(grants(url)) :]:
+        reads = asyncio.run(grants(url))
+        if lines := asyncio.run(grants(url, mapping.booking.steps))[len(reads) :]:
             say("Bookings write, so the account needs also:", "")
             say(*(f"    {line}" for line in lines), "")
         say("A rehearsal makes each kind of booking, and undoes it at once.")

@@ -73,18 +73,18 @@ def test_a_wrong_answer_is_told(answers: list[str], said: str) -> None:
     assert "Traceback" not in result.output
 
 
-def test_the_rights_are_those_that_the_mapping_needs(tmp_path: Path) -> None:
+async def test_the_rights_are_those_that_the_mapping_needs(tmp_path: Path) -> None:
     (tmp_path / "clinic.yaml").write_text(MAPPING.read_text())
     mapping, _ = load_mapping(tmp_path / "clinic.yaml", shapes(), "sql")
     steps = mapping.booking.steps
-    assert grants("sqlite:///clinic.db", steps) == []
-    assert grants("mysql://gate@db/practice", steps) == [
+    assert await grants("sqlite:///clinic.db", steps) == []
+    assert await grants("mysql://gate@db/practice", steps) == [
         "GRANT SELECT ON practice.* TO gate;",
         "GRANT UPDATE ON practice.COMPTEURS TO gate;",
         "GRANT INSERT ON practice.RDV TO gate;",
         "GRANT INSERT ON practice.RDV_JOURNAL TO gate;",
     ]
-    assert grants("postgresql://gate@db/practice", steps)[:3] == [
+    assert (await grants("postgresql://gate@db/practice", steps))[:3] == [
         "GRANT USAGE ON SCHEMA public TO gate;",
         "GRANT SELECT ON ALL TABLES IN SCHEMA public TO gate;",
         "GRANT UPDATE ON COMPTEURS TO gate;",

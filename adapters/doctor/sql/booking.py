@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.base import AdapterError, BackendNonsense, NotFound, SlotTaken
 from adapters.doctor.case import Look
 from adapters.doctor.rehearsal import BookingKind, Planner
-from adapters.doctor.rehearsed import FIELDS, RehearsalReport, Rehearsed, refusal, seen
+from adapters.doctor.rehearsal_report import FIELDS, RehearsalReport, Rehearsed, refusal, seen
 from adapters.doctor.sql.likeness import Likeness
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of

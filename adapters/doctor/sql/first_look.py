@@ -10,18 +10,9 @@ from sqlalchemy.engine import make_url
 
 from adapters.mapping.models import StepMap
 from adapters.sql.engines import Engine, open_engine, wrong_with
+from adapters.sql.engines.base import Speech
 
 PATIENCE = 20.0
-# The statements that let an account read, by the kind of database.
-_READS = {
-    "postgresql": (
-        "GRANT USAGE ON SCHEMA public TO {account};",
-        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO {account};",
-    ),
-    "mysql": ("GRANT SELECT ON {database}.* TO {account};",),
-    "mssql": ("GRANT SELECT ON SCHEMA::dbo TO {account};",),
-}
-_OTHERS = ("GRANT SELECT ON each table TO {account};",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +64,23 @@ def with_password(url: str, password: str) -> str:
     return address.set(password=password or None).render_as_string(hide_password=False)
 
 
-def grants(url: str, steps: Sequence[StepMap] = ()) -> list[str]:
-    """Returns the statements that give the account its rights: reads, and what the steps write."""
-    address = make_url(url)
-    kind = address.get_backend_name()
-    if address.host is None and not address.username:  # a file has no accounts
-        return []
-    kind = {"mariadb": "mysql", "postgres": "postgresql"}.get(kind, kind)
+async def grants(url: str, steps: Sequence[StepMap] = ()) -> list[str]:
+    """Returns the statements that give the account its rights: reads, and what the steps write.
+
+    There are none for a file, which has no accounts. Nothing is asked of the database.
+    """
+    engine, address = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE), make_url(url)
+    await engine.aclose()
+    speech = engine.speech
     names = {"account": address.username or "gateway", "database": address.database or "clinic"}
-    reads = [line.format(**names) for line in _READS.get(kind, _OTHERS)]
-    where = f"{names['database']}." if kind == "mysql" else ""
-    return [*reads, *dict.fromkeys(_writes(steps, kind, where, names["account"]))]
+    every = [*speech.grants, *(_writes(steps, speech) if speech.grants else ())]
+    return [line.format(**names) for line in dict.fromkeys(every)]
 
 
-def _writes(steps: Sequence[StepMap], kind: str, where: str, account: str) -> Iterator[str]:
+def _writes(steps: Sequence[StepMap], speech: Speech) -> Iterator[str]:
     for step in steps:
-        if step.sequence is not None and kind == "postgresql":
-            yield f"GRANT USAGE ON SEQUENCE {step.sequence} TO {account};"
-        elif step.table:
+        if step.table:
             right = "INSERT" if step.insert else "UPDATE"
-            yield f"GRANT {right} ON {where}{step.table} TO {account};"
+            yield f"GRANT {right} ON {speech.grants_in}{step.table} TO {{account}};"
+        elif speech.grants_sequences:
+            yield f"GRANT USAGE ON SEQUENCE {step.sequence} TO {{account}};"

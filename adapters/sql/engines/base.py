@@ -112,7 +112,9 @@ class Speech(Protocol):
     with capitals needs quotes. `first_row`: how LIMIT 1 is written behind SELECT, where it is.
     `limits_by_top`: whether a limit stands there, and takes no parameter.
     `reflects_indexes`: whether its indexes can be read through the driver. `spelling`: how a
-    booking that was learned writes its values.
+    booking that was learned writes its values. `grants`: what lets an `{account}` read the
+    `{database}`; none where a file has no accounts. `grants_in`: what stands before a table's name
+    in a grant. `grants_sequences`: whether a sequence needs one of its own.
     """
 
     kinds: ClassVar[Mapping[str, ErrorKind]]
@@ -134,6 +136,9 @@ class Speech(Protocol):
     limits_by_top: ClassVar[bool] = False
     reflects_indexes: ClassVar[bool] = True
     spelling: ClassVar[Spelling] = Spelling()
+    grants: ClassVar[tuple[str, ...]] = ("GRANT SELECT ON each table TO {account};",)
+    grants_in: ClassVar[str] = ""
+    grants_sequences: ClassVar[bool] = False
 
     def searchable(self, expression: Expression) -> Expression:
         """Returns the text as `fold` makes it; never NULL."""

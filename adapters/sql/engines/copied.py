@@ -7,7 +7,7 @@ from sqlalchemy.engine import URL
 
 from adapters.base import BackendNonsense, CopyRules
 from adapters.copies.keeper import CopyKeeper
-from adapters.copies.looking import Request
+from adapters.copies.look import Request
 from adapters.sql.engines import CopiedReads, Engine
 from adapters.sql.engines.sqlite import SqliteLane
 

@@ -80,6 +80,7 @@ class MssqlSpeech(Speech):
     """SQL Server's spelling."""
 
     spelling = base.Spelling(joined="CONCAT({}, {})")
+    grants = ("GRANT SELECT ON SCHEMA::dbo TO {account};",)
     kinds = {}  # noqa: RUF012 - the driver has no codes
     binary, now = "Latin1_General_BIN2", _CLOCK
     first_day = "1753-01-01"  # of its older kind of times

@@ -100,6 +100,7 @@ class MysqlSpeech(Speech):
         length="TIME_FORMAT(SEC_TO_TIME(:minutes * 60), '%H:%i{}')",
         seconds=":%s",
     )
+    grants, grants_in = ("GRANT SELECT ON {database}.* TO {account};",), "{database}."
     kinds, binary, now = KINDS, "utf8mb4_bin", _CLOCK
     bits_are_letters = True
     columns = base.columns_beside("information_schema", "mysql", "sys", "performance_schema")

@@ -28,7 +28,7 @@ from sqlalchemy.pool import NullPool
 from adapters.base import BackendUnavailable
 from adapters.sql.engines import base, mysql
 from adapters.sql.engines.connection import OpenConnection
-from adapters.sql.engines.odbc_manners import LEVELS, MANNERS, dialect_on_odbc, is_lost
+from adapters.sql.engines.odbc_dialects import LEVELS, MANNERS, dialect_on_odbc, is_lost
 from adapters.sql.engines.threads import ThreadLane
 
 # How a driver that has many connections of its own may not keep ours for another.

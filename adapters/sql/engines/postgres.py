@@ -134,6 +134,11 @@ class PostgresSpeech(Speech):
         length="to_char(CAST(:minutes AS integer) * interval '1 minute', 'HH24:MI{}')",
         last_number="last_value",
     )
+    grants = (
+        "GRANT USAGE ON SCHEMA public TO {account};",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO {account};",
+    )
+    grants_sequences = True
     misfits = frozenset({"22P02", "22003"})
     columns = base.columns_beside("information_schema", "pg_catalog")
     unknown_table = r"relation \"([^\"]+)\" does not exist"

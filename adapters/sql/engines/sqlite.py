@@ -60,6 +60,7 @@ _STEP = re.compile(
 class SqliteSpeech(Speech):
     """SQLite's spelling; clinic_fold and clinic_number come with the engine's connections."""
 
+    grants = ()
     spelling = base.Spelling(
         padded="printf('%0{1}d', {0})",
         length="printf('%02d:%02d{}', :minutes / 60, :minutes % 60)",

@@ -18,7 +18,7 @@ import pytest
 from adapters.base import BackendUnavailable, CopyNews, CopyRules
 from adapters.copies import keeper as keeping
 from adapters.copies.keeper import CopyKeeper, in_words
-from adapters.copies.looking import LOCK, Request, _alone
+from adapters.copies.look import LOCK, Request, _alone
 from tests.adapters.copies.dbf_files import open_dbf, write_dbf
 from tests.waiting import until
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from adapters.copies import looking, snapshot
-from adapters.copies.looking import Outcome, Request, copy_of, look
+from adapters.copies import look as looks
+from adapters.copies import snapshot
+from adapters.copies.look import Outcome, Request, copy_of, look
 from tests.adapters.copies.access_files import needs_mdbtools, write_access
 from tests.adapters.copies.dbf_files import open_dbf, write_dbf
 
@@ -216,7 +217,7 @@ def test_a_disk_that_is_full_leaves_the_former_copy(
     def full(*_: object) -> None:
         raise sqlite3.OperationalError
 
-    monkeypatch.setattr(looking, "build", full)
+    monkeypatch.setattr(looks, "build", full)
     with open_dbf(practice / "CLIENT.DBF") as table:
         table.append((3, "Cid"))
     age(practice)
@@ -229,7 +230,7 @@ def test_a_disk_that_is_full_leaves_the_former_copy(
 
 def test_only_one_process_looks_at_a_time(asked: Request) -> None:
     first = look(asked)
-    with looking._alone(Path(asked.folder)) as is_alone:
+    with looks._alone(Path(asked.folder)) as is_alone:
         assert is_alone
         assert look(asked) == Outcome("busy", first.verified)
 

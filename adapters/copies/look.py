@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field, json, structs
 
-from adapters.copies.building import build
+from adapters.copies.builder import build
 from adapters.copies.snapshot import PAUSES, Snapshot, copied, settled, status_of
 from adapters.copies.sources import Source
 from adapters.copies.tables import CopyError
