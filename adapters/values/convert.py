@@ -239,6 +239,8 @@ class Boolean(AsItIs):
     def decode(self, raw: Any) -> bool | None:
         raw = int.from_bytes(raw) if isinstance(raw, bytes) else raw
         raw = raw.strip() if isinstance(raw, str) else raw
+        if isinstance(raw, Decimal) and raw.is_snan():  # to compare it is an error
+            raise UnknownCode
         if raw is None or raw == "":
             return None
         if raw in self.yes:

@@ -102,6 +102,7 @@ SOURCES: dict[str, Any] = {
 }
 # How values are usually written, and how they are nearly so; equal ones of several types.
 WRITTEN: list[Any] = [
+    Decimal("sNaN"),
     *(None, "", " ", "Zoé ", "OPEN", " OPEN", "open", "S", " S", "X", "1", "1 ", "true", "O", "N"),
     *(
         0,

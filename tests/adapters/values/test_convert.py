@@ -152,9 +152,10 @@ def test_what_cannot_be_read_is_said_and_never_passed_on(
 
 
 @pytest.mark.parametrize("converter", [STATES, Boolean(("O",), ("N",))])
-def test_an_unknown_code_is_told_apart(converter: convert.Converter) -> None:
+@pytest.mark.parametrize("raw", ["Z", Decimal("NaN"), Decimal("sNaN")])
+def test_an_unknown_code_is_told_apart(converter: convert.Converter, raw: Any) -> None:
     with pytest.raises(UnknownCode):
-        converter.decode("Z")
+        converter.decode(raw)
 
 
 def test_a_filter_by_a_coded_value_finds_every_code_of_it() -> None:
