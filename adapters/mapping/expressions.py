@@ -2,7 +2,8 @@
 
 `expressions:` gives an expression a name, and perhaps parameters. Wherever a mapping has an
 expression, `{name}` and `{name(a.CODE, 'X')}` stand for it. In SQL `:now` and `:today` stand for
-the time on the clinic's clock. What is in quotes is left alone, and so are other braces.
+the time on the clinic's clock, in JMESPath `:today` for the day. What is in quotes is left alone,
+and so are other braces.
 """
 
 import re
@@ -29,6 +30,7 @@ _key = re.compile(r"([^\W\d]\w*)\s*(?:\(\s*([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*)\s*
 _single = re.compile(r"""[\w.]+|'[^'\\]*'|"[^"\\]*"|`[^`]*`|:\w+""").fullmatch
 _JOIN = r"(?:natural |left |right |full |inner |cross |outer )*join\b"
 _joins = re.compile(_JOIN, re.IGNORECASE).match
+_dated = re.compile(rf'{_QUOTED}|(?<![:\w"])(:today)\b', re.DOTALL)
 _clocked = re.compile(rf"{_QUOTED}|(?<![:\w\\]):(\w+)(?!:)", re.DOTALL)
 
 
@@ -64,6 +66,11 @@ def on_clock(sql: str, zone: str) -> str:
     made = OnClock(sql)
     made.zone = zone
     return made
+
+
+def dated(path: str, zone: str) -> str:
+    """Returns a path into JSON in which `:today` is the clinic's day, a text."""
+    return _dated.sub(lambda found: f"today('{zone}')" if found[1] else found[0], path)
 
 
 class _Named(NamedTuple):

@@ -39,7 +39,7 @@ from adapters.mapping.conversion import (
     Zone,
     checked,
 )
-from adapters.mapping.expressions import NamedExpressions, on_clock
+from adapters.mapping.expressions import NamedExpressions, dated, on_clock
 from adapters.mapping.hours import Shift, closed_days, days_of_week, hours_of_day
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -69,12 +69,12 @@ def _written_out(text: str, info: ValidationInfo) -> str:
 
 
 def _readable(text: str, info: ValidationInfo) -> str:
-    """Returns the same of what is read, where SQL may name the time on the clinic's clock."""
+    """Returns the same of what is read, which may name the time on the clinic's clock."""
     reading: Reading | None = info.context
     if reading is None:
         return text
     written = reading.named.expanded(text)
-    return on_clock(written, reading.zone) if reading.is_sql else written
+    return (on_clock if reading.is_sql else dated)(written, reading.zone)
 
 
 def _texts(value: Any) -> Any:
@@ -530,7 +530,8 @@ class JoinMap(ShortForm, CallMap):
 
     `of` is the value in a record that it is asked for by. Alone it is made for each record, which
     finds the `item` of the answer. With a `key` it is made for up to `most` records at once: then
-    `of` is a list, and the `items` are told apart by that key.
+    `of` is a list, and the `items` are told apart by that key. With `many` a record finds the array
+    of all items that have its key, else the first.
     """
 
     short = "get"
@@ -541,12 +542,13 @@ class JoinMap(ShortForm, CallMap):
     item: Expr = "@"
     items: Expr = "@"
     key: KeptValue | None = None
+    many: bool = False
     page: Paging | None = None
     most: int = Field(default=50, ge=1, le=1_000)
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
-        of_many = self.model_fields_set & {"items", "page", "most"}
+        of_many = self.model_fields_set & {"items", "many", "page", "most"}
         if self.key is None and of_many:
             yield f"{min(of_many)} goes with a key, by which one call tells of many records"
         if self.key is not None and "item" in self.model_fields_set:

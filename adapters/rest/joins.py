@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapters.base import FieldShape, NotFound, Only
+from adapters.base import BackendNonsense, FieldShape, NotFound, Only
 from adapters.mapped.records import Fields
 from adapters.mapping.models import JoinMap, ResourceMap
 from adapters.mapping.paths import names_in, path, value_at
@@ -25,12 +25,13 @@ class Join:
     def __init__(
         self, name: str, mapped: JoinMap, resource: ResourceMap, templates: Templates
     ) -> None:
-        self.name, self._most = name, mapped.most
+        self.name, self._most, self._has_many = name, mapped.most, mapped.many
         self._call, self._of = templates.call(mapped, OF), raw_value(mapped.of)
         self._item = path(mapped.item)
         self.of_each = mapped.key is None
         self._key = raw_value(mapped.key) if mapped.key is not None else path("@")
-        self._pager = Pager(mapped.page, path(mapped.items), self._key, self._call.label)
+        told_apart = path("@") if mapped.many else self._key
+        self._pager = Pager(mapped.page, path(mapped.items), told_apart, self._call.label)
         self.uses = {
             field
             for field, source in resource.fields.items()
@@ -71,13 +72,20 @@ class Join:
             return None
 
     async def _many(self, texts: Sequence[str], backend: Backend) -> dict[str, Any]:
-        """Returns the rows of one answer by their keys; the first of several counts."""
+        """Returns the rows of one answer by their keys: all for each, or the first."""
         ask = backend.pages(self._call, TemplateValues({"of": list(texts)}))
-        told: dict[str, Any] = {}
-        for row in await self._pager.first(ask, MOST_ROWS):
-            if (text := _named(value_at(self._key, row))) is not None:
-                told.setdefault(text, row)
-        return told
+        found = await self._pager.first(ask, MOST_ROWS)
+        if self._has_many and len(found) >= MOST_ROWS:
+            many = f"{self._call.label}: {len(texts)} records have {MOST_ROWS:,} rows or more"
+            raise BackendNonsense(f"{many}; write a smaller most")
+        told: dict[str, list[Any]] = {text: [] for text in texts}
+        for row in found:
+            text = _named(value_at(self._key, row))
+            if text in told:
+                told[text].append(row)
+        if self._has_many:
+            return told
+        return {text: its[0] for text, its in told.items() if its}
 
 
 def _named(value: Any) -> str | None:

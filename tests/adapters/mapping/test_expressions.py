@@ -7,7 +7,7 @@ import pytest
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors, Misfit
 from adapters.mapping import checker  # noqa: F401 - with its table of checks
-from adapters.mapping.expressions import LONGEST, NamedExpressions, OnClock, on_clock
+from adapters.mapping.expressions import LONGEST, NamedExpressions, OnClock, dated, on_clock
 from adapters.mapping.loader import load_mapping
 from adapters.mapping.models import MappingFile
 from gateway.backend import shapes
@@ -233,3 +233,10 @@ def test_the_clock_is_named_outside_quotes_alone() -> None:
         (" AND ':today' = y::text AND z = ", "today"),
         ("", ""),
     ]
+
+
+def test_the_day_is_named_in_a_path_outside_quotes_alone() -> None:
+    plain = """a[1:2] || ':today' || `":today"` || {a:today, "b":today} || {a: b}"""
+    assert dated(plain, "Europe/Paris") == plain
+    made = dated("[?from <= :today && till >= :today]", "Asia/Tokyo")
+    assert made == "[?from <= today('Asia/Tokyo') && till >= today('Asia/Tokyo')]"

@@ -41,6 +41,35 @@ def test_a_function_that_fails_is_a_value_that_cannot_be_read() -> None:
             path(expression)({"a": "x"})
 
 
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("sum([a, b])", 0.3),
+        ("sum([`1`, `2.0`])", 3),
+        ("product([a, b, `100`])", 2),
+        ("product([a, missing])", None),
+        ("product(`[]`)", 1),
+        ("quotient(b, a)", 2),
+        ("quotient(a, missing)", None),
+        ("quotient(missing, a)", None),
+        ("sum(map(&product([n, of]), rows))", 26),
+    ],
+)
+def test_numbers_are_reckoned_with_as_they_are_written(expression: str, found: Any) -> None:
+    rows = [{"n": 2, "of": 12}, {"n": 1, "of": 2}]
+    made = path(expression)({"a": 0.1, "b": 0.2, "rows": rows})
+    assert (made, type(made)) == (found, type(found))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["quotient(a, `0`)", "product([a, 'x'])", "product([a, `true`])", "quotient('1', a)"],
+)
+def test_what_is_no_number_cannot_be_reckoned_with(expression: str) -> None:
+    with pytest.raises(Unreadable):
+        path(expression)({"a": 1})
+
+
 def test_what_is_no_path_is_said() -> None:
     assert path_problem("a.b[0]") is None
     for expression in ("a.", "a[", "nofunction(a)[", "", "a b"):

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from aiohttp import web
@@ -27,8 +27,14 @@ def new_cloud(**more: Any) -> Cloud:
     return Cloud(made(TODAY), **more)
 
 
+class Served(Protocol):
+    """What makes the program that answers."""
+
+    def app(self) -> web.Application: ...
+
+
 @contextlib.asynccontextmanager
-async def listening(cloud: Cloud) -> AsyncIterator[str]:
+async def listening(cloud: Served) -> AsyncIterator[str]:
     """The address of the cloud's interface."""
     runner = web.AppRunner(cloud.app())
     await runner.setup()

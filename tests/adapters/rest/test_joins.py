@@ -133,6 +133,7 @@ async def test_a_line_sees_the_record_around_it(tmp_path: Path) -> None:
         ('chart: {get: "/animals/{id}", of: animal.id}', "nothing here is called id"),
         ('chart: {get: "/animals/{of}"}', "of is missing"),
         ('chart: {get: "/animals/{of}", of: animal.id, items: x}', "items goes with a key"),
+        ('chart: {get: "/animals/{of}", of: animal.id, many: true}', "many goes with a key"),
         ('chart: {get: "/animals/{of}", of: animal.id, key: id}', "a path asks for one record"),
         ("chart: {get: /a, query: {a: {given: of}}, of: b, key: c, item: d}", "item goes with"),
         ("chart: {get: /a, query: {a: {given: of}}, of: 'b['}", "JMESPath"),
