@@ -7,11 +7,13 @@ import asyncio
 import os
 import shutil
 import signal
+import subprocess  # nosec B404
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryFile, mkdtemp
+from typing import IO
 
 from msgspec import DecodeError, json, structs
 
@@ -21,6 +23,8 @@ from adapters.copies.look import Outcome, Request, copy_of, read_note
 
 # Seconds that one look may take, and that its program has to be gone after it was killed.
 LONGEST, GONE = 1_800.0, 2.0
+# Seconds between two glances at whether it has ended.
+GLANCE = 0.05
 # Seconds that a call waits for the first look where there is a copy already.
 PATIENCE = 10.0
 # Seconds until the next look while another process looks, and after the first that failed; twice
@@ -120,57 +124,64 @@ class CopyKeeper:
 
     async def _look(self) -> Outcome:
         """Runs the program once; it is killed once it takes too long, and where this is ended."""
-        # it gets nothing of this environment, which has secrets
-        found = shutil.which(PROGRAMS[0])
-        folders = [str(Path(found).parent)] if found else []
-        environment = {
-            "PATH": os.pathsep.join([*folders, os.defpath]),
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        }
-        spawned = asyncio.create_task(
-            asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "adapters.copies"),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # with the programs that it starts
-                cwd=_ROOT,
-                env=environment,
-            )
-        )
-        try:
-            program = await asyncio.shield(spawned)
-        except asyncio.CancelledError:
-            with suppress(OSError):
-                await _end(await spawned)
-            raise
-        except OSError as error:
-            return self._failed(f"no program can be started ({error.strerror})")
-        try:
-            async with asyncio.timeout(LONGEST):
-                answer, _ = await program.communicate(json.encode(self._request))
-        except TimeoutError:
-            return self._failed(f"a look at the files took more than {in_words(LONGEST)}")
-        except (OSError, RuntimeError):  # it ended before it was told anything
-            answer = b""
-        finally:
-            await _end(program)
-        try:
-            return json.decode(answer, type=Outcome)
-        except DecodeError:
-            return self._failed(f"the copying program ended with {program.returncode}")
+        with TemporaryFile() as asked, TemporaryFile() as answer:
+            asked.write(json.encode(self._request))
+            asked.seek(0)
+            try:
+                program = _start(asked, answer)
+            except OSError as error:
+                return self._failed(f"no program can be started ({error.strerror})")
+            try:
+                async with asyncio.timeout(LONGEST):
+                    await _exit(program)
+            except TimeoutError:
+                return self._failed(f"a look at the files took more than {in_words(LONGEST)}")
+            finally:
+                await _end(program)
+            answer.seek(0)
+            try:
+                return json.decode(answer.read(), type=Outcome)
+            except DecodeError:
+                return self._failed(f"the copying program ended with {program.returncode}")
 
     def _failed(self, why: str) -> Outcome:
         return Outcome("failed", self._verified, why, self.omitted)
 
 
-async def _end(program: asyncio.subprocess.Process) -> None:
+def _start(asked: IO[bytes], answer: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Starts the program, with nothing of this environment, which has secrets.
+
+    The event loop does not start it: uvloop runs Python between fork and exec, which waits without
+    end for a lock that another thread held at the fork.
+    """
+    found = shutil.which(PROGRAMS[0])
+    folders = [str(Path(found).parent)] if found else []
+    return subprocess.Popen(  # nosec B603
+        [sys.executable, "-m", "adapters.copies"],
+        stdin=asked,
+        stdout=answer,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # with the programs that it starts
+        cwd=_ROOT,
+        env={
+            "PATH": os.pathsep.join([*folders, os.defpath]),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
+    )
+
+
+async def _exit(program: subprocess.Popen[bytes]) -> None:
+    while program.poll() is None:  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(GLANCE)
+
+
+async def _end(program: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
-        if program.returncode is None:
+        if program.poll() is None:
             os.killpg(program.pid, signal.SIGKILL)
     with suppress(TimeoutError):  # one that hangs in a file server ends when that does
         async with asyncio.timeout(GONE):
-            await program.wait()
+            await _exit(program)
 
 
 def in_words(seconds: float) -> str:

@@ -1,11 +1,11 @@
 """The copy as it is kept: by a program of its own, which may fail, hang or be killed."""
 
-import asyncio
 import os
 import pwd
 import shutil
 import signal
 import sqlite3
+import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -138,12 +138,11 @@ async def test_a_call_waits_no_longer_than_it_is_to(
 
 def hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the program one that does nothing for long."""
-    spawn = asyncio.create_subprocess_exec
+    monkeypatch.setattr(keeping, "_start", lambda *_: sleeping())
 
-    async def slow(*words: str, **more: Any) -> Any:
-        return await spawn("sleep", "600", **more)
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", slow)
+def sleeping() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "600"], start_new_session=True)
 
 
 async def test_a_program_that_hangs_holds_nothing_up_and_is_ended(
@@ -163,14 +162,12 @@ async def test_a_program_that_hangs_holds_nothing_up_and_is_ended(
 async def test_a_program_that_is_killed_is_told(
     kept: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spawn = asyncio.create_subprocess_exec
-
-    async def killed(*words: str, **more: Any) -> Any:
-        program = await spawn("sleep", "600", **more)
-        program.send_signal(signal.SIGKILL)
+    def killed(*_: object) -> subprocess.Popen[bytes]:
+        program = sleeping()
+        program.kill()
         return program
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", killed)
+    monkeypatch.setattr(keeping, "_start", killed)
     async with kept() as keeper:
         with pytest.raises(BackendUnavailable, match="the copying program ended with -9"):
             await keeper.usable()
@@ -178,13 +175,12 @@ async def test_a_program_that_is_killed_is_told(
 
 async def test_the_end_ends_the_program(kept: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = []
-    spawn = asyncio.create_subprocess_exec
 
-    async def slow(*words: str, **more: Any) -> Any:
-        programs.append(await spawn("sleep", "600", **more))
+    def slow(*_: object) -> subprocess.Popen[bytes]:
+        programs.append(sleeping())
         return programs[-1]
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", slow)
+    monkeypatch.setattr(keeping, "_start", slow)
     async with kept(waits=0.01) as keeper:
         with pytest.raises(BackendUnavailable):
             await keeper.usable()
@@ -217,14 +213,14 @@ async def test_the_program_has_no_secret_of_the_environment(
     kept: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: dict[str, str] = {}
-    spawn = asyncio.create_subprocess_exec
+    start = subprocess.Popen
 
-    async def spied(*words: str, **more: Any) -> Any:
+    def spied(*words: Any, **more: Any) -> Any:
         seen.update(more["env"])
-        return await spawn(*words, **more)
+        return start(*words, **more)
 
     monkeypatch.setenv("GATEWAY_BACKEND_SECRET", "x" * 64)
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", spied)
+    monkeypatch.setattr(subprocess, "Popen", spied)
     async with kept() as keeper:
         await keeper.usable()
     assert seen
