@@ -26,6 +26,7 @@ def init(*answers: str) -> Result:
     return CliRunner().invoke(main, ["init"], input="".join(f"{each}\n" for each in answers))
 
 
+@pytest.mark.long
 def test_it_goes_from_a_database_to_a_key_and_resumes_where_it_stopped(folder: Path) -> None:
     begun = init("sqlite:///clinic.db", "Europe/Paris", "no")
     assert begun.exit_code == 1

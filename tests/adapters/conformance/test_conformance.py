@@ -68,6 +68,7 @@ class TestFirebird(TestSqlite):
     kind = "firebird"
 
 
+@pytest.mark.long
 class TestOdbcSqlite(TestSqlite):
     how = OdbcPractice
     # its driver goes on with a file that is gone, or is no database any more

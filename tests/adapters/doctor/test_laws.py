@@ -358,6 +358,7 @@ def looked_at() -> dict[int, tuple[str, list[Finding]]]:
     return {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("breach", BREACHES, ids=str)
 async def test_a_breach_in_a_database_is_named_with_rows_and_line(
     database: Path, breach: Breach, looked_at: dict[int, tuple[str, list[Finding]]]

@@ -18,6 +18,8 @@ from tests.adapters.copies.desktop import as_dbf
 from tests.adapters.sql.test_copied import options
 from tests.races.practice import Practice, practice, working_days
 
+pytestmark = pytest.mark.long
+
 FAILED, WARNING, NOTE = Verdict.FAILED, Verdict.WARNING, Verdict.NOTE
 SECRET_REASON = "Rexie limps"
 WORDS = {

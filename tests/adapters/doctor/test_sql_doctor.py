@@ -652,6 +652,7 @@ async def with_faults(database: Path, *faults: Fault) -> tuple[str, list[Finding
     return text, await found_in(database, text, booking=booking, rows=100, alone=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_a_planted_fault_is_named_at_its_line(
     database: Path, fault: Fault, looked_at: dict[int, tuple[str, list[Finding]]]

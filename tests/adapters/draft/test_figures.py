@@ -17,6 +17,8 @@ from tests.adapters.draft.schemas.families import make
 from tests.adapters.draft.schemas.spelling import stamp
 from tests.adapters.draft.schemas.world import utc
 
+pytestmark = pytest.mark.long
+
 # Fields that must be right at least, and of those that must be proven; of how many stands beside.
 REACHED = {
     "plain": (71, 65),  # of 71

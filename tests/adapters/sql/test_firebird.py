@@ -32,6 +32,8 @@ from tests.adapters.sql.test_sql_adapter_servers import (
     connect,
 )
 
+pytestmark = pytest.mark.long
+
 VALUES = {
     "CAST(NULL AS INTEGER)": None,
     "small": 1,

@@ -35,6 +35,8 @@ from tests.adapters.sql.test_sql_adapter_servers import MAPPING, SCHEMA, _draft,
 from tests.tables import ROOT
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 POSTGRES_WORDS = {"stamp": "timestamp", "serial": "serial PRIMARY KEY"}
 MARIADB_WORDS = {"stamp": "datetime", "serial": "INTEGER AUTO_INCREMENT PRIMARY KEY"}
 

@@ -92,7 +92,7 @@ booking:
 """
 
 
-@pytest.fixture(params=["postgresql", "mariadb", "firebird"])
+@pytest.fixture(params=["postgresql", "mariadb", pytest.param("firebird", marks=pytest.mark.long)])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "postgresql":
         words = {"stamp": "timestamp", "serial": "serial PRIMARY KEY"}
