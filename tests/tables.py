@@ -38,7 +38,7 @@ from tests.edge import shipped
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-DOCS = ("connecting", "policies", "operations")
+DOCS = ("connecting", "mapping", "policies", "operations")
 PAGES = (README, *(ROOT / "docs" / f"{name}.md" for name in DOCS))
 
 

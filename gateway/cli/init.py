@@ -108,7 +108,7 @@ class Guide:
         rehearses = books and mapping is not None and self._may_write(mapping)
         if self._typed("backend", "check", *(["--booking"] if rehearses else []), may_fail=True):
             fail(
-                f"Go through {self._mapping} with the lines above (docs/connecting.md has every"
+                f"Go through {self._mapping} with the lines above (docs/mapping.md has every"
                 " word), and run `clinic-gateway init` again: it goes on here."
             )
         if rehearses or not books:

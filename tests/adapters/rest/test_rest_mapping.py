@@ -15,7 +15,7 @@ from gateway.backend import shapes
 from tests.adapters.clinic import SECRET
 from tests.adapters.rest.cloud import CREDENTIALS, MAPPING, connect, replaced
 
-DOCS = (Path(__file__).parents[3] / "docs" / "connecting.md").read_text()
+DOCS = (Path(__file__).parents[3] / "docs" / "mapping.md").read_text()
 # What is wrong -> (what stands in the example, what is written instead, what is said of it).
 WRONG: dict[str, tuple[str, str, str]] = {
     "a field": ("lastName: name.last", "lastname: name.last", "lastName?"),
