@@ -395,6 +395,7 @@ class CopyRules:
     every `refresh` seconds, and no longer serves once it was last found to be as they are more than
     `stale_after` seconds ago. A call waits `waits` seconds for the first copy, or until it is made.
     `heard` is told, on the event loop, when copying begins to fail, and when it does so no more.
+    `watched` is given what tells how many seconds ago the copy was last as the files are.
     """
 
     folder: Path | None = None
@@ -402,6 +403,7 @@ class CopyRules:
     stale_after: float = 3600.0
     waits: float | None = None
     heard: Callable[[CopyNews], None] = lambda news: None
+    watched: Callable[[Callable[[], float]], None] = lambda age: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

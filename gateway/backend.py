@@ -49,6 +49,11 @@ class BackendTroubles:
         self.metrics = metrics
         self._events = events
         metrics.ask("gateway_backend_breaker", lambda: BREAKER.index(self.state))
+        self.watch_copy(float)  # 0 seconds, unless there is a copy
+
+    def watch_copy(self, age: Callable[[], float]) -> None:
+        """Takes what tells how old the copy of the practice's files is, in seconds."""
+        self.metrics.ask("gateway_backend_copy_age_seconds", age)
 
     def changed(self, state: str) -> None:
         """Sets the breaker's new state; a try that fails is no news."""
@@ -117,8 +122,6 @@ def wrapped(
     guarded = Guarded(inner, limits, changed=troubles.changed, called=metrics.backend_call)
     metrics.ask("gateway_backend_pool_in_use", lambda: guarded.room.in_use)
     metrics.ask("gateway_backend_pool_waiting", lambda: guarded.room.waiting)
-    copy_age: Callable[[], float] = getattr(inner, "copy_age", None) or float
-    metrics.ask("gateway_backend_copy_age_seconds", copy_age)
     if memory is None:
         return guarded
     cached = Cached(guarded, kept, memory)
@@ -236,7 +239,7 @@ def _copy_rules(settings: Settings, troubles: BackendTroubles | None) -> base.Co
     )
     if troubles is None:
         return rules
-    return replace(rules, waits=FIRST_COPY, heard=troubles.copied)
+    return replace(rules, waits=FIRST_COPY, heard=troubles.copied, watched=troubles.watch_copy)
 
 
 def credentials(backend: BackendSettings) -> dict[str, str]:

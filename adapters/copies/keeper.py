@@ -55,6 +55,7 @@ class CopyKeeper:
         self._made_at = time.time()
         self._task: asyncio.Task[None] | None = None
         self._looked = asyncio.Event()
+        rules.watched(self.unverified_for)
 
     @property
     def age(self) -> float | None:

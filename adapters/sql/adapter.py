@@ -223,9 +223,6 @@ class SqlAdapter(MappedAdapter):
         check_keys(options, mapping, document)
         self.engine = engine_of(options, mapping, document)
         self.ping, speech = self.engine.ping, self.engine.speech
-        # the age of the copy, in seconds, where files are read by one
-        copy = self.engine.copy
-        self.copy_age = None if copy is None else copy.unverified_for
         converters = Converters(
             ZoneInfo(mapping.zone),
             options.secret,
