@@ -1,6 +1,7 @@
 """Looks at a rehearsed booking while it stands, and tells what became of each."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ from adapters.mapped.clock_change import KnownTimes
 from adapters.mapped.session import BookingProgress, Session
 from adapters.mapping.checker import parts
 from adapters.mapping.conversion import DRAFT_FIELDS
-from adapters.mapping.models import NAMED
+from adapters.mapping.models import NAMED, StepMap
 
 # How far from now a new appointment may be created, and the kinds that one line names.
 FRESH = timedelta(minutes=20)
@@ -47,10 +48,12 @@ class RehearsalReport:
     look: Look
     failures: dict[Wrong, list[str]] = field(default_factory=lambda: defaultdict(list))
     taken: set[int] = field(default_factory=set)
+    groups: set[tuple[int, int, bool]] = field(default_factory=set)
     tables: dict[str, None] = field(default_factory=dict)
 
     def tell(self, kind: BookingKind, done: Rehearsed, *, is_left: bool, took: float) -> None:
         self.taken |= done.progress.taken
+        self.groups |= done.progress.groups
         if done.wrong is not None:
             self.failures[done.wrong].append(kind.words)
         if is_left:
@@ -61,8 +64,8 @@ class RehearsalReport:
             self.look.ok(f"{kind.words}: {done.words}", ids=kind.about, seconds=took)
             self.tables |= dict.fromkeys(done.progress.tables)
 
-    def end(self, steps: int) -> None:
-        """Tells what failed, and each step of the mapping that no booking took."""
+    def end(self, steps: Sequence[StepMap]) -> None:
+        """Tells what failed, and what of the mapping's steps no booking took."""
         if self.tables:
             text = f"of {', '.join(self.tables)} nothing is left, but numbers that the database"
             self.look.ok(f"{text} counts by itself may have moved on")
@@ -71,9 +74,20 @@ class RehearsalReport:
             few, left = "; ".join(named[:MOST_KINDS]), len(named) - MOST_KINDS
             more = f"; and {left} more" if left > 0 else ""
             self.look.failed(f"{sentence} ({few}{more})", place=place)
-        for number in sorted({*range(steps)} - self.taken):
-            text = "no booking that was rehearsed takes this step"
-            self.look.failed(text, place=("booking", "steps", number))
+        for number, step in enumerate(steps):
+            at: Place = ("booking", "steps", number)
+            if number not in self.taken:
+                self.look.failed("no booking that was rehearsed takes this step", place=at)
+                continue
+            for group in (group for group, item in enumerate(step.items) if "if" in item):
+                branch = (*at, "each", group, "if")
+                if (number, group, True) not in self.groups:
+                    self.look.failed(
+                        "no booking that was rehearsed writes this group", place=branch
+                    )
+                elif (number, group, False) not in self.groups:
+                    text = "every booking that was rehearsed writes this group: not rehearsed is a"
+                    self.look.note(f"{text} booking without it", place=branch)
 
 
 async def seen(

@@ -95,12 +95,14 @@ class Offer:
 class BookingProgress:
     """How far a booking came: what its steps kept, and where the current step is in the mapping.
 
-    `taken` are the numbers of the steps that were taken, and `tables` what they wrote.
+    `taken` are the numbers of the steps that were taken, and `tables` what they wrote. `groups`
+    tells of each group with a condition whether it was written, by its step's number and its own.
     """
 
     made: dict[str, Any] = field(default_factory=dict)
     tables: list[str] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
+    groups: set[tuple[int, int, bool]] = field(default_factory=set)
     place: Place = ("booking",)
 
 

@@ -39,13 +39,12 @@ def typed(name: str, value: Any) -> sa.BindParameter[Any]:
     return sa.bindparam(name, value, type_=kind)
 
 
-def conditions_of(step: StepMap, item: Mapping[str, WrittenValue]) -> Iterator[StepCondition]:
-    """Yields the conditions of a step, and of the item of its list."""
-    if step.if_ is not None:
-        yield step.if_
-    if (own := item.get("if")) is not None:
-        name = None if own.sql is not None else own.draft or str(own.constant)
-        yield StepCondition(draft=name, sql=own.sql)
+def condition_of(item: Mapping[str, WrittenValue]) -> StepCondition | None:
+    """Returns the condition of an item of a step's list, where it has one."""
+    if (own := item.get("if")) is None:
+        return None
+    name = None if own.sql is not None else own.draft or str(own.constant)
+    return StepCondition(draft=name, sql=own.sql)
 
 
 class BookingWrites:
@@ -86,12 +85,18 @@ class BookingWrites:
                 continue
             progress.place = ("booking", "steps", number)
             slots = values["slots"] if step.each == "slot" else (values["slot"],)
-            turns = [(slot, item) for slot in slots for item in step.items or ({},)]
-            for turn, (slot, item) in enumerate(turns):
+            items = list(enumerate(step.items or ({},)))
+            turns = [(slot, *item) for slot in slots for item in items]
+            for turn, (slot, group, item) in enumerate(turns):
                 own, converters = {**values, "slot": slot}, (self._drafts, self._columns)
                 scope = _Scope(connection, own, progress.made, converters, self._zone, item)
-                if not all(map(scope.holds, conditions_of(step, item))):
+                if step.if_ is not None and not scope.holds(step.if_):
                     continue
+                if (condition := condition_of(item)) is not None:
+                    happens = scope.holds(condition)
+                    progress.groups.add((number, group, happens))
+                    if not happens:
+                        continue
                 progress.taken.add(number)
                 made = self._take(number, scope, undo)
                 if step.name is not None and turn == 0:  # of several rows the first has the name

@@ -43,7 +43,7 @@ async def rehearsal(case: RestCase, look: Look) -> None:
         is_left = await _is_left(case, done)
         report.tell(kind, done, is_left=is_left, took=time.monotonic() - begun)
     if planner.kinds:
-        report.end(len(adapter.mapping.booking.steps))
+        report.end(adapter.mapping.booking.steps)
 
 
 async def _booked(

@@ -132,7 +132,7 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
             is_left = await _is_left(case, done)
             report.tell(kind, done, is_left=is_left, took=time.monotonic() - begun)
     if planner.kinds:
-        report.end(len(case.adapter.mapping.booking.steps))
+        report.end(case.adapter.mapping.booking.steps)
         likeness.judge(look)
 
 
