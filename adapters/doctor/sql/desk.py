@@ -1,7 +1,6 @@
 """Reads what the practice's own desk wrote: its appointments, and the rows of tables about them.
 
-Nothing is written. Rows are found by declared foreign keys, by names that say what they hold,
-and
+Nothing is written. Rows are found by declared foreign keys, by names that say what they hold, and
 by long keys that stand in a column of the same kind.
 """
 
@@ -45,6 +44,7 @@ _KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
 )
 Row = Mapping[str, Any]
 FOREIGN, VALUES = "a foreign key", "by its values"
+_CALLED_KEY = re.compile(r"(?i:.+_id|id_.+)|.*[a-z]I[dD]").fullmatch
 # Names of keys that say nothing of what they are keys of.
 _PLAIN_KEYS = ("id", "key", "nr", "no", "number", "code", "uuid", "guid", "pk")
 
@@ -171,22 +171,39 @@ def key_column(tables: Sequence[DeskTable], mapped: ResourceMap) -> tuple[DeskTa
     return column_of(tables, mapped.from_ or "", mapped.key.source[0])
 
 
+def holds_keys(tables: Sequence[DeskTable], table: DeskTable, name: str) -> bool:
+    """Returns whether a column holds keys: its own row's, or others' by a declaration or its name.
+
+    A text named after a table may as well be one of its codes.
+    """
+    if name in (*table.key, *table.foreign) or _CALLED_KEY(name):
+        return True
+    column = table.columns[name]
+    others = (each for each in tables if each is not table and len(each.key) == 1)
+    return column.kind == "number" and any(_has_name_of(column, it, it.key[0]) for it in others)
+
+
+def _has_name_of(column: DeskColumn, to: DeskTable, key: str) -> bool:
+    """Returns whether a column is named after a table, or after its key."""
+    letters, own, word = _letters(column.name), _letters(key), _letters(bare_name(to.name))
+    words = [each for each in (word, word.removesuffix("s")) if len(each) > 2]
+    is_key = own == letters and own not in _PLAIN_KEYS
+    return is_key or any(each in letters for each in words)
+
+
 def references(
     tables: Sequence[DeskTable], to: DeskTable, key: str, keys: Sequence[Any]
 ) -> Iterator[Reference]:
     """Yields the columns of other tables that may hold that table's keys."""
-    table_word, own = _letters(bare_name(to.name)), _letters(key)
-    words = [word for word in (table_word, table_word.removesuffix("s")) if len(word) > 2]
     is_long = bool(keys) and all(len(text_of(value) or "") >= LONG_KEY for value in keys)
     others = (each for each in tables if each is not to)
     for table, column in ((each, it) for each in others for it in each.columns.values()):
-        letters, leads = _letters(column.name), table.foreign.get(column.name)
+        leads = table.foreign.get(column.name)
         if leads is not None:
             if named([to], leads[0]) and leads[1].lower() == key.lower():
                 yield Reference(table, column.name, FOREIGN)
         elif column.kind == to.columns[key].kind and not column.is_numbered:
-            is_key = own == letters and own not in _PLAIN_KEYS
-            if is_key or any(word in letters for word in words):
+            if _has_name_of(column, to, key):
                 yield Reference(table, column.name, "by its name")
             elif is_long and (column.name,) != table.key:
                 yield Reference(table, column.name, VALUES)

@@ -14,6 +14,7 @@ from adapters.doctor.sql.desk import (
     VALUES,
     DeskTable,
     Row,
+    holds_keys,
     key_column,
     named,
     references,
@@ -36,7 +37,8 @@ NEWEST, ENOUGH = 200, 20
 # The appointments by which a table is looked for that ours lack.
 SOME = 20
 NEARLY_ALL = 0.95
-MOST_CODES = 12
+# Codes come again and again: values that seldom do are as diverse as ids.
+MOST_CODES, ROWS_OF_CODE = 12, 4
 # The values of a draft that are each booking's own, whatever the desk's look like.
 _OWN = ("reference", "uuid", "reason")
 # What a partner may leave out.
@@ -125,7 +127,8 @@ class Likeness:
             names = each.table.columns if each.ours and len(each.theirs) >= FEW else ()
             for name in names:
                 if name not in each.table.key:
-                    _Column(each, name).judge(look)
+                    is_key = holds_keys(self.tables, each.table, name)
+                    _Column(each, name, is_key).judge(look)
         self._missing_kinds(look)
         for table, column, many in self.lacking:
             text = (
@@ -254,10 +257,11 @@ def _kind(step: StepMap, steps: Sequence[StepMap]) -> Iterator[tuple[str, str]]:
 
 @dataclass(slots=True)
 class _Column:
-    """One column of the rows of a step, in theirs and in ours."""
+    """One column of the rows of a step, in theirs and in ours. A key differs as its row does."""
 
     each: Compared
     name: str
+    is_key: bool
 
     def judge(self, look: Look) -> None:
         step, column = self.each.step, self.name
@@ -306,12 +310,13 @@ class _Column:
     def _values(
         self, part: Look, theirs: Sequence[str], ours: Sequence[str], written: WrittenValue | None
     ) -> None:
-        is_fixed = written is None or written.origin == "constant"
+        is_fixed = not self.is_key and (written is None or written.origin == "constant")
         codes = Counter(theirs)
         common, many = codes.most_common(1)[0]
         strange = [text for text in ours if text not in codes]
         told = counted(len(theirs), "row")
-        is_coded = len(codes) <= MOST_CODES and all(len(code) <= LONGEST_CODE for code in codes)
+        is_few = len(codes) <= min(MOST_CODES, len(theirs) // ROWS_OF_CODE)
+        is_coded = is_few and all(len(code) <= LONGEST_CODE for code in codes)
         if len(theirs) < ENOUGH:
             return
         if is_fixed and many > NEARLY_ALL * len(theirs) and common not in ours:
@@ -343,7 +348,7 @@ class _Column:
             part.warning(f"{text}{more}", remedy=remedy)
         elif len(lengths) == 1 and any(len(text) not in lengths for text in ours):
             length = next(len(text) for text in ours if len(text) not in lengths)
-            if not all(text.lstrip("-").isdecimal() and text[:1] != "0" for text in theirs):
+            if not all(map(_is_plain_number, theirs)):
                 text = f"{counted(length, 'letter')} in ours, {max(lengths)} in all of the desk's"
                 part.warning(text, remedy="write it as long as the desk does, with its zeros")
 
@@ -364,6 +369,11 @@ def _is_own(written: WrittenValue | None) -> bool:
 
 def _is_of(row: Row, kind: dict[str, str]) -> bool:
     return all((text_of(row[name]) or "") == code for name, code in kind.items() if name in row)
+
+
+def _is_plain_number(text: str) -> bool:
+    """Returns whether a text is a whole number without zeros in front."""
+    return re.fullmatch(r"-?(0|[1-9][0-9]*)", text) is not None
 
 
 def _shape(text: str) -> str:

@@ -363,6 +363,32 @@ async def test_a_column_that_differs_from_the_desks_is_named(tmp_path: Path, fau
     assert not [each for each in found if SECRET_REASON in f"{each.text}{each.remedy}"]
 
 
+@pytest.mark.long
+async def test_keys_are_not_compared_as_codes(tmp_path: Path) -> None:
+    statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
+    columns = "room_id INTEGER", "place INTEGER REFERENCES ward (id)", "desk_nr INTEGER"
+    columns += "ticket INTEGER", "grade INTEGER"
+    statements += [f"ALTER TABLE appointment ADD COLUMN {column}" for column in columns]
+    statements += [f"CREATE TABLE {name} (id INTEGER PRIMARY KEY)" for name in ("ward", "desks")]
+    with practice("sqlite", tmp_path, *statements) as made:
+        await made.run("DELETE FROM attendance", "DELETE FROM appointment")
+        await Desk(made).books(40)
+        await made.run(
+            "UPDATE appointment SET room_id = id % 3, place = 7, desk_nr = id % 2, grade = id % 4,"
+            " ticket = id % 11",
+            "INSERT INTO ward VALUES (7), (100)",
+        )
+        data = yaml.safe_load(await learnt(made, tmp_path, newest=8))
+        of(data["booking"]["steps"], "appointment").update(
+            room_id=100, place=100, desk_nr=100, ticket=100, grade=100
+        )
+        mapping = with_booking(made, yaml.safe_dump(data, sort_keys=False))
+        found = told(await rehearsed(made, tmp_path, mapping), FAILED, WARNING)
+    assert [each.partition(" rows")[0] for each in found] == [
+        "appointment.grade: 100 is in none of 40"
+    ]
+
+
 async def test_rows_of_a_repeated_step_are_compared_group_by_group(tmp_path: Path) -> None:
     statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
     with practice("sqlite", tmp_path, *statements) as made:
