@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from adapters.mapped.session import Offer
 from adapters.mapped.slots import FreeDay, Interval
-from adapters.mapping.checker import parts
+from adapters.mapping.checker import joins_rows, parts
 from adapters.mapping.models import NAMED, BookingMap, SentValue, StepMap
 
 _END = frozenset({"endTime", "minutes"})
@@ -59,7 +59,7 @@ def use_of_rows(booking: BookingMap) -> RowUse:
     return RowUse(
         shortens=any(map(_writes_end, (s for s in steps if s.update and s.for_ == "slot"))),
         tells_end=any(map(_writes_end, steps)),
-        joins=any(getattr(part, "each", None) for step in steps for _, part in parts(step)),
+        joins=any(map(joins_rows, steps)),
     )
 
 

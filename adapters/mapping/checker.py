@@ -238,7 +238,7 @@ class Checker:
         condition = steps[number].if_
         if condition is not None and condition.made is not None:
             yield condition.made
-        if any(getattr(part, "each", None) for _, part in parts(steps[number])):
+        if joins_rows(steps[number]):
             yield from (name for step in steps[:number] if step.each for name in step.keep)
         if within[:1] == ["undo"]:
             yield from steps[number].keep
@@ -707,6 +707,11 @@ def written_by(step: models.StepMap) -> set[str]:
         if isinstance(part, models.SentValue):
             names |= {part.draft or "", *models.NAMED(part.sql or "")}
     return names & DRAFT.keys()
+
+
+def joins_rows(step: models.StepMap) -> bool:
+    """Returns whether a step, or a part of its body, is there once for each slot row."""
+    return any(getattr(part, "each", None) == "slot" for _, part in parts(step))
 
 
 def mark_of(booking: models.BookingMap) -> Literal["reference", "uuid"] | None:

@@ -126,6 +126,19 @@ async def test_without_each_a_longer_type_needs_a_longer_row(tmp_path: Path) -> 
         await adapter.aclose()
 
 
+async def test_a_list_in_each_makes_no_time_of_several_rows(tmp_path: Path) -> None:
+    acts = (
+        "values: {appointment: {made: appointment}, action: book, ",
+        "each: [{deed: book}]\n"
+        "      values: {appointment: {made: appointment}, action: {each: deed}, ",
+    )
+    with practice("sqlite", tmp_path, *ROWS, slots_on=(DAY,)) as made:
+        adapter = made.open(tmp_path, changed(made.mapping, acts))
+        assert await free(adapter, kind=2) == [("12:00", 30)]
+        assert (await booked(adapter, "09:00", kind=1))[1] == 20
+        await adapter.aclose()
+
+
 async def test_rows_of_which_a_booking_writes_the_end_are_offered_as_long_as_the_type(
     tmp_path: Path,
 ) -> None:
