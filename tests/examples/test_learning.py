@@ -81,9 +81,9 @@ async def test_a_booking_of_many_rows_is_learnt(clinic: Clinic, tmp_path: Path) 
     booking, _ = await booking_of(adapter, keys, 3)
     await adapter.aclose()
     steps = yaml.safe_load(booking)["booking"]["steps"]
-    written = [(step.get("insert"), step.get("values", {}).get("role")) for step in steps]
-    assert {("participations", role) for role in ROLES} <= {*written}
-    assert ("calendar", None) in written
+    written = {step["insert"]: step for step in steps if "insert" in step}
+    assert [group["role"] for group in written["participations"]["each"]] == [*ROLES]
+    assert "calendar" in written
     [counter] = [step for step in steps if "counter" in step]
     assert counter["counter"] == "numbers"
     assert "limps" not in booking
@@ -99,8 +99,9 @@ def with_condition(booking: str) -> str:
     """What no example tells: a row of the type only where one is asked for."""
     data = yaml.safe_load(booking)
     for step in data["booking"]["steps"]:
-        if step.get("values", {}).get("role") == "TYPE":
-            step["if"] = "appointmentTypeId"
+        for group in step.get("each", ()):
+            if group["role"] == "TYPE":
+                group["if"] = "appointmentTypeId"
     acts = next(step for step in data["booking"]["steps"] if step.get("insert") == "acts")
     acts["values"]["title"] = {"draft": "reason", "encoding": "cp1252"}
     acts["values"]["length"] = {

@@ -1,7 +1,7 @@
 """Learns a booking from appointments that the desk has made: which rows it writes, and of what."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -12,7 +12,14 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.doctor.learning import Unlearnable
-from adapters.doctor.sql.derivation import NUMBERED, CountedNumber, Derivation, Derived, follows
+from adapters.doctor.sql.derivation import (
+    NUMBERED,
+    TODO,
+    CountedNumber,
+    Derivation,
+    Derived,
+    follows,
+)
 from adapters.doctor.sql.desk import (
     DeskTable,
     Row,
@@ -24,12 +31,16 @@ from adapters.doctor.sql.desk import (
 )
 from adapters.doctor.sql.examples import Example, Examples, RowsAbout, desk_appointments
 from adapters.doctor.values import LONGEST_CODE
+from adapters.mapping.checker import DRAFT
+from adapters.mapping.expressions import CLOCK
 from adapters.mapping.models import MappingFile
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.booking import named_table
 
 # A table with more rows keeps no counters.
 MOST_COUNTERS, MOST_COLUMNS = 100, 12
+# The most columns in which the rows of a repeated step differ, and what a row without one has.
+MOST_VARIED, NULL = 3, Derived(None, "null in all")
 # The seconds that one learning may take.
 PATIENCE = 60.0
 APPOINTMENT, NUMBER = "appointment", "number"
@@ -39,8 +50,20 @@ _CONDITIONS = ("appointmentTypeId", "reason", "clientId")
 
 
 @dataclass(slots=True)
+class LearnedGroup:
+    """What differs in one row of a repeated step, and when that row is written."""
+
+    values: dict[str, Derived]
+    condition: str | None
+    doubt: str
+
+
+@dataclass(slots=True)
 class LearnedStep:
-    """A step of a booking: what it is, its other words, and what it writes into each column."""
+    """A step of a booking: what it is, its other words, and what it writes into each column.
+
+    `doubt` says what the examples do not tell of when it happens. It happens for each of `groups`.
+    """
 
     kind: str
     table: str
@@ -48,6 +71,8 @@ class LearnedStep:
     values: dict[str, Derived] = field(default_factory=dict)
     nulls: list[str] = field(default_factory=list)
     remark: str = ""
+    doubt: str = ""
+    groups: list[LearnedGroup] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -109,7 +134,9 @@ class _Teacher:
         for about in self.found.about:
             why = f"{about.reference.column}, {about.reference.why}"
             lesson.found.append((about.reference.table.name, why, [len(r) for r in about.rows]))
-            lesson.steps += self._of_rows(about, made)
+            steps = list(self._of_rows(about, made))
+            whole = as_one(steps, about.reference.table.columns, [name for _, name, _ in made])
+            lesson.steps += steps if whole is None else [whole]
         for name in self.found.unread:
             lesson.remarks.append(f"TODO: {name} could not be read; does the desk write there?")
         self._reference()
@@ -217,7 +244,7 @@ class _Teacher:
                 step.words["if"] = name
                 return
         many = sum(row is not None for row in rows)
-        step.remark = f"TODO: only {many} of {len(rows)} examples have it: when? {step.remark}"
+        step.doubt = f"TODO: only {many} of {len(rows)} examples have it: when?"
 
     def _fill(
         self,
@@ -353,6 +380,50 @@ class _Teacher:
             said = "TODO: write {draft: reference} into a column with room for 16 letters, and say"
             near = f"; null in all examples: {', '.join(dict.fromkeys(nulls))}" if nulls else ""
             self.lesson_.remarks.append(f"{said} under `reference` how it is read{near}")
+
+
+def as_one(
+    steps: Sequence[LearnedStep], columns: Iterable[str], made: Collection[str]
+) -> LearnedStep | None:
+    """Returns one repeated step in place of those for rows that are alike but for a few columns.
+
+    It is None where they are too different, where later steps need one of them, or where nothing
+    tells the rows apart. `made` are the names of steps.
+    """
+    is_open = any("name" in step.words or step.remark.startswith(TODO) for step in steps)
+    if len(steps) < 2 or is_open:
+        return None
+    written = [name for name in columns if any(name in step.values for step in steps)]
+    kinds = {name: [step.values.get(name, NULL) for step in steps] for name in written}
+    varied = [name for name, each in kinds.items() if len({repr(it.value) for it in each}) > 1]
+    taken = {*DRAFT, *CLOCK, *made, NUMBER, "if"}
+    names = {name: _own_name(name, taken) for name in varied}
+    if not 0 < len(varied) <= MOST_VARIED or len({*names.values()}) < len(names):
+        return None
+    first = steps[0]
+    groups = [
+        LearnedGroup(
+            {names[name]: step.values.get(name, NULL) for name in varied},
+            step.words.get("if"),
+            step.doubt,
+        )
+        for step in steps
+    ]
+    values = {
+        name: Derived({"each": names[name]}, "")
+        if name in names
+        else min(each, key=lambda it: it.is_told and it.is_sure)
+        for name, each in kinds.items()
+    }
+    words = {word: value for word, value in first.words.items() if word != "if"}
+    nulls = [name for name in first.nulls if name not in written]
+    return replace(first, words=words, values=values, nulls=nulls, doubt="", groups=groups)
+
+
+def _own_name(column: str, taken: Collection[str]) -> str:
+    """Returns a name for what differs in a column; `taken` have a meaning in a booking already."""
+    name = re.sub(r"\W", "_", column).lower()
+    return f"{name}_column" if name in taken else name
 
 
 def _resources(tables: Sequence[DeskTable], mapping: MappingFile) -> Iterator[tuple[str, str]]:

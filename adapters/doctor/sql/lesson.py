@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
 from adapters.doctor.sql.derivation import TODO, Derived
-from adapters.doctor.sql.learning import APPOINTMENT, LearnedStep, Lesson
+from adapters.doctor.sql.learning import APPOINTMENT, LearnedGroup, LearnedStep, Lesson
 from adapters.examination import counted
 
 WIDE = 88
@@ -35,14 +35,21 @@ def yaml_of(lesson: Lesson) -> str:
 
 
 def _step(step: LearnedStep) -> Iterator[str]:
-    if step.remark:
-        yield from _comment(step.remark.strip(), "    ")
+    if remark := f"{step.doubt} {step.remark}".strip():
+        yield from _comment(remark, "    ")
     yield f"    - {step.kind}: {scalar(step.table)}"
     for word in _ORDER:
         if word in step.words:
             yield f"      {word}: {scalar(step.words[word])}"
-    if step.kind not in ("insert", "update"):
-        return
+    if step.kind in ("insert", "update"):
+        yield from _written_by(step)
+
+
+def _written_by(step: LearnedStep) -> Iterator[str]:
+    if step.groups:
+        yield "      each:"
+    for group in step.groups:
+        yield from _group(group)
     yield "      values:"
     for name, derived in step.values.items():
         yield from _value(name, derived)
@@ -50,14 +57,31 @@ def _step(step: LearnedStep) -> Iterator[str]:
         yield from _comment(f"null in all: {', '.join(step.nulls)}", "        ")
 
 
+def _group(group: LearnedGroup) -> Iterator[str]:
+    said: dict[str, list[str]] = {}
+    for name, derived in group.values.items():
+        said.setdefault(_said(derived), []).append(name)
+    how = "; ".join(f"{', '.join(names)}: {text}" for text, names in said.items())
+    yield from _comment(f"{group.doubt} {how}".strip(), "        ")
+    row = {name: derived.value for name, derived in group.values.items()}
+    more = {} if group.condition is None else {"if": group.condition}
+    yield f"        - {_written(row | more)}"
+
+
+def _said(derived: Derived) -> str:
+    """Returns how a value is known, behind a TODO where it is not sure."""
+    return derived.how if derived.is_sure and derived.is_told else f"{TODO}: {derived.how}"
+
+
 def _value(name: str, derived: Derived) -> Iterator[str]:
-    doubt = "" if derived.is_sure and derived.is_told else f"{TODO}: "
     if not derived.is_told and derived.value is None:
         yield from _comment(f"{TODO}: {name}: {derived.how}", "        ")
         return
     line = f"        {scalar(name)}: {_written(derived.value)}"
-    comment = f"{doubt}{derived.how}"
-    if len(line) + len(comment) + 4 <= WIDE:
+    comment = _said(derived)
+    if not comment:
+        yield line
+    elif len(line) + len(comment) + 4 <= WIDE:
         yield f"{line}  # {comment}"
     else:
         yield from _comment(comment, "        ")
@@ -93,14 +117,22 @@ def data_of(lesson: Lesson) -> dict[str, Any]:
             "kind": step.kind,
             "table": step.table,
             **step.words,
-            "values": {
-                name: {"value": it.value, "how": it.how, "sure": it.is_sure and it.is_told}
-                for name, it in step.values.items()
-            },
+            "each": [
+                {"values": _data(group.values), "if": group.condition, "remark": group.doubt}
+                for group in step.groups
+            ],
+            "values": _data(step.values),
             "null": step.nulls,
-            "remark": step.remark,
+            "remark": f"{step.doubt} {step.remark}".strip(),
         }
         for step in lesson.steps
     ]
     found = [{"table": table, "how": why, "rows": rows} for table, why, rows in lesson.found]
     return {"appointments": lesson.keys, "found": found, "steps": steps, "remarks": lesson.remarks}
+
+
+def _data(values: Mapping[str, Derived]) -> dict[str, Any]:
+    return {
+        name: {"value": it.value, "how": it.how, "sure": it.is_sure and it.is_told}
+        for name, it in values.items()
+    }
