@@ -9,6 +9,8 @@ from dataclasses import field as member
 from hashlib import sha256
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from yarl import URL
+
 from adapters import ADAPTERS, base, open_adapter
 from adapters.base import Adapter, Report, Shapes
 from adapters.documents.document import read_document
@@ -88,6 +90,21 @@ def at_address(settings: Settings, url: str) -> Settings:
     """Returns the settings with another address of the practice system."""
     backend = settings.backend.model_copy(update={"url": secret_of(url)})
     return settings.model_copy(update={"backend": backend})
+
+
+def is_at(settings: Settings, url: str) -> bool:
+    """Returns whether the address leads to the very practice system of the settings."""
+    own = secret_text(settings.backend.url)
+    with suppress(ValueError):  # what is no address is told by the adapter
+        return _place_of(own) == _place_of(url)
+    return own == url
+
+
+def _place_of(url: str) -> tuple[str, int | None, str]:
+    """Returns what an address leads to, however it is spelt, and over which line."""
+    address = URL(url)
+    port = None if address.is_default_port() else address.port
+    return (address.host or "").lower().rstrip("."), port, address.path.rstrip("/")
 
 
 async def open_backend(

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from adapters.base import Adapter, AdapterError, Filter, Query, Record
+from adapters.base import Adapter, AdapterError, Filter, NotFound, Query, Record
 from adapters.doctor.figures import (
     RESOURCES,
     DayFigure,
@@ -323,7 +323,7 @@ class Asked:
             try:
                 record = await self._adapter.read_one(query)
                 self._names[at] = own_name(resource, record)
-            except AdapterError:  # hidden, or unreadable: the time is all that is known
+            except NotFound:  # hidden: the time is all that is known
                 self._names[at] = ""
         return self._names[at]
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from adapters.base import Adapter, AdapterError, Report
 from adapters.doctor.labels import Names
 from adapters.examination import SAMPLE, Examination, Finding, Verdict
-from gateway.backend import at_address, check_configured, credentials, open_backend, shapes
+from gateway.backend import at_address, check_configured, credentials, is_at, open_backend, shapes
 from gateway.cli.command import Command, CommandGroup, Run, now, option, recording
 from gateway.cli.output import fail, legible, print_table, say, say_json
 from gateway.cli.values import FILE, FLAG, TextValue, one_of
@@ -167,6 +167,10 @@ async def check(run: Run, booking: bool, tenant: str | None, everything: bool) -
     )
     settings = run.settings
     if tenant is not None:
+        if is_at(settings, tenant):
+            fail(
+                "--tenant: that is backend.url itself, where bookings are real; name a test tenant"
+            )
         settings = at_address(settings, tenant)
     async with own_or_passing(settings, passing=tenant is not None) as (own, store):
         looks = practice.examine(own, store, examination)

@@ -170,6 +170,31 @@ def test_without_a_practice_system_the_remedy_is_said(folder: Path) -> None:
     assert "must say where the practice system is" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "tenant",
+    [
+        "http://cloud.example.com/v2",
+        "http://user:word@CLOUD.example.com.:80/v2/",
+        "https://cloud.example.com/v2",
+    ],
+)
+def test_the_live_practice_system_is_no_test_tenant(folder: Path, tenant: str) -> None:
+    live = CONFIGURATION.replace("sqlite:///clinic.db", "http://cloud.example.com/v2/")
+    (folder / "gateway.yaml").write_text(live)
+    result = check("--booking", "--tenant", tenant)
+    assert result.exit_code == 1
+    assert "--tenant: that is backend.url itself" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "tenant", ["http://127.0.0.1:9/v2", "http://127.0.0.1/v3", "http://127.0.0.2/v2", "://"]
+)
+def test_another_address_may_be_a_test_tenant(folder: Path, tenant: str) -> None:
+    live = CONFIGURATION.replace("sqlite:///clinic.db", "http://127.0.0.1/v2")
+    (folder / "gateway.yaml").write_text(live)
+    assert "backend.url itself" not in check("--booking", "--tenant", tenant).stderr
+
+
 def test_the_page_on_connecting_shows_what_is_printed(folder: Path) -> None:
     change(folder, "firstName: p.PRENOM", "firstName: p.PRENOMM")
     shown = re.search(r"<!-- check -->\n```text\n(.*?)```", DOCUMENT, re.DOTALL)

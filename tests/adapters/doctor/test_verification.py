@@ -4,6 +4,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
+import pytest
+
+from adapters.base import BackendUnavailable, Query, Record
 from adapters.doctor.figures import EXAMPLE, read_figures
 from adapters.doctor.outcome import Figure, Outcome
 from adapters.doctor.verification import verified
@@ -79,6 +82,24 @@ async def test_a_practice_system_that_does_not_answer_is_red(tmp_path: Path) -> 
     told = await found("http://127.0.0.1:1/v2", tmp_path, text)
     assert [figure.outcome for figure in told.values()] == [Outcome.UNSEEN] * 2
     assert all("could not be looked at: " in figure.text for figure in told.values())
+
+
+async def test_a_name_that_cannot_be_read_is_not_a_difference(
+    cloud: Cloud, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit = next(it for it in cloud.records.visits.values() if it["state"] == "booked")
+    begins = visit["starts_at"]
+    vet = cloud.records.vets[visit["vet"]]["label"]
+    text = f"diary: [{{vet: '{vet}', day: {begins[:10]}, appointments: ['{begins[11:16]} Rex']}}]\n"
+
+    async def silent(query: Query) -> Record:
+        raise BackendUnavailable("it answers 503")
+
+    async with aclosing(connect(url, tmp_path, timeout=60.0)) as adapter:
+        monkeypatch.setattr(adapter, "read_one", silent)
+        [figure] = (await figures(adapter, tmp_path, text)).values()
+    assert figure.outcome is Outcome.UNSEEN, figure
+    assert "it answers 503" in figure.text
 
 
 def test_the_example_names_every_part_that_a_file_may_have() -> None:
