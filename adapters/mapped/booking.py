@@ -61,7 +61,7 @@ class BookingFlow:
         return record
 
     async def _offer(self, session: Session, draft: Draft, known: KnownTimes) -> Offer:
-        """Locks the vet's calendars and returns the offer that the draft asks for."""
+        """Locks the vet's calendars; returns the offer that the draft asks for."""
         clients, patients = (draft.only.get(name, ()) for name in ("clients", "patients"))
         _, patient, _, visit = await session.together(
             session.reader("clients").exists(draft.client_id, clients),
@@ -70,12 +70,7 @@ class BookingFlow:
             self.diary.visit(session, draft.appointment_type_id),
         )
         check_patient(patient, draft)
-        # every booking locks in the same order, so that no two wait for each other
-        await session.lock(Calendar(draft.vet_id))
-        calendars = await self.diary.calendars(session, draft.vet_id)
-        named = [calendar for calendar in calendars if calendar.schedule is not None]
-        for calendar in sorted(named, key=lambda calendar: str(calendar.schedule)):
-            await session.lock(calendar)
+        calendars = await self._locked(session, draft.vet_id)
         try:
             day = draft.scheduled_at.astimezone(self.diary.zone).date()
         except OverflowError as error:
@@ -85,6 +80,18 @@ class BookingFlow:
                 if offer.interval.start == draft.scheduled_at:
                     return offer
         raise SlotTaken("not one of the free slots")
+
+    async def _locked(self, session: Session, vet: str) -> list[Calendar]:
+        """Locks the vet and each of the vet's schedules; returns the vet's calendars.
+
+        All lock in the same order, so that no two wait for each other.
+        """
+        await session.lock(Calendar(vet))
+        calendars = await self.diary.calendars(session, vet)
+        named = [calendar for calendar in calendars if calendar.schedule is not None]
+        for calendar in sorted(named, key=lambda calendar: str(calendar.schedule)):
+            await session.lock(calendar)
+        return calendars
 
     def _difference(self, record: Record, expected: Mapping[str, Any]) -> str | None:
         """Returns the first mapped field that is not as expected."""
@@ -164,10 +171,10 @@ class BookingFlow:
         """Returns the appointments that carry the draft's reference.
 
         Where the practice system keeps none: those that match the draft, and that may be written at
-        `since` or later by the practice's own clock. It holds the vet's lock.
+        `since` or later by the practice's own clock. It holds the locks of a booking.
         """
         draft = session.kept(draft)
-        await session.lock(Calendar(draft.vet_id))
+        calendars = await self._locked(session, draft.vet_id)
         lasts: timedelta | None = None
         with suppress(base.NotFound):  # the type may be gone, and with it the length
             lasts = (await self.diary.visit(session, draft.appointment_type_id)).lasts
@@ -180,7 +187,7 @@ class BookingFlow:
         # where no type was asked for, that of a schedule may have been booked
         types = {draft.appointment_type_id}
         if draft.appointment_type_id is None and self.diary.has_default_types:
-            types |= {there.type for there in await self.diary.calendars(session, draft.vet_id)}
+            types |= {there.type for there in calendars}
         drafts = [_drafted(replace(draft, appointment_type_id=type_id)) for type_id in types]
         return [
             record

@@ -656,6 +656,10 @@ class HoursMap(Owned):
             yield "rows of hours need start and end"
 
     @property
+    def of_schedule(self) -> bool:
+        return super().of_schedule or bool(self.schedules)
+
+    @property
     def shifts(self) -> tuple[Shift, ...]:
         """The hours that are written here."""
         return tuple(

@@ -29,7 +29,7 @@ from adapters.sql.booking import following, named_table
 from adapters.sql.clock import moment
 from adapters.sql.columns import Columns, Rows, directed, rows_of, sql
 from adapters.sql.engines.base import ErrorKind, Expression, Speech
-from adapters.sql.locks import NO_LOCK, BookingLock, written
+from adapters.sql.locks import NO_LOCK, NO_LOCK_ALONE, BookingLock, written
 from adapters.values.convert import Unreadable
 
 Ids = Callable[[str], PublicIds]
@@ -118,6 +118,8 @@ def _lock(
         return
     if locks.is_missing:
         yield SchemaMismatch(("booking",), "no-lock", NO_LOCK)
+    if locks.omits_vets:
+        yield SchemaMismatch(place, "no-lock", NO_LOCK_ALONE)
     checks = [
         SqlCheck(("resources", name) if name == "vets" else ("diary", name), place, rows)
         for name, rows in locks.derived().items()

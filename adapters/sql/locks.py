@@ -14,6 +14,10 @@ NO_LOCK = (
     "this database gives no way to keep two bookings apart: say in booking.lock which statement"
     " locks, such as UPDATE vet SET id = id WHERE id = :vet"
 )
+NO_LOCK_ALONE = (
+    "it locks schedules, and a vet without one can be booked: give all hours and slots by schedule,"
+    " or lock one row for all bookings, such as UPDATE numbers SET last = last WHERE name = 'visit'"
+)
 _ONE: Expression = sa.literal_column("1")
 
 
@@ -22,13 +26,19 @@ class BookingLock:
 
     def __init__(self, mapping: MappingFile, speech: Speech) -> None:
         self._speech, self._sql = speech, mapping.booking.lock
+        diary, vets = mapping.diary, mapping.resources.get("vets")
+        self._of_schedules = self._sql is not None and "schedule" in NAMED(self._sql)
+        # whether it leaves out vets who have no schedule, and yet free times
+        omits = self._of_schedules and not all(
+            source.of_schedule for source in (*diary.hours, *diary.slots)
+        )
         self._rows: dict[bool, tuple[sa.Select[Any], Columns]] = {}
-        if self._sql is None and speech.locks_rows:
-            vets, schedules = mapping.resources.get("vets"), mapping.diary.schedules
-            if vets is not None:
-                self._rows[False] = rows_of(vets, _ONE), Columns(vets.key.source)
-            if schedules is not None:
-                self._rows[True] = rows_of(schedules, _ONE), Columns((schedules.key.text,))
+        if speech.locks_rows and vets is not None and (self._sql is None or omits):
+            self._rows[False] = rows_of(vets, _ONE), Columns(vets.key.source)
+        if speech.locks_rows and diary.schedules is not None and self._sql is None:
+            self._rows[True] = rows_of(diary.schedules, _ONE), Columns((diary.schedules.key.text,))
+        self.omits_vets = omits and not speech.locks_names and not speech.locks_rows
+        """Whether nothing keeps two bookings of a vet apart who has no schedule."""
 
     @property
     def is_missing(self) -> bool:
@@ -45,15 +55,16 @@ class BookingLock:
         """
         is_schedule = values["schedule"] is not None
         self._speech.lock(connection, name)
-        if self._sql is not None:
-            # each schedule has its turn, or else the vet alone
-            if is_schedule == ("schedule" in NAMED(self._sql)):
-                self._run(connection, written(self._sql, values))
-        elif self._speech.locks_rows:
+        # each schedule has its turn, or else the vet alone
+        if self._sql is not None and is_schedule == self._of_schedules:
+            self._run(connection, written(self._sql, values))
+        elif is_schedule in self._rows:
             rows, key = self._rows[is_schedule]
             self._run(connection, self._speech.row_lock(rows.where(key.among(keys))))
         elif self.is_missing:
             raise BackendUnavailable(NO_LOCK)
+        elif self.omits_vets:
+            raise BackendUnavailable(NO_LOCK_ALONE)
 
     def _run(self, connection: sa.Connection, statement: sa.Executable) -> None:
         result = connection.execute(statement)
@@ -61,7 +72,7 @@ class BookingLock:
             raise BackendNonsense("the row that a booking locks is not there")
 
     def derived(self) -> dict[str, sa.Select[Any]]:
-        """Returns the statements that lock a row, by what they lock, where the mapping has none."""
+        """Returns the statements that lock a row and are not the mapping's, by what they lock."""
         names = {False: "vets", True: "schedules"}
         return {
             names[which]: self._speech.row_lock(rows.where(key.present))

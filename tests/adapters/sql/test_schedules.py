@@ -1,16 +1,21 @@
 """Rooms with grids, lengths, types and days of their own: what is offered is booked as shown."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from adapters.base import BackendNonsense, SlotTaken, Trouble
+from adapters.base import BackendNonsense, BackendUnavailable, SlotTaken, Trouble
 from adapters.doctor.sql import examine
+from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Verdict
+from adapters.sql.engines.sqlite import SqliteSpeech
+from tests.adapters.asked import asked
 from tests.adapters.sql.rooms import (
     BLOCKED,
     DAY,
     EVERY_KIND,
+    HOURS,
     NOW,
     booked,
     draft,
@@ -238,3 +243,46 @@ async def test_a_rehearsal_books_in_each_room_and_sees_that_it_is_taken(
                 assert len(here) >= 3  # vets 1 and 2 in room 7, vet 1 in room 8
             assert all(wrong in each for each in failed)
             assert bool(failed) is bool(wrong)
+
+
+OF_ROOMS = "booking:\n", "booking:\n  lock: UPDATE room SET step = step WHERE id = :schedule\n"
+
+
+async def test_where_nothing_else_locks_a_lock_of_rooms_is_refused_if_a_vet_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteSpeech, "locks_names", False)
+    with rooms("sqlite", tmp_path) as made:
+        adapter = made.open(tmp_path, in_rooms(made, OF_ROOMS))
+        with pytest.raises(DocumentErrors, match="a vet without one can be booked") as raised:
+            await adapter.check()
+        assert [each.code for each in raised.value.problems] == ["no-lock"]
+        with pytest.raises(BackendUnavailable, match="a vet without one can be booked"):
+            await booked(adapter, "09:00", vet=3)
+        await adapter.aclose()
+        rows = HOURS.splitlines()[2]
+        for hours in ("", "\n    - {days: [mon-fri], times: [09:00-12:00], schedules: [8]}"):
+            adapter = made.open(tmp_path, in_rooms(made, OF_ROOMS, (f"\n{rows}", hours)))
+            await adapter.check()
+            await adapter.aclose()
+
+
+async def test_a_vet_without_a_room_is_locked_by_a_row_where_the_lock_is_of_rooms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteSpeech, "locks_names", False)
+    monkeypatch.setattr(SqliteSpeech, "locks_rows", True)
+    locking = "SELECT /* locks */ 1 \nFROM vet"
+    monkeypatch.setattr(SqliteSpeech, "row_lock", lambda _, rows: rows.prefix_with("/* locks */"))
+    with rooms("sqlite", tmp_path) as made:
+        adapter = made.open(tmp_path, in_rooms(made, OF_ROOMS))
+        await adapter.check()
+        for vet, at, of_rooms in ((3, "09:00", 0), (1, "10:00", 2)):
+            wanted = await draft(adapter, at, vet=vet)
+            for call in (adapter.create_appointment, partial(adapter.find_appointments, since=NOW)):
+                with asked() as said:
+                    await call(wanted)
+                texts = [each.text for each in said]
+                assert sum(locking in each for each in texts) == 1
+                assert sum("UPDATE room SET step = step" in each for each in texts) == of_rooms
+        await adapter.aclose()
