@@ -40,6 +40,8 @@ _ABOUT = {
     "invalid_request": "backend.oauth",
     "invalid_grant": "backend.token",
 }
+# Errors that leave a refresh token as good as it was.
+_NOT_FINAL = frozenset({"invalid_client", "temporarily_unavailable", "server_error"})
 
 
 class Token(NamedTuple):
@@ -145,12 +147,16 @@ class LoginCall:
         return Token(token, whole(seconds))
 
 
+class TokenRefused(BackendNonsense):
+    """The server will give no token for what was sent, however often it is asked."""
+
+
 class OAuthCall:
     """A token of OAuth 2, as RFC 6749 has it: a form is sent, and JSON comes back.
 
-    A refresh token that comes with it is used for the next one; where it is refused, the grant of
-    the mapping is used again. `rotates` tells whether the server gives a new refresh token for that
-    of the settings, which is then good for nothing.
+    A refresh token that comes with it gets the next ones, until the server refuses it: then the
+    grant of the mapping is used again. No other error loses it. `rotates` tells whether the server
+    gives a new refresh token for that of the settings, which is then good for nothing.
     """
 
     label = "POST backend.oauth.url"
@@ -163,14 +169,16 @@ class OAuthCall:
         self.rotates = False
 
     async def token(self) -> Token:
-        refresh, self._refresh = self._refresh, None
-        if refresh is not None:
+        if self._refresh is not None:
             try:
                 return await self._granted(
-                    {"grant_type": "refresh_token", "refresh_token": refresh}
+                    {"grant_type": "refresh_token", "refresh_token": self._refresh}
                 )
-            except BackendNonsense:
+            except TokenRefused:
                 self._refresh = None  # it has ended: the grant of the mapping begins anew
+            except BackendNonsense:
+                if self._oauth.grant == "refresh_token":  # which may be good no longer
+                    raise
         grant: dict[str, str] = {"grant_type": self._oauth.grant}
         if self._oauth.grant == "refresh_token":
             grant["refresh_token"] = self._secrets["token"]
@@ -195,17 +203,15 @@ class OAuthCall:
             answer = None
         if not is_good(received.status):
             raise self._refused(received.status, answer)
+        given = answer.get("refresh_token") if isinstance(answer, dict) else None
+        self._refresh = was = grant.get("refresh_token")
+        if isinstance(given, str) and given:
+            self._refresh = given
+            self.rotates = self.rotates or (was is not None and was != given)
         token = answer.get("access_token") if isinstance(answer, dict) else None
         if not is_sendable(token):
             text = f"{self.label}: the answer has no access_token; see backend.oauth.url"
             raise BackendNonsense(text)
-        given = answer.get("refresh_token")
-        if isinstance(given, str) and given:
-            self._refresh = given
-            was = grant.get("refresh_token")
-            self.rotates = self.rotates or (was is not None and was != given)
-        else:
-            self._refresh = grant.get("refresh_token")
         return Token(token, whole(answer.get("expires_in")))
 
     def _refused(self, status: int, answer: Any) -> BackendNonsense | BackendUnavailable:
@@ -213,10 +219,12 @@ class OAuthCall:
         if status in (429, 502, 503, 504):
             return BackendUnavailable(f"{self.label}: it answers {status}{told}")
         error = answer.get("error") if isinstance(answer, dict) else None
+        is_final = error == "invalid_grant" or (status in (400, 401) and error not in _NOT_FINAL)
+        kind = TokenRefused if is_final else BackendNonsense
         client = " and ".join(f"backend.{name}" for name in self._oauth.client)
         about = _ABOUT.get(str(error), "{client}" if status == 401 else "backend.oauth")
         see = about.format(client=client)
-        return BackendNonsense(f"{self.label}: it answers {status}{told}; see {see}")
+        return kind(f"{self.label}: it answers {status}{told}; see {see}")
 
 
 def is_sendable(token: Any) -> TypeGuard[str]:

@@ -176,9 +176,10 @@ async def _renewal(case: RestCase, look: Look) -> None:
             place = ("backend", "login", "seconds" if login.seconds else "lifetime")
         look.warning(text, place=place, remedy="write a shorter `lifetime`, or see `seconds`")
     elif logins.rotates and oauth is not None and oauth.grant == "refresh_token":
-        text += "; the server gives a new refresh token each time, so that after a restart"
-        remedy = "let the server keep refresh tokens as they are, or take client_credentials"
-        look.warning(f"{text} backend.token is no longer good", remedy=remedy)
+        text += "; the server gives another refresh token each time, which is kept in memory alone:"
+        text += " after this check, and after each restart, it refuses backend.token"
+        remedy = "let the server keep refresh tokens as they are, or take client_credentials; now"
+        look.warning(text, remedy=f"{remedy} write a new backend.token")
     else:
         look.ok(text)
 

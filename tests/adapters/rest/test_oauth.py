@@ -10,11 +10,14 @@ from urllib.parse import parse_qsl
 import pytest
 
 from adapters.base import BackendNonsense, BackendUnavailable
+from adapters.doctor.rest import examine
 from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Verdict
 from adapters.mapping.models import BackendMap
 from adapters.rest import login as login_module
+from tests.adapters.clinic import NOW
 from tests.adapters.rest.backends import ASK, asking
-from tests.adapters.rest.cloud import connect, replaced
+from tests.adapters.rest.cloud import CREDENTIALS, connect, replaced
 from tests.adapters.rest.raw import http, raw
 
 OAUTH: dict[str, Any] = {"url": "/oauth2/token"}
@@ -57,8 +60,8 @@ async def test_the_client_goes_into_the_form_where_the_server_wants_it_there() -
 
 async def test_a_refresh_token_of_the_settings_gets_tokens() -> None:
     oauth = OAUTH | {"grant": "refresh_token"}
-    rotated = http('{"access_token": "t1", "expires_in": 300, "refresh_token": "another"}')
-    async with raw(rotated, http()) as server, asking(server.url, oauth=oauth) as backend:
+    answers = (rotated("another"), http())
+    async with raw(*answers) as server, asking(server.url, oauth=oauth) as backend:
         await backend.read(ASK)
         assert form_of(server.seen[0]) == {"grant_type": "refresh_token", "refresh_token": "t0ken"}
         assert backend.logins.rotates
@@ -82,6 +85,65 @@ async def test_a_refresh_token_that_came_is_used_until_it_is_refused() -> None:
     ]  # fmt: skip
     assert grants[1]["refresh_token"] == grants[2]["refresh_token"] == "r1"
     assert not backend.logins.rotates
+
+
+@pytest.mark.parametrize(
+    "blip",
+    [
+        http("{}", status="503 Busy"),
+        http("{}", status="429 Too Many"),
+        http("{}", status="500 Broken"),
+        http('{"error": "invalid_client"}', status="401 Unauthorized"),
+        http('{"token": "none"}'),
+        http("<html>", status="404 Gone", kind="text/html"),
+        None,
+    ],
+)
+async def test_a_blip_loses_no_refresh_token(
+    blip: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login_module, "REST", 0.0)
+    oauth = OAUTH | {"grant": "refresh_token"}
+    expired = http("{}", status="401 Unauthorized")
+    answers = (rotated("r1"), http(), expired, blip, rotated("r2"), http())
+    async with raw(*answers) as server, asking(server.url, oauth=oauth) as backend:
+        await backend.read(ASK)
+        with pytest.raises((BackendNonsense, BackendUnavailable)):
+            await backend.read(ASK)
+        await backend.read(ASK)
+    asked = [form_of(each) for each in server.seen if "POST /api/oauth2/token" in each]
+    assert [each["refresh_token"] for each in asked] == ["t0ken", "r1", "r1"]
+
+
+async def test_the_check_warns_of_refresh_tokens_that_live_in_memory_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CREDENTIALS, "token", "t0ken")
+    async with raw(rotated("r1")) as tokens, raw(http("[]")) as server:
+        address = tokens.url.replace("/api", "/token")
+        change = with_oauth(f"url: {address}, grant: refresh_token")
+        adapter = connect(server.url, tmp_path, change)
+        found = [it async for it in examine(adapter, Examination(now=NOW))]
+        await adapter.aclose()
+    [renewal] = [it for it in found if it.subject == "renewal"]
+    assert "after this check, and after each restart, it refuses backend.token" in renewal.text
+    assert renewal.verdict is Verdict.WARNING
+
+
+async def test_another_grant_is_used_where_a_refresh_token_meets_a_broken_server() -> None:
+    given = http('{"access_token": "t1", "expires_in": 300, "refresh_token": "r1"}')
+    expired, broken = http("{}", status="401 Unauthorized"), http("{}", status="500 Broken")
+    answers = (given, expired, broken, TOKEN, http())
+    async with raw(*answers) as server, asking(server.url, oauth=OAUTH) as backend:
+        await backend.read(ASK)
+    asked = [form_of(each) for each in server.seen if "POST /api/oauth2/token" in each]
+    assert [each["grant_type"] for each in asked] == [
+        "client_credentials", "refresh_token", "client_credentials"
+    ]  # fmt: skip
+
+
+def rotated(refresh: str) -> bytes:
+    return http(f'{{"access_token": "t1", "expires_in": 300, "refresh_token": "{refresh}"}}')
 
 
 async def test_many_calls_ask_for_one_token() -> None:
