@@ -127,43 +127,42 @@ class BookingFlow:
         offered = offer.interval
         visit = VisitKind(draft.appointment_type_id, offered.end - offered.start)
         blocks = await self.diary.blocks_of(session, [offer.calendar], offered, visit, known)
-        own = blocks
-        clashes = sum(block.interval.overlaps(offered) for block in blocks) > 1
-        if self.diary.knows_appointments:
-            named = _named(session, blocks)
-            mine = [block for name, block in named if name == appointment]
-            sides = (
-                [b for b in mine if (b.schedule is None) == of_vet] for of_vet in (True, False)
-            )
-            own = [block for side in sides for block in narrowed(side, offered) if block.is_likely]
-            spans = [offered, *(block.interval for block in own)]
-            others = [block.interval for name, block in named if name != appointment]
-            clashes = any(other.overlaps(span) for other in others for span in spans)
-        blocked = [block for block in own if block.interval.overlaps(offered)]
-        if not blocked:
+        named = _named(session, blocks)
+        mine = [block for name, block in named if name == appointment]
+        # what it blocks of its vet (False), and of its schedule (True)
+        own = {
+            side: _booked([b for b in mine if (b.schedule is not None) == side], offered)
+            for side in (False, True)
+        }
+        spans = [*own[False], *own[True]]
+        if not any(map(offered.overlaps, spans)):
             return BackendNonsense("the new appointment blocks nothing: diary.busy misses it")
-        if self.diary.knows_appointments:
-            by_schedule = {block.schedule is not None for block in blocked}
-            has_schedule = offer.calendar.schedule is not None
-            missed = self.diary.keyed_by_schedule - by_schedule
-            if False in missed or (has_schedule and missed):
-                what = "vet" if False in missed else "schedule"
-                return BackendNonsense(f"the new appointment does not block its {what}: {MISSED}")
-            is_shared = has_schedule and True not in by_schedule
-            if is_shared and await self._is_open(session, appointment, offer, visit, known):
-                text = "the new appointment does not block its schedule for another vet"
-                return BackendNonsense(f"{text}: {MISSED}")
+        has_schedule = offer.calendar.schedule is not None
+        keyed = self.diary.keyed_by_schedule
+        missed = {side for side in keyed if not offered.is_covered(own[side])}
+        if False in missed or (has_schedule and missed):
+            what = "vet" if False in missed else "schedule"
+            if any(map(offered.overlaps, own[False not in missed])):
+                text = f"the new appointment blocks its {what} for a part of its time alone"
+                return BackendNonsense(f"{text}: see end and minutes in diary.busy")
+            return BackendNonsense(f"the new appointment does not block its {what}: {MISSED}")
+        is_shared = has_schedule and True not in keyed
+        if is_shared and await self._is_open(session, appointment, offer, visit, known):
+            text = "the new appointment does not block its schedule for another vet"
+            return BackendNonsense(f"{text}: {MISSED}")
+        others = [block.interval for name, block in named if name != appointment]
+        clashes = any(other.overlaps(span) for other in others for span in (offered, *spans))
         return TakenMeanwhile("the desk booked that time in between") if clashes else None
 
     async def _is_open(
         self, session: Session, appointment: str, offer: Offer, visit: VisitKind, known: KnownTimes
     ) -> bool:
-        """Returns whether another vet of the schedule has no row of the appointment."""
+        """Returns whether the appointment leaves some of its time open to another vet there."""
         others = [replace(offer.calendar, vet=vet) for vet in await session.sharing(offer.calendar)]
         for calendar in others[:MOST_OTHERS]:
             blocks = await self.diary.blocks_of(session, [calendar], offer.interval, visit, known)
             mine = [block for name, block in _named(session, blocks) if name == appointment]
-            if not any(block.interval.overlaps(offer.interval) for block in mine):
+            if not offer.interval.is_covered(_booked(mine, offer.interval)):
                 return True
         return False
 
@@ -261,6 +260,11 @@ def _named(session: Session, blocks: Iterable[Block]) -> list[tuple[str | None, 
     return [
         (None if block.key is None else session.appointment(block.key), block) for block in blocks
     ]
+
+
+def _booked(blocks: Sequence[Block], offered: Interval) -> list[Interval]:
+    """Returns what blocks of one appointment take, sorted."""
+    return sorted(block.interval for block in narrowed(blocks, offered) if block.is_likely)
 
 
 def _is_over(appointment: str, named: Sequence[tuple[str | None, Block]]) -> bool:

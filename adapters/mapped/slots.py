@@ -25,6 +25,14 @@ class Interval:
     def overlaps(self, other: "Interval") -> bool:
         return self.start < other.end and other.start < self.end
 
+    def is_covered(self, spans: Sequence["Interval"]) -> bool:
+        """Returns whether sorted spans leave no gap in it."""
+        until = self.start
+        for span in spans:
+            if span.start <= until:
+                until = max(until, span.end)
+        return until >= self.end
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -103,15 +111,11 @@ class FreeDay:
 
     def covered(self, offered: Iterable[Interval]) -> list[Interval]:
         """Returns the free slots that start where an offered span does and that spans cover."""
-        starts, spans = [], sorted(offered)
-        for start in {span.start for span in spans}:
-            until = start
-            for span in spans:
-                if span.start <= until and span.end > start:
-                    until = max(until, span.end)
-            if until >= start + self.lasts:
-                starts.append(start)
-        return self._slots(starts)
+        spans = sorted(offered)
+        starts = {span.start for span in spans}
+        return self._slots(
+            start for start in starts if Interval(start, start + self.lasts).is_covered(spans)
+        )
 
     def _slots(self, starts: Iterable[datetime]) -> list[Interval]:
         slots = {Interval(start, start + self.lasts) for start in starts}

@@ -26,6 +26,16 @@ from tests.adapters.sql.rooms import (
 )
 
 kinds = pytest.mark.parametrize("kind", EVERY_KIND)
+BY_VETS = """\
+    - from: appointment b JOIN room r ON r.id = b.room
+      where: b.state = 'BOOKED'
+      vet: r.vet
+      key: b.id
+      start: b.starts
+      end: b.ends
+"""
+ENDS = "      key: b.id\n      start: b.starts\n      end: b.ends\n"
+SHORT = ENDS.replace("end: b.ends", "minutes: '15'")
 OURS = "SELECT kind, room FROM appointment WHERE source = 'gateway' ORDER BY id"
 
 
@@ -188,6 +198,9 @@ async def test_shifts_that_overlap_keep_their_grids_and_a_visit_stays_in_one(
         ("      schedule: b.room\n", "      schedule: b.room + 1\n", "does not block its schedule"),
         ("      vet: b.vet\n", "      vet: b.vet + 1\n", "does not block its vet"),
         (BLOCKED, "", "does not block its schedule for another vet"),
+        (f"b.room\n{ENDS}", f"b.room\n{SHORT}", "blocks its schedule for a part of its time"),
+        (f"b.vet\n{ENDS}", f"b.vet\n{SHORT}", "blocks its vet for a part of its time"),
+        (BLOCKED, BY_VETS.replace(ENDS, SHORT), "does not block its schedule for another vet"),
     ],
 )
 async def test_fact_24_a_booking_that_leaves_its_room_free_is_undone_and_said(
@@ -207,16 +220,8 @@ async def test_fact_24_a_booking_that_leaves_its_room_free_is_undone_and_said(
 async def test_without_rows_of_rooms_the_rows_of_all_its_vets_block_them(
     kind: str, tmp_path: Path
 ) -> None:
-    by_vets = """\
-    - from: appointment b JOIN room r ON r.id = b.room
-      where: b.state = 'BOOKED'
-      vet: r.vet
-      key: b.id
-      start: b.starts
-      end: b.ends
-"""
     with rooms(kind, tmp_path) as made:
-        adapter = made.open(tmp_path, in_rooms(made, (BLOCKED, by_vets)))
+        adapter = made.open(tmp_path, in_rooms(made, (BLOCKED, BY_VETS)))
         assert await booked(adapter, "09:00") == (None, 30)
         assert (await free(adapter, vet=2))[0] == ("09:30", 30)
         await adapter.aclose()
