@@ -1,7 +1,7 @@
 """Reads what the practice's own desk wrote: its appointments, and the rows of tables about them.
 
 Nothing is written. Rows are found by declared foreign keys, by names that say what they hold, and
-by long keys that stand in a column of the same kind.
+by long keys of letters that stand in another column.
 """
 
 import re
@@ -23,7 +23,7 @@ from adapters.values.convert import Unreadable, bits, plain
 
 # The most tables that are looked at, and rows of one table about one appointment.
 MOST_TABLES, MOST_ROWS = 600, 40
-# A key of so many letters stands in no other column by accident.
+# A key of so many letters stands in no other column by accident, unless it is a number.
 LONG_KEY = 5
 _TABLE = re.compile(
     r"(?:^|\bjoin\b|,)\s*((?:[\"`\[]?[\w-]+[\"`\]]?\.)?[\"`\[]?[\w-]+[\"`\]]?)"
@@ -195,7 +195,8 @@ def references(
     tables: Sequence[DeskTable], to: DeskTable, key: str, keys: Sequence[Any]
 ) -> Iterator[Reference]:
     """Yields the columns of other tables that may hold that table's keys."""
-    is_long = bool(keys) and all(len(text_of(value) or "") >= LONG_KEY for value in keys)
+    texts = [text_of(value) or "" for value in keys]
+    is_rare = bool(keys) and not any(it.isdecimal() or len(it) < LONG_KEY for it in texts)
     others = (each for each in tables if each is not to)
     for table, column in ((each, it) for each in others for it in each.columns.values()):
         leads = table.foreign.get(column.name)
@@ -205,7 +206,7 @@ def references(
         elif column.kind == to.columns[key].kind and not column.is_numbered:
             if _has_name_of(column, to, key):
                 yield Reference(table, column.name, "by its name")
-            elif is_long and (column.name,) != table.key:
+            elif is_rare and (column.name,) != table.key:
                 yield Reference(table, column.name, VALUES)
 
 

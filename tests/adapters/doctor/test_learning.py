@@ -450,6 +450,19 @@ async def test_keys_are_not_compared_as_codes(tmp_path: Path) -> None:
     ]
 
 
+async def test_numbers_that_are_also_keys_of_appointments_are_no_references(tmp_path: Path) -> None:
+    statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
+    with practice("sqlite", tmp_path, *statements) as made:
+        desk = Desk(made)
+        desk.key = 10_000
+        await desk.books(5)
+        await made.run(
+            "CREATE TABLE receipt (id INTEGER PRIMARY KEY, bill INTEGER, cents INTEGER)",
+            "INSERT INTO receipt (bill, cents) SELECT id, 1000 FROM appointment",
+        )
+        assert "receipt" not in await learnt(made, tmp_path)
+
+
 async def test_rows_of_a_repeated_step_are_compared_group_by_group(tmp_path: Path) -> None:
     statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
     with practice("sqlite", tmp_path, *statements) as made:
