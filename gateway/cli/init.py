@@ -20,13 +20,15 @@ from adapters.base import AdapterError
 from adapters.doctor.sql.first_look import (
     FirstLook,
     check_address,
-    grants,
-    has_server,
     looked_at,
+    may_have_password,
+    read_grants,
     with_password,
+    write_grants,
 )
 from adapters.mapping.loader import load_mapping
 from adapters.mapping.models import MappingFile
+from gateway import __version__
 from gateway.administrators.administrator import AdministratorStore
 from gateway.backend import shapes
 from gateway.cli.command import LONGEST_LINE, Command, Run, typed
@@ -79,7 +81,7 @@ class Guide:
         if not url:
             fail(f"{self._configuration} names no database: write it there as backend.url")
         try:
-            lines = asyncio.run(grants(url)) or ["(a file: read access to it)"]
+            lines = asyncio.run(read_grants(url)) or ["(a file: read access to it)"]
             say("It needs an account that can read, and write nothing but what a booking writes:")
             say("", *(f"    {line}" for line in lines), "")
             seen = asyncio.run(looked_at(url))
@@ -97,11 +99,13 @@ class Guide:
         self._typed("backend", "draft", "--zone", zone, "--output", str(self._mapping))
 
     def check(self) -> None:
-        """Checks the mapping and rehearses its bookings, unless this very text was found sound."""
+        """Checks the mapping and rehearses bookings, unless nothing changed since it was sound."""
         self._begin("Is the mapping right?")
-        mark = hashlib.sha256(self._mapping.read_bytes()).hexdigest()
+        url = secret_text(self._run.settings.backend.url)
+        what = f"{url}\n{__version__}\n".encode() + self._mapping.read_bytes()
+        mark = hashlib.sha256(what).hexdigest()
         if asyncio.run(self._kept()) == mark:
-            say(f"{self._mapping} was checked, and has not changed since.")
+            say(f"{self._mapping} was checked with this database, and has not changed since.")
             return
         mapping = self._loaded()
         books = mapping is not None and mapping.offers("booking")
@@ -117,8 +121,7 @@ class Guide:
     def _may_write(self, mapping: MappingFile) -> bool:
         """Shows the rights that bookings need; returns whether they may be rehearsed."""
         url = secret_text(self._run.settings.backend.url)
-        reads = asyncio.run(grants(url))
-        if lines := asyncio.run(grants(url, mapping.booking.steps))[len(reads) :]:
+        if lines := asyncio.run(write_grants(url, mapping)):
             say("Bookings write, so the account needs also:", "")
             say(*(f"    {line}" for line in lines), "")
         say("A rehearsal makes each kind of booking, and undoes it at once.")
@@ -130,14 +133,7 @@ class Guide:
         if asyncio.run(self._has_keys()):
             say("There are keys already: clinic-gateway keys list")
             return
-        mapping = self._loaded()
-        have = (
-            {*mapping.resources, *(["slots"] if mapping.offers("diary") else [])}
-            if mapping
-            else set()
-        )
-        books = mapping is not None and mapping.offers("booking")
-        useful = list(dict.fromkeys(it.permission for it in offered(have, books=books)))
+        useful = self._permissions()
         name = _asked("Who gets it", "First partner", str)
         say(f"What may it do? {', '.join(useful)}")
         chosen = _asked("Permissions, with blanks between", useful[0], _permissions)
@@ -187,7 +183,7 @@ class Guide:
             "mysql://gateway@server/practice, mssql://..., or sqlite:///practice.db",
         )
         url = _asked("Address", "sqlite:///practice.db", check_address)
-        if has_server(url):
+        if may_have_password(url):
             url = with_password(url, typed("Password of that account"))
         try:
             before = os.umask(0o077)
@@ -201,9 +197,16 @@ class Guide:
         say(f"{self._configuration}: written")
 
     def _tell(self, seen: FirstLook) -> None:
-        say(f"It answers, and shows {seen.tables} tables.")
+        say(
+            "It answers." if seen.tables is None else f"It answers, and shows {seen.tables} tables."
+        )
         say(*(f"Note: {sentence}, which the gateway does not need." for sentence in seen.excess))
-        if not seen.tables:
+        if seen.tables is None and not self._mapping.exists():
+            fail(
+                "Its tables cannot be listed, so no mapping can be drafted: write"
+                f" {self._mapping} by hand (docs/smallest-mapping.md), and run this again."
+            )
+        if seen.tables == 0:
             fail("The account sees no table: grant it SELECT, as shown above, and run this again.")
 
     def _loaded(self) -> MappingFile | None:

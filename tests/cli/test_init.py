@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from adapters.doctor.sql.first_look import grants
+from adapters.doctor.sql.first_look import read_grants, write_grants
 from adapters.mapping.loader import load_mapping
 from adapters.sample import MAPPING
 from gateway.backend import shapes
@@ -50,7 +50,7 @@ def test_it_goes_from_a_database_to_a_key_and_resumes_where_it_stopped(folder: P
     assert "Serve it with: clinic-gateway serve" in again.output
     last = init("no")
     assert last.exit_code == 0, last.output
-    assert "clinic.yaml was checked, and has not changed since." in last.output
+    assert "clinic.yaml was checked with this database, and has not changed since." in last.output
     assert "There are keys already" in last.output
     assert "Somebody can sign in already" in last.output
     (folder / "clinic.yaml").write_text(MAPPING.read_text() + "# changed\n")
@@ -75,18 +75,42 @@ def test_a_wrong_answer_is_told(answers: list[str], said: str) -> None:
 
 
 async def test_the_rights_are_those_that_the_mapping_needs(tmp_path: Path) -> None:
-    (tmp_path / "clinic.yaml").write_text(MAPPING.read_text())
+    text = MAPPING.read_text().replace("insert: RDV\n", "insert: Appointment-Book\n")
+    (tmp_path / "clinic.yaml").write_text(text)
     mapping, _ = load_mapping(tmp_path / "clinic.yaml", shapes(), "sql")
-    steps = mapping.booking.steps
-    assert await grants("sqlite:///clinic.db", steps) == []
-    assert await grants("mysql://gate@db/practice", steps) == [
-        "GRANT SELECT ON practice.* TO gate;",
-        "GRANT UPDATE ON practice.COMPTEURS TO gate;",
-        "GRANT INSERT ON practice.RDV TO gate;",
-        "GRANT INSERT ON practice.RDV_JOURNAL TO gate;",
-    ]
-    assert (await grants("postgresql://gate@db/practice", steps))[:3] == [
-        "GRANT USAGE ON SCHEMA public TO gate;",
-        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO gate;",
-        "GRANT UPDATE ON COMPTEURS TO gate;",
-    ]
+    for url, reads, writes in (
+        ("sqlite:///clinic.db", [], []),
+        (
+            "mysql://gate@db/practice",
+            ["GRANT SELECT ON practice.* TO gate;"],
+            [
+                "GRANT UPDATE ON practice.`COMPTEURS` TO gate;",
+                "GRANT INSERT ON practice.`Appointment-Book` TO gate;",
+                "GRANT INSERT ON practice.`RDV_JOURNAL` TO gate;",
+            ],
+        ),
+        (
+            "postgresql://gate@db/practice",
+            [
+                "GRANT USAGE ON SCHEMA public TO gate;",
+                "GRANT SELECT ON ALL TABLES IN SCHEMA public TO gate;",
+            ],
+            [
+                'GRANT UPDATE ON "COMPTEURS" TO gate;',
+                'GRANT INSERT ON "Appointment-Book" TO gate;',
+                'GRANT INSERT ON "RDV_JOURNAL" TO gate;',
+            ],
+        ),
+        (
+            "firebird://gate@db//practice.fdb",
+            ["GRANT SELECT ON TABLE_NAME TO gate;  -- for each table that is read"],
+            [
+                'GRANT UPDATE ON "COMPTEURS" TO gate;',
+                'GRANT INSERT ON "Appointment-Book" TO gate;',
+                'GRANT INSERT ON "RDV_JOURNAL" TO gate;',
+                "GRANT UPDATE ON PERSONNES TO gate;",  # a booking locks the row of its vet
+            ],
+        ),
+    ):
+        assert await read_grants(url) == reads
+        assert await write_grants(url, mapping) == writes

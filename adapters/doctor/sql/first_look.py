@@ -1,14 +1,16 @@
 """Looks at a database before there is a mapping: does it answer, and what may the account do."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, inspect
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import NoSuchModuleError
 
-from adapters.mapping.models import StepMap
+from adapters.mapping.models import MappingFile
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import Speech
 
@@ -17,9 +19,12 @@ PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """What a database shows at once: its tables, and what its account may do beyond its needs."""
+    """What a database shows at once: its tables, and what its account may do beyond its needs.
 
-    tables: int
+    `tables` is None where the database cannot list them.
+    """
+
+    tables: int | None
     excess: Sequence[str]
 
 
@@ -41,7 +46,9 @@ async def looked_at(url: str) -> FirstLook:
 
 def _seen(engine: Engine, connection: Connection) -> FirstLook:
     inspector: Any = inspect(connection)
-    count = len(inspector.get_table_names()) + len(inspector.get_view_names())
+    count: int | None = None
+    with suppress(NotImplementedError):  # of a database that SQLAlchemy has no dialect for
+        count = len(inspector.get_table_names()) + len(inspector.get_view_names())
     return FirstLook(count, list(engine.speech.rights(connection)))
 
 
@@ -53,9 +60,10 @@ def check_address(text: str) -> None:
         raise ValueError("leave the password out: it is asked for unseen")
 
 
-def has_server(url: str) -> bool:
-    """Returns whether the address names a server, and so perhaps an account with a password."""
-    return bool(make_url(url).host)
+def may_have_password(url: str) -> bool:
+    """Returns whether the address names a server or an account."""
+    address = make_url(url)
+    return bool(address.host or address.username)
 
 
 def with_password(url: str, password: str) -> str:
@@ -64,23 +72,53 @@ def with_password(url: str, password: str) -> str:
     return address.set(password=password or None).render_as_string(hide_password=False)
 
 
-async def grants(url: str, steps: Sequence[StepMap] = ()) -> list[str]:
-    """Returns the statements that give the account its rights: reads, and what the steps write.
+async def read_grants(url: str) -> list[str]:
+    """Returns the statements that let the account read; nothing is asked of the database.
 
-    There are none for a file, which has no accounts. Nothing is asked of the database.
+    There are none for a file, which has no accounts.
     """
-    engine, address = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE), make_url(url)
+    return [line.format(**_names(url)) for line in (await _speech(url)).grants]
+
+
+async def write_grants(url: str, mapping: MappingFile) -> list[str]:
+    """Returns the statements that let the account write what a booking writes, and lock its rows.
+
+    There are none for a file. Nothing is asked of the database.
+    """
+    speech, quote = await _speech(url), _quoting(url)
+    lines = _writes(mapping, speech, quote) if speech.grants else ()
+    return [line.format(**_names(url)) for line in dict.fromkeys(lines)]
+
+
+async def _speech(url: str) -> Speech:
+    engine = open_engine(url, timeout=PATIENCE, booking_timeout=PATIENCE)
     await engine.aclose()
-    speech = engine.speech
-    names = {"account": address.username or "gateway", "database": address.database or "clinic"}
-    every = [*speech.grants, *(_writes(steps, speech) if speech.grants else ())]
-    return [line.format(**names) for line in dict.fromkeys(every)]
+    return engine.speech
 
 
-def _writes(steps: Sequence[StepMap], speech: Speech) -> Iterator[str]:
-    for step in steps:
+def _names(url: str) -> dict[str, str]:
+    address = make_url(url)
+    return {"account": address.username or "gateway", "database": address.database or "DATABASE"}
+
+
+def _quoting(url: str) -> Callable[[str], str]:
+    """Returns what spells a name of the mapping in a statement."""
+    try:
+        preparer = make_url(url).get_dialect()().identifier_preparer
+    except NoSuchModuleError:  # whatever an ODBC driver speaks
+        return str
+    return lambda name: ".".join(map(preparer.quote, name.split(".")))
+
+
+def _writes(mapping: MappingFile, speech: Speech, quote: Callable[[str], str]) -> Iterator[str]:
+    into = speech.grants_in
+    for step in mapping.booking.steps:
         if step.table:
             right = "INSERT" if step.insert else "UPDATE"
-            yield f"GRANT {right} ON {speech.grants_in}{step.table} TO {{account}};"
-        elif speech.grants_sequences:
-            yield f"GRANT USAGE ON SEQUENCE {step.sequence} TO {{account}};"
+            yield f"GRANT {right} ON {into}{quote(step.table)} TO {{account}};"
+        elif speech.grants_sequences and step.sequence:
+            yield f"GRANT USAGE ON SEQUENCE {quote(step.sequence)} TO {{account}};"
+    if speech.locks_rows and mapping.booking.lock is None:
+        for rows in (mapping.resources.get("vets"), mapping.diary.schedules):
+            if rows is not None and rows.from_:
+                yield f"GRANT UPDATE ON {into}{rows.from_.split()[0]} TO {{account}};"

@@ -136,7 +136,9 @@ class Speech(Protocol):
     limits_by_top: ClassVar[bool] = False
     reflects_indexes: ClassVar[bool] = True
     spelling: ClassVar[Spelling] = Spelling()
-    grants: ClassVar[tuple[str, ...]] = ("GRANT SELECT ON each table TO {account};",)
+    grants: ClassVar[tuple[str, ...]] = (
+        "GRANT SELECT ON TABLE_NAME TO {account};  -- for each table that is read",
+    )
     grants_in: ClassVar[str] = ""
     grants_sequences: ClassVar[bool] = False
 
