@@ -98,6 +98,12 @@ class Database:
     sequences: tuple[str, ...] = ()
 
 
+NO_LIST = (
+    "the tables cannot be listed, as nothing is known of the way this database speaks: write the"
+    " mapping by hand (docs/smallest-mapping.md)"
+)
+
+
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[Engine]:
     """Yields an engine that is connected to the database at that address.
@@ -114,7 +120,10 @@ async def opened(url: str) -> AsyncIterator[Engine]:
 
 
 async def read_database(engine: Engine) -> Database:
-    """Returns the structure of the database, with rows of each table."""
+    """Returns the structure of the database, with rows of each table.
+
+    Raises ValueError, with a sentence, where its tables cannot be listed.
+    """
     structure = await engine.inspect(partial(_structure, engine.speech))
     until = time.monotonic() + PATIENCE_IN_ALL
     left, tables = iter(structure.tables), dict[int, Table]()
@@ -152,6 +161,10 @@ def _structure(speech: Speech, connection: Connection) -> Database:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # types that SQLAlchemy does not know do not matter here
         inspector = sa.inspect(connection)
+        try:
+            inspector.get_table_names()
+        except NotImplementedError:
+            raise ValueError(NO_LIST) from None
         numbered = set[tuple[str, str]]()
         if speech.numbered is not None:
             numbered = {(name, key) for name, key in connection.execute(speech.numbered)}

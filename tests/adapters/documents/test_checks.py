@@ -17,8 +17,8 @@ from gateway.settings import CHECKS as OF_SETTINGS
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLES = [
-    ("connecting", OF_MAPPINGS),
-    ("connecting", LAWS),
+    ("mapping", OF_MAPPINGS),
+    ("mapping", LAWS),
     ("policies", OF_POLICIES),
     ("operations", OF_SETTINGS),
 ]
