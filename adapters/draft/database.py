@@ -6,7 +6,6 @@ One that cannot be read is returned without rows.
 
 import asyncio
 import time
-import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from adapters.base import AdapterError, BackendUnavailable
 from adapters.sql.engines import Engine, open_engine
 from adapters.sql.engines.base import Speech
+from adapters.sql.inspection import inspected
 from adapters.values.convert import bits
 from adapters.wrappers.connection_errors import reason
 
@@ -98,12 +98,6 @@ class Database:
     sequences: tuple[str, ...] = ()
 
 
-NO_LIST = (
-    "the tables cannot be listed, as nothing is known of the way this database speaks: write the"
-    " mapping by hand (docs/smallest-mapping.md)"
-)
-
-
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[Engine]:
     """Yields an engine that is connected to the database at that address.
@@ -122,7 +116,7 @@ async def opened(url: str) -> AsyncIterator[Engine]:
 async def read_database(engine: Engine) -> Database:
     """Returns the structure of the database, with rows of each table.
 
-    Raises ValueError, with a sentence, where its tables cannot be listed.
+    Raises Unlisted where its tables cannot be listed.
     """
     structure = await engine.inspect(partial(_structure, engine.speech))
     until = time.monotonic() + PATIENCE_IN_ALL
@@ -158,13 +152,7 @@ async def _connect(engine: Engine, address: URL) -> None:
 
 
 def _structure(speech: Speech, connection: Connection) -> Database:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # types that SQLAlchemy does not know do not matter here
-        inspector = sa.inspect(connection)
-        try:
-            inspector.get_table_names()
-        except NotImplementedError:
-            raise ValueError(NO_LIST) from None
+    with inspected(connection) as inspector:
         numbered = set[tuple[str, str]]()
         if speech.numbered is not None:
             numbered = {(name, key) for name, key in connection.execute(speech.numbered)}

@@ -5,7 +5,6 @@ by long keys of letters that stand in another column.
 """
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -19,6 +18,7 @@ from adapters.doctor.values import LONGEST_CODE
 from adapters.mapping.models import ResourceMap
 from adapters.sql.booking import named_table
 from adapters.sql.engines.base import Speech, given
+from adapters.sql.inspection import inspected
 from adapters.values.convert import Unreadable, bits, plain
 
 # The most tables that are looked at, and rows of one table about one appointment.
@@ -92,10 +92,11 @@ class Reference(NamedTuple):
 
 
 def tables_of(connection: Connection, speech: Speech) -> list[DeskTable]:
-    """Returns the tables of the account's own schema, then those of others beside it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # types that SQLAlchemy does not know do not matter here
-        inspector = sa.inspect(connection)
+    """Returns the tables of the account's own schema, then those of others beside it.
+
+    Raises Unlisted where they cannot be listed.
+    """
+    with inspected(connection) as inspector:
         own = inspector.default_schema_name
         beside = [schema for schema in speech.schemas(inspector) if schema != own]
         numbered = set[tuple[str, str]]()

@@ -25,6 +25,7 @@ from adapters.doctor.sql.desk import (
 from adapters.mapped.session import complete
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.columns import rows_of, sql
+from adapters.sql.inspection import Unlisted
 from adapters.values.convert import Unreadable
 
 # The newest appointments that are looked through for the desk's own.
@@ -84,7 +85,10 @@ def desk_appointments(
             "the mapping has no resources.appointments, so nothing tells which rows are"
             " appointments: map them first, at least from, key, vetId, patientId and scheduledAt"
         )
-    tables = tables_of(session.connection, adapter.engine.speech)
+    try:
+        tables = tables_of(session.connection, adapter.engine.speech)
+    except Unlisted as error:
+        raise Unlearnable(str(error)) from error
     place = key_column(tables, mapped)
     if place is None:
         raise Unlearnable(

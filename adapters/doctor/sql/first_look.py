@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import NoSuchModuleError
 
 from adapters.mapping.models import MappingFile
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import Speech
+from adapters.sql.inspection import Unlisted, inspected
 
 PATIENCE = 20.0
 
@@ -45,9 +45,8 @@ async def looked_at(url: str) -> FirstLook:
 
 
 def _seen(engine: Engine, connection: Connection) -> FirstLook:
-    inspector: Any = inspect(connection)
     count: int | None = None
-    with suppress(NotImplementedError):  # of a database that SQLAlchemy has no dialect for
+    with suppress(Unlisted), inspected(connection) as inspector:
         count = len(inspector.get_table_names()) + len(inspector.get_view_names())
     return FirstLook(count, list(engine.speech.rights(connection)))
 

@@ -31,6 +31,7 @@ from adapters.examination import Verdict, counted
 from adapters.mapped.session import BookingProgress
 from adapters.mapping.models import NAMED, StepMap, WrittenValue
 from adapters.sql.adapter import SqlSession
+from adapters.sql.inspection import Unlisted
 
 # The desk's appointments that are compared with, and the fewest rows for most rules.
 NEWEST, ENOUGH = 200, 20
@@ -77,7 +78,11 @@ class Likeness:
         """Reads the desk's rows; what cannot be read is not compared."""
         self._forget()  # a session may begin again
         adapter, connection = self.case.adapter, session.connection
-        self.tables = tables_of(connection, adapter.engine.speech)
+        try:
+            self.tables = tables_of(connection, adapter.engine.speech)
+        except Unlisted as error:
+            self.why = f"the desk's rows were not compared with ours: {error}"
+            return
         mapped = adapter.mapping.resources["appointments"]
         self.home = key_column(self.tables, mapped)
         if self.home is None:

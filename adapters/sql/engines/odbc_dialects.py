@@ -149,9 +149,6 @@ class _OnOdbc:
     driver, default_paramstyle = "pyodbc", "qmark"
     limits = "fetch"
 
-    def initialize(self, connection: sa.Connection) -> None:
-        """Does nothing, as nothing of a server's version is needed."""
-
     def on_connect(self) -> None:
         return None
 
@@ -162,6 +159,19 @@ class _OnOdbc:
         return "AUTOCOMMIT"
 
     get_default_isolation_level = get_isolation_level
+
+    def _detect_charset(self, connection: sa.Connection) -> str:
+        return "utf8mb4"
+
+
+def _cannot_tell(*_: Any, **__: Any) -> list[str]:
+    """Raises NotImplementedError: the driver hands the arrays over as text that tell of keys."""
+    raise NotImplementedError
+
+
+def _sqlite_version(dialect: Dialect, connection: sa.Connection) -> tuple[int, ...]:
+    version = str(connection.exec_driver_sql("SELECT sqlite_version()").scalar())
+    return tuple(map(int, version.split(".")))
 
 
 def dialect_on_odbc(name: str, limits: str) -> Dialect:
@@ -190,6 +200,10 @@ def dialect_on_odbc(name: str, limits: str) -> Dialect:
     }
     if name == "plain":
         own["statement_compiler"] = _Plain
+    if name == "postgresql":
+        own["get_table_names"] = _cannot_tell
+    if name == "sqlite":
+        own["_get_server_version_info"] = _sqlite_version
     if last_key is not None or name == "plain":
         own["insert_returning"] = False
     kind: Any = type("OdbcDialect", (_OnOdbc, manner.dialect), own)

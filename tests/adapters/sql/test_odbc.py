@@ -17,11 +17,13 @@ from sqlalchemy.engine import make_url
 
 from adapters.base import BackendNonsense, BackendTimeout, BackendUnavailable, Filter, SlotTaken
 from adapters.documents.problems import DocumentErrors
+from adapters.draft import draft_mapping
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.odbc import connection_string
 from adapters.sql.engines.odbc_speech import OdbcMysqlSpeech, OdbcPostgresSpeech, OdbcSqliteSpeech
 from adapters.sql.engines.threads import MOST_LEFT
+from gateway.backend import shapes
 from tests.adapters.ailing import relayed
 from tests.adapters.clinic import NOW, everything
 from tests.adapters.servers import (
@@ -32,6 +34,7 @@ from tests.adapters.servers import (
     postgres_database,
 )
 from tests.adapters.sql.test_sql_adapter_servers import MAPPING, SCHEMA, _draft, connect
+from tests.races.practice import practice
 from tests.tables import ROOT
 from tests.waiting import until
 
@@ -132,6 +135,23 @@ async def test_what_cannot_be_reached_is_unavailable_and_no_password_is_told(dri
             assert "hidden" not in str(raised.value)
         if driver != "FreeTDS":
             assert "does not know the data source or the driver" in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "sqlite"])
+async def test_a_draft_is_that_of_the_databases_own_driver(kind: str, tmp_path: Path) -> None:
+    with practice(kind, tmp_path) as made:
+        drafts = [
+            await draft_mapping(url, shapes(), "Europe/Paris", "", accept=True)
+            for url in (made.url, by_odbc(made.url))
+        ]
+    assert drafts[0][0] == drafts[1][0]
+    assert "from: patient" in drafts[0][0]
+
+
+@pytest.mark.parametrize("dialect", ["plain", "postgresql"])
+async def test_what_cannot_list_tables_has_no_draft(clinic: str, dialect: str) -> None:
+    with pytest.raises(ValueError, match="the tables cannot be listed"):
+        await draft_mapping(by_odbc(clinic, dialect=dialect), shapes(), "Europe/Amsterdam", "")
 
 
 # Whatever hangs: a connection that is made, and then silent.
