@@ -79,7 +79,7 @@ class Derivation:
     mapped: ResourceMap
     zone: ZoneInfo
     spelling: Spelling
-    counted: CountedNumber | None = None
+    counted: tuple[CountedNumber, ...] = ()
     # the UUIDs that are the booking's own, one for each example
     uuid: Sequence[str] = ()
 
@@ -287,19 +287,21 @@ class Derivation:
             yield "isUrgent", is_varied, {"draft": "isUrgent"} | words
 
     def _number(self, texts: Sequence[str | None]) -> Derived | None:
-        """Returns how the counted number stands in the column; None where it does not."""
-        if self.counted is None:
-            return None
+        """Returns how a counted number stands in the column; None where none does."""
+        written = (self._counted(texts, counted) for counted in self.counted)
+        return next((derived for derived in written if derived is not None), None)
+
+    def _counted(self, texts: Sequence[str | None], counted: CountedNumber) -> Derived | None:
         matches = [NUMBERED(text or "") for text in texts]
         found = [match for match in matches if match is not None]
-        if len(found) < len(texts) or [int(it[2]) for it in found] != list(self.counted.numbers):
+        if len(found) < len(texts) or [int(it[2]) for it in found] != list(counted.numbers):
             return None
         prefixes, widths = {it[1] for it in found}, {len(it[2]) for it in found}
-        name, agree = self.counted.name, f"{len(texts)} of {len(texts)} examples"
-        number = f":{name}" if not self.counted.ahead else f"(:{name} - {self.counted.ahead})"
+        name, agree = counted.name, f"{len(texts)} of {len(texts)} examples"
+        number = f":{name}" if not counted.ahead else f"(:{name} - {counted.ahead})"
         is_padded = any(it[2].startswith("0") for it in found)
         if prefixes == {""} and not is_padded:
-            value = {"made": name} if not self.counted.ahead else {"sql": f":{name} - 1"}
+            value = {"made": name} if not counted.ahead else {"sql": f":{name} - 1"}
             return Derived(value, f"the counted number in {agree}")
         prefix, width = max(prefixes), max(widths)
         is_odd = len(prefixes) > 1 or (is_padded and len(widths) > 1)

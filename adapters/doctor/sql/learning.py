@@ -121,9 +121,7 @@ class _Teacher:
 
     def lesson(self) -> Lesson:
         lesson = self.lesson_
-        counter = self._counter()
-        if counter is not None:
-            lesson.steps.append(counter)
+        lesson.steps += self._counters()
         self.derivation = replace(self.derivation, uuid=self._uuids())
         count = len(self.examples)
         lesson.found.append((self.found.table.name, "the appointments", [1] * count))
@@ -135,7 +133,8 @@ class _Teacher:
             why = f"{about.reference.column}, {about.reference.why}"
             lesson.found.append((about.reference.table.name, why, [len(r) for r in about.rows]))
             steps = list(self._of_rows(about, made))
-            whole = as_one(steps, about.reference.table.columns, [name for _, name, _ in made])
+            names = [name for _, name, _ in made] + [it.name for it in self.derivation.counted]
+            whole = as_one(steps, about.reference.table.columns, names)
             lesson.steps += steps if whole is None else [whole]
         for name in self.found.unread:
             lesson.remarks.append(f"TODO: {name} could not be read; does the desk write there?")
@@ -270,8 +269,8 @@ class _Teacher:
             else:
                 step.values[name] = one._replace(value=None)
 
-    def _counter(self) -> LearnedStep | None:
-        """Returns the step that counts a number of the appointments, where one is found."""
+    def _counters(self) -> Iterator[LearnedStep]:
+        """Yields the steps that count numbers of the appointments, as far as they are found."""
         for column in self.columns.values():
             values = [row[column.name] for row in self.own_rows]
             known = self.derivation.derived(column, values, self.examples)
@@ -279,40 +278,53 @@ class _Teacher:
             matches = [NUMBERED(text_of(value) or "") for value in values]
             numbers = [int(match[2]) for match in matches if match is not None]
             is_whole = len(numbers) == len(values) and max(numbers) > 1
-            if column.name == self.found.key or not is_open or not is_whole:
+            if column.is_numbered or not is_open or not is_whole:
                 continue
             if not follows(numbers, [example.key for example in self.examples]):
                 continue
-            step = self._sequence(max(numbers)) or self._counter_row(max(numbers))
+            step = self._counting_step(max(numbers))
             if step is not None:
-                counted = CountedNumber(NUMBER, numbers, step.words.pop("ahead", 0))
-                self.derivation = replace(self.derivation, counted=counted)
+                before = self.derivation.counted
+                step.words["name"] = NUMBER if not before else f"{NUMBER}_{len(before) + 1}"
+                ahead = step.words.pop("ahead", 0)
+                counted = CountedNumber(step.words["name"], numbers, ahead)
+                self.derivation = replace(self.derivation, counted=(*before, counted))
                 if len(numbers) == 1:
                     step.remark += "; one example may agree by accident"
-                return step
-        return None
+                yield step
 
-    def _sequence(self, newest: int) -> LearnedStep | None:
-        connection = self.session.connection
+    def _sequences(self, newest: int) -> tuple[list[str], list[str]]:
+        """Returns the sequences that gave the number last, and those that set it aside."""
+        connection, last, aside = self.session.connection, list[str](), list[str]()
         try:
             with connection.begin_nested():
                 names = sa.inspect(connection).get_sequence_names()
         except (NotImplementedError, SQLAlchemyError):
-            return None
+            return [], []
         quote = connection.dialect.identifier_preparer.quote
         for name in names if self.spelling.last_number else ():
             try:
                 with connection.begin_nested():
-                    last: sa.Select[Any] = sa.select(
-                        sa.literal_column(self.spelling.last_number)
-                    ).select_from(sa.text(quote(name)))
-                    value = connection.scalar(last)
+                    # nosemgrep: sql-is-never-put-together-as-text - the name is in quotes
+                    statement = sa.text(self.spelling.last_number.format(quote(name)))
+                    lowest, highest = connection.execute(statement).one()
             except SQLAlchemyError:
                 continue
-            if value == newest:
-                remark = "its last value is the number of the newest example"
-                return LearnedStep("sequence", name, {"name": NUMBER}, remark=remark)
-        return None
+            if lowest <= newest <= highest:
+                (last if lowest == highest else aside).append(name)
+        return last, aside
+
+    def _counting_step(self, newest: int) -> LearnedStep | None:
+        """Returns the step that gave the newest example that number."""
+        last, aside = self._sequences(newest)
+        if last:
+            remark = "its last value is the number of the newest example"
+            return LearnedStep("sequence", last[0], remark=remark)
+        if (step := self._counter_row(newest)) is not None or not aside:
+            return step
+        doubt = f"TODO: is it {' or '.join(aside)}?"
+        remark = "the number of the newest example is among those that it has set aside"
+        return LearnedStep("sequence", aside[0], remark=remark, doubt=doubt)
 
     def _counter_row(self, newest: int) -> LearnedStep | None:
         connection = self.session.connection
@@ -356,12 +368,12 @@ class _Teacher:
             is_code = value and len(value) <= LONGEST_CODE and "'" not in value
             if name != column and is_one and is_code:
                 spelt = value if kind.kind == "number" else f"'{value}'"
-                words = {"where": f"{quote(name)} = {spelt}", "column": column, "name": NUMBER}
+                words = {"where": f"{quote(name)} = {spelt}", "column": column}
                 which = "the next number" if ahead else "the number"
                 remark = f"its row has {which} of the newest example"
                 return LearnedStep("counter", table.name, words | {"ahead": ahead}, remark=remark)
         if len(rows) == 1:
-            words = {"column": column, "name": NUMBER, "where": "1 = 1"}
+            words = {"column": column, "where": "1 = 1"}
             return LearnedStep(
                 "counter", table.name, words | {"ahead": ahead}, remark="its only row"
             )
@@ -396,7 +408,7 @@ def as_one(
     written = [name for name in columns if any(name in step.values for step in steps)]
     kinds = {name: [step.values.get(name, NULL) for step in steps] for name in written}
     varied = [name for name, each in kinds.items() if len({repr(it.value) for it in each}) > 1]
-    taken = {*DRAFT, *CLOCK, *made, NUMBER, "if"}
+    taken = {*DRAFT, *CLOCK, *made, "if"}
     names = {name: _own_name(name, taken) for name in varied}
     if not 0 < len(varied) <= MOST_VARIED or len({*names.values()}) < len(names):
         return None

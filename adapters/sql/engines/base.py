@@ -81,7 +81,8 @@ class Spelling(NamedTuple):
 
     `joined`: two texts as one. `digits`: a number as a text, and `padded`: as one of a width, with
     zeros. `uuid`: a new UUID. `length`: `:minutes` as hours and minutes, with `seconds` behind them
-    where these are written. `last_number`: the column of a sequence that has its last number.
+    where these are written. `last_number`: selects the last number that a sequence gave, as the
+    lowest and the highest that it may be.
     Where one is "", it cannot be written.
     """
 

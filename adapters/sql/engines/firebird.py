@@ -134,6 +134,9 @@ class FirebirdSpeech(Speech):
     now = _CLOCK
     misfits = frozenset({"22001", "22003", "22018"})
     locks_names, locks_rows = False, True
+    spelling = base.Spelling(
+        last_number="SELECT GEN_ID({0}, 0), GEN_ID({0}, 0) FROM RDB$DATABASE",
+    )
     columns = text(
         "SELECT TRIM(f.RDB$RELATION_NAME), TRIM(f.RDB$FIELD_NAME) FROM RDB$RELATION_FIELDS f"
         " WHERE COALESCE(f.RDB$SYSTEM_FLAG, 0) = 0"

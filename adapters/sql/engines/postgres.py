@@ -132,7 +132,7 @@ class PostgresSpeech(Speech):
         digits="CAST({} AS text)",
         uuid="gen_random_uuid()",
         length="to_char(CAST(:minutes AS integer) * interval '1 minute', 'HH24:MI{}')",
-        last_number="last_value",
+        last_number="SELECT last_value, last_value FROM {}",
     )
     grants = (
         "GRANT USAGE ON SCHEMA public TO {account};",
