@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -355,12 +354,3 @@ def _is_at(text: str, pattern: str, at: datetime, most: float) -> bool:
     except ValueError:
         return False
     return abs((shown - at.replace(tzinfo=UTC)).total_seconds()) <= most
-
-
-def follows(numbers: Sequence[int], keys: Sequence[Any]) -> bool:
-    """Returns whether the numbers rise, all of them, in the order of the keys."""
-    if all(isinstance(key, int) for key in keys):
-        numbers = [number for _, number in sorted(zip(keys, numbers, strict=True))]
-    else:
-        numbers = sorted(numbers)
-    return all(before < after for before, after in pairwise(numbers))

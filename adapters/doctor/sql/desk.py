@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -44,7 +45,7 @@ _KINDS: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
 )
 Row = Mapping[str, Any]
 FOREIGN, VALUES = "a foreign key", "by its values"
-_CALLED_KEY = re.compile(r"(?i:.+_id|id_.+)|.*[a-z]I[dD]").fullmatch
+CALLED_KEY = re.compile(r"(?i:.+_id|id_.+)|.*[a-z]I[dD]").fullmatch
 # Names of keys that say nothing of what they are keys of.
 _PLAIN_KEYS = ("id", "key", "nr", "no", "number", "code", "uuid", "guid", "pk")
 
@@ -177,11 +178,10 @@ def holds_keys(tables: Sequence[DeskTable], table: DeskTable, name: str) -> bool
 
     A text named after a table may as well be one of its codes.
     """
-    if name in (*table.key, *table.foreign) or _CALLED_KEY(name):
+    if name in (*table.key, *table.foreign) or CALLED_KEY(name):
         return True
     column = table.columns[name]
-    others = (each for each in tables if each is not table and len(each.key) == 1)
-    return column.kind == "number" and any(_has_name_of(column, it, it.key[0]) for it in others)
+    return column.kind == "number" and bool(_named_after(tables, table, column))
 
 
 def _has_name_of(column: DeskColumn, to: DeskTable, key: str) -> bool:
@@ -213,6 +213,32 @@ def references(
 
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
+
+
+def leads_to(
+    tables: Sequence[DeskTable], table: DeskTable, column: DeskColumn
+) -> tuple[DeskTable, str] | None:
+    """Returns the table whose keys a column may hold, and its key; None where it holds none."""
+    if (leads := table.foreign.get(column.name)) is not None:
+        found = named(tables, leads[0])
+        return None if found is None else (found, leads[1])
+    others = _named_after(tables, table, column)
+    best = max(others, key=lambda each: len(bare_name(each.name)), default=None)
+    return None if best is None else (best, best.key[0])
+
+
+def _named_after(
+    tables: Sequence[DeskTable], table: DeskTable, column: DeskColumn
+) -> list[DeskTable]:
+    """Returns the other tables after which, or after whose key, a column of its kind is named."""
+    keyed = [each for each in tables if each is not table and len(each.key) == 1]
+    return [
+        each
+        for each in keyed
+        if column.kind == each.columns[each.key[0]].kind
+        and not column.is_numbered
+        and _has_name_of(column, each, each.key[0])
+    ]
 
 
 def rows_about(
@@ -265,3 +291,12 @@ def telling(table: DeskTable, column: str, rows: Sequence[Sequence[Row]], most: 
             fewest[name] = len(values)
     few = {name: count for name, count in fewest.items() if count <= most + 1}
     return min(few, key=lambda name: few[name], default=None)
+
+
+def follows(numbers: Sequence[int], keys: Sequence[Any]) -> bool:
+    """Returns whether the numbers rise, all of them, in the order of the keys."""
+    if all(isinstance(key, int) for key in keys):
+        numbers = [number for _, number in sorted(zip(keys, numbers, strict=True))]
+    else:
+        numbers = sorted(numbers)
+    return all(before < after for before, after in pairwise(numbers))

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.doctor.learning import Unlearnable
 from adapters.doctor.sql.desk import (
@@ -16,7 +17,9 @@ from adapters.doctor.sql.desk import (
     DeskTable,
     Reference,
     Row,
+    follows,
     key_column,
+    leads_to,
     references,
     rows_about,
     tables_of,
@@ -35,6 +38,8 @@ FEW = 5
 SCHEDULED = "SCHEDULED"
 _REFERENCE = re.compile(r"[0-9A-Za-z]{16}").fullmatch
 IDS = ("patientId", "clientId", "vetId", "appointmentTypeId")
+# The resources whose rows come with an appointment; those of others are there before any.
+MADE_BY_VISITS = ("appointments", "consultations")
 FIELDS = ("scheduledAt", "endTime", "createdAt", "reason", "isUrgent", "status")
 
 
@@ -63,14 +68,32 @@ class RowsAbout:
     rows: list[list[Row]]
 
 
+class RowsBefore(NamedTuple):
+    """A row for each example that was made before it: the `column` of `of` keeps its `key`."""
+
+    of: DeskTable
+    column: str
+    table: DeskTable
+    key: str
+    rows: list[Row]
+
+    @property
+    def keys(self) -> list[Any]:
+        return [row[self.key] for row in self.rows]
+
+
 @dataclass(slots=True)
 class Examples:
-    """The examples, the table and column of their keys, and the rows of other tables about them."""
+    """The examples, the table and column of their keys, and the rows of other tables about them.
+
+    `before` are the rows that were made before them, in the order in which they are needed.
+    """
 
     table: DeskTable
     key: str
     examples: list[Example]
     tables: list[DeskTable]
+    before: list[RowsBefore] = field(default_factory=list)
     about: list[RowsAbout] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
@@ -121,6 +144,10 @@ def desk_appointments(
         for row, key in zip(chosen, raw, strict=True)
     ]
     examples = Examples(table, column, made, tables)
+    others = [it for name, it in adapter.mapping.resources.items() if name not in MADE_BY_VISITS]
+    homes = filter(None, (key_column(tables, resource) for resource in others))
+    seen = {table.name, *(home.name for home, _ in homes)}
+    examples.before += _before(session, examples, seen, table, [it.row for it in made])
     _collect(session, examples)
     return examples
 
@@ -226,8 +253,9 @@ def _personal(session: SqlSession, adapter: SqlAdapter, row: Any, reason: Any) -
 
 def _collect(session: SqlSession, examples: Examples) -> None:
     """Finds the rows about the examples, and the rows about those that have a key of their own."""
-    seen = {examples.table.name}
+    seen = {examples.table.name, *(it.table.name for it in examples.before)}
     level = [(examples.table, examples.key, [[it.key] for it in examples.examples])]
+    level += [(it.table, it.key, [[key] for key in it.keys]) for it in examples.before]
     for _ in range(2):
         further = []
         for of, column, owners in level:
@@ -238,6 +266,40 @@ def _collect(session: SqlSession, examples: Examples) -> None:
                     keys = [[row[table.key[0]] for row in each] for each in about.rows]
                     further.append((table, table.key[0], keys))
         level = further
+
+
+def _before(
+    session: SqlSession, examples: Examples, seen: set[str], of: DeskTable, rows: Sequence[Row]
+) -> Iterator[RowsBefore]:
+    """Yields the rows that were made for these ones before them: one each, in their order."""
+    for column in of.columns.values():
+        led = leads_to(examples.tables, of, column)
+        values = [row[column.name] for row in rows]
+        spelt = [text_of(value) for value in values]
+        is_each = len(values) > 1 and None not in values and len({*spelt}) == len(values)
+        if led is None or led[0].name in seen or not is_each:
+            continue
+        table, key = led
+        if table.columns[key].kind == "number":
+            numbers = [int(text) for text in spelt if text and text.isdecimal()]
+            if len(numbers) < len(values) or not follows(
+                numbers, [it.key for it in examples.examples]
+            ):
+                continue
+        try:
+            with session.connection.begin_nested():
+                own = {
+                    text_of(row[key]): row for row in table.rows(session.connection, key, values)
+                }
+                sharing = of.rows(session.connection, column.name, values)
+        except SQLAlchemyError:
+            examples.unread.append(table.name)
+            continue
+        if len(own) == len(values) == len(sharing):  # nobody else refers to them
+            seen.add(table.name)
+            found = [own[text] for text in spelt]
+            yield from _before(session, examples, seen, table, found)
+            yield RowsBefore(of, column.name, table, key, found)
 
 
 def _found(

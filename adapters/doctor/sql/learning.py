@@ -18,18 +18,25 @@ from adapters.doctor.sql.derivation import (
     CountedNumber,
     Derivation,
     Derived,
-    follows,
 )
 from adapters.doctor.sql.desk import (
+    CALLED_KEY,
     DeskTable,
     Row,
     bare_name,
     column_of,
+    follows,
     key_column,
     telling,
     text_of,
 )
-from adapters.doctor.sql.examples import Example, Examples, RowsAbout, desk_appointments
+from adapters.doctor.sql.examples import (
+    Example,
+    Examples,
+    RowsAbout,
+    RowsBefore,
+    desk_appointments,
+)
 from adapters.doctor.values import LONGEST_CODE
 from adapters.mapping.checker import DRAFT
 from adapters.mapping.expressions import CLOCK
@@ -44,6 +51,8 @@ MOST_VARIED, NULL = 3, Derived(None, "null in all")
 # The seconds that one learning may take.
 PATIENCE = 60.0
 APPOINTMENT, NUMBER = "appointment", "number"
+# A table, the name of the step that writes a row of it, and the key of that in each example.
+Made = tuple[DeskTable, str, list[Any]]
 # What a free row has already.
 _OF_SLOT = ("schedule", "scheduledAt", "endTime", "minutes", "vetId")
 _CONDITIONS = ("appointmentTypeId", "reason", "clientId")
@@ -123,12 +132,14 @@ class _Teacher:
         lesson = self.lesson_
         lesson.steps += self._counters()
         self.derivation = replace(self.derivation, uuid=self._uuids())
-        count = len(self.examples)
-        lesson.found.append((self.found.table.name, "the appointments", [1] * count))
-        lesson.steps += self._of_appointment()
-        made: list[tuple[DeskTable, str, list[Any]]] = [
-            (self.found.table, APPOINTMENT, [example.key for example in self.examples])
-        ]
+        one_each, made = [1] * len(self.examples), list[Made]()
+        for before in self.found.before:
+            why = f"made before: {before.of.name}.{before.column} keeps its key"
+            lesson.found.append((before.table.name, why, one_each))
+            lesson.steps.append(self._of_before(before, made))
+        lesson.found.append((self.found.table.name, "the appointments", one_each))
+        lesson.steps += self._of_appointment([(name, keys) for _, name, keys in made])
+        made.append((self.found.table, APPOINTMENT, [example.key for example in self.examples]))
         for about in self.found.about:
             why = f"{about.reference.column}, {about.reference.why}"
             lesson.found.append((about.reference.table.name, why, [len(r) for r in about.rows]))
@@ -150,10 +161,21 @@ class _Teacher:
                 return values
         return []
 
-    def _of_appointment(self) -> Iterator[LearnedStep]:
+    def _of_before(self, before: RowsBefore, made: list[Made]) -> LearnedStep:
+        """Returns the step for a row that is made before, and adds its keys to those `made`."""
+        table = before.table
+        name = _name_of(bare_name(table.name), {*DRAFT, *CLOCK, *(name for _, name, _ in made)})
+        step = LearnedStep("insert", table.name, {"key": before.key, "name": name})
+        names = [(name, keys) for _, name, keys in made]
+        self._fill(step, table, before.rows, self.examples, made=names, skipped=before.key)
+        step.remark = f"made before: {before.of.name}.{before.column} keeps its key"
+        made.append((table, name, before.keys))
+        return step
+
+    def _of_appointment(self, made: Sequence[tuple[str, Sequence[Any]]]) -> Iterator[LearnedStep]:
         table, key = self.found.table, self.found.key
         insert = LearnedStep("insert", table.name, {"key": key, "name": APPOINTMENT})
-        self._fill(insert, table, self.own_rows, self.examples, skipped=key)
+        self._fill(insert, table, self.own_rows, self.examples, made=made, skipped=key)
         slot = self._slot_condition()
         if slot is None:
             yield insert
@@ -205,10 +227,9 @@ class _Teacher:
             return f"{quoted(key)} = :slot AND {free}", rows
         return None
 
-    def _of_rows(
-        self, about: RowsAbout, made: list[tuple[DeskTable, str, list[Any]]]
-    ) -> Iterator[LearnedStep]:
+    def _of_rows(self, about: RowsAbout, made: list[Made]) -> Iterator[LearnedStep]:
         table, column = about.reference.table, about.reference.column
+        before = [it.table for it in self.found.before]
         groups = list(_groups(table, column, about.rows))
         for number, (kind, rows) in enumerate(groups):
             here = [(row, it) for row, it in zip(rows, self.examples, strict=True) if row]
@@ -217,7 +238,7 @@ class _Teacher:
             names = [
                 (name, [keys[at] for at, row in enumerate(rows) if row])
                 for of, name, keys in made
-                if of is about.of
+                if of is about.of or of in before
             ]
             skipped = table.key[0] if len(table.key) == 1 else ""
             if skipped and table.columns[skipped].is_numbered:
@@ -278,7 +299,10 @@ class _Teacher:
             matches = [NUMBERED(text_of(value) or "") for value in values]
             numbers = [int(match[2]) for match in matches if match is not None]
             is_whole = len(numbers) == len(values) and max(numbers) > 1
-            if column.is_numbered or not is_open or not is_whole:
+            name = column.name
+            leads = name in self.found.table.foreign or CALLED_KEY(name)
+            is_counted = name == self.found.key or not leads
+            if column.is_numbered or not is_counted or not is_open or not is_whole:
                 continue
             if not follows(numbers, [example.key for example in self.examples]):
                 continue
@@ -307,9 +331,10 @@ class _Teacher:
                 with connection.begin_nested():
                     # nosemgrep: sql-is-never-put-together-as-text - the name is in quotes
                     statement = sa.text(self.spelling.last_number.format(quote(name)))
-                    lowest, highest = connection.execute(statement).one()
+                    row = connection.execute(statement).first()
             except SQLAlchemyError:
                 continue
+            lowest, highest = row or (1, 0)
             if lowest <= newest <= highest:
                 (last if lowest == highest else aside).append(name)
         return last, aside
@@ -352,6 +377,7 @@ class _Teacher:
     def _may_count(self, table: DeskTable) -> bool:
         """Returns whether a table may keep counters: one of few columns that nothing maps."""
         taken = {about.reference.table.name for about in self.found.about}
+        taken |= {before.table.name for before in self.found.before}
         froms = " ".join(it.from_ or "" for it in self.mapping.resources.values()).lower()
         name = bare_name(table.name).lower()
         is_mapped = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", froms) is not None
@@ -409,7 +435,7 @@ def as_one(
     kinds = {name: [step.values.get(name, NULL) for step in steps] for name in written}
     varied = [name for name, each in kinds.items() if len({repr(it.value) for it in each}) > 1]
     taken = {*DRAFT, *CLOCK, *made, "if"}
-    names = {name: _own_name(name, taken) for name in varied}
+    names = {name: _name_of(name, taken) for name in varied}
     if not 0 < len(varied) <= MOST_VARIED or len({*names.values()}) < len(names):
         return None
     first = steps[0]
@@ -432,10 +458,10 @@ def as_one(
     return replace(first, words=words, values=values, nulls=nulls, doubt="", groups=groups)
 
 
-def _own_name(column: str, taken: Collection[str]) -> str:
-    """Returns a name for what differs in a column; `taken` have a meaning in a booking already."""
-    name = re.sub(r"\W", "_", column).lower()
-    return f"{name}_column" if name in taken else name
+def _name_of(written: str, taken: Collection[str]) -> str:
+    """Returns a name for a table or column; those `taken` have a meaning in a booking already."""
+    name = re.sub(r"\W", "_", written).lower()
+    return f"its_{name}" if name in taken else name
 
 
 def _resources(tables: Sequence[DeskTable], mapping: MappingFile) -> Iterator[tuple[str, str]]:

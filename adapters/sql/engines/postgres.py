@@ -132,7 +132,11 @@ class PostgresSpeech(Speech):
         digits="CAST({} AS text)",
         uuid="gen_random_uuid()",
         length="to_char(CAST(:minutes AS integer) * interval '1 minute', 'HH24:MI{}')",
-        last_number="SELECT last_value, last_value FROM {}",
+        # but not of one that numbers a column by itself
+        last_number="SELECT last_value, last_value FROM {0} WHERE NOT EXISTS (SELECT 1"
+        " FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.refobjid"
+        " AND a.attnum = d.refobjsubid WHERE d.objid = CAST('{0}' AS regclass)"
+        " AND d.deptype IN ('a', 'i') AND (a.atthasdef OR a.attidentity <> ''))",
     )
     grants = (
         "GRANT USAGE ON SCHEMA public TO {account};",
