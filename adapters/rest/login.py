@@ -12,7 +12,7 @@ from urllib.parse import quote_plus
 import orjson
 from yarl import URL
 
-from adapters.base import BackendNonsense, BackendUnavailable
+from adapters.base import AdapterError, BackendNonsense, BackendUnavailable
 from adapters.mapping.models import Login, OAuth
 from adapters.mapping.paths import path
 from adapters.rest.client import Client, Request
@@ -26,6 +26,8 @@ USUAL_LIFETIME = 300
 MARGIN = 30.0
 # Seconds between two logins where the first did not help: more of them would lock the account.
 REST = 5.0
+# Seconds that a call waits for a new token while the old one is still good.
+PATIENCE = 2.0
 # Characters of what a server says of an error, and the members in which it does so.
 LONGEST_TOLD = 200
 _TELLS = ("error", "error_description", "message", "detail", "title")
@@ -65,18 +67,21 @@ class Scheme(Protocol):
 class Logins:
     """Keeps the headers of all calls, with a live token where the mapping says how to get one.
 
-    A token is renewed before it ends, and when it is refused. One call renews it while the others
-    wait. After a login that was turned down, or whose token was, the next one waits for REST
-    seconds. `lives` is how many seconds the token is good for; None while there is none. `count` is
-    how many tokens it has got.
+    A token is renewed before it ends, and when it is refused, once for all calls. Where a renewal
+    ahead of time fails or takes long, the old token is used until it ends. After a renewal that
+    failed, or whose token was refused, the next one waits for REST seconds. `lives` is how many
+    seconds the token is good for; None while there is none. `count` is how many tokens it has got.
     """
 
     def __init__(self, scheme: Scheme | None, fixed: Mapping[str, str]) -> None:
         self._scheme, self.fixed = scheme, fixed
         self._headers = fixed
-        self._lock, self._until = asyncio.Lock(), -math.inf
-        self._turned_down: tuple[float, str] = (-math.inf, "")
-        self._refused_at = -math.inf
+        # a task of its own, as a call that is cancelled must not lose the answer
+        self._renewal: asyncio.Task[None] | None = None
+        # when the token is renewed, and when it ends
+        self._until = self._ends = -math.inf
+        self._failure: tuple[type[AdapterError], str] | None = None
+        self._failed_at = self._refused_at = -math.inf
         self.lives: float | None = None
         self.count = 0
 
@@ -92,35 +97,41 @@ class Logins:
 
     async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
         """Returns headers with a live token, or those `refused` while none are new."""
-        scheme = self._scheme
-        if scheme is None or (refused is None and time.monotonic() < self._until):
+        scheme, now = self._scheme, time.monotonic()
+        is_refused = refused is not None and self._headers == refused
+        if scheme is None or (now < self._until and not is_refused):
             return self._headers
-        async with self._lock:
-            if refused is not None and (self._until == -math.inf or self._headers == refused):
-                if time.monotonic() < self._refused_at + REST:
-                    return refused
-                self._refused_at = time.monotonic()
-                await self._renew(scheme)
-            elif time.monotonic() >= self._until:
-                await self._renew(scheme)
+        if is_refused and self._renewal is None:
+            if now < self._refused_at + REST:
+                return self._headers
+            self._refused_at, self._until, self._ends = now, -math.inf, -math.inf
+        if self._renewal is None and now >= self._failed_at + REST:
+            self._renewal = asyncio.create_task(self._renew(scheme))
+        if (renewal := self._renewal) is not None:
+            lasts = now + PATIENCE < self._ends
+            await asyncio.wait({renewal}, timeout=PATIENCE if lasts else None)
+            if renewal.done():
+                renewal.result()
+        if self._failure is not None and time.monotonic() >= self._ends:
+            kind, text = self._failure
+            raise kind(text)
         return self._headers
 
     async def _renew(self, scheme: Scheme) -> None:
-        self._until = -math.inf
         began = time.monotonic()
-        at, reason = self._turned_down
-        if began < at + REST:
-            raise BackendNonsense(reason)
         try:
             token = await scheme.token()
-        except BackendNonsense as error:
-            self._turned_down = (began, str(error))
-            raise
+        except AdapterError as error:
+            self._failed_at, self._failure = time.monotonic(), (type(error), str(error))
+            return
+        finally:
+            self._renewal = None
+        self._failure = None
         self.count += 1
         lives = token.lives
         if lives is None or lives <= 0:
             lives = scheme.lifetime or USUAL_LIFETIME
-        self.lives = lives
+        self.lives, self._ends = lives, began + lives
         self._until = began + max(lives - MARGIN, lives * 0.8)
         self._headers = {**self.fixed, scheme.header: scheme.form.format(token.text)}
 

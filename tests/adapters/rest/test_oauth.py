@@ -18,7 +18,7 @@ from adapters.rest import login as login_module
 from tests.adapters.clinic import NOW
 from tests.adapters.rest.backends import ASK, asking
 from tests.adapters.rest.cloud import CREDENTIALS, connect, replaced
-from tests.adapters.rest.raw import http, raw
+from tests.adapters.rest.raw import Talk, http, raw
 
 OAUTH: dict[str, Any] = {"url": "/oauth2/token"}
 TOKEN = http('{"access_token": "t1", "token_type": "bearer", "expires_in": 300}')
@@ -162,6 +162,56 @@ async def test_fact_34_a_token_is_renewed_before_it_ends(monkeypatch: pytest.Mon
             monkeypatch.setattr(login_module.time, "monotonic", lambda: now + 271)
             await backend.read(ASK)
         assert ["oauth2" in each for each in server.seen] == [True, False, True, False]
+
+
+async def test_a_token_is_used_until_its_end_where_a_renewal_ahead_of_it_fails() -> None:
+    busy = http("{}", status="503 Busy")
+    answers = (TOKEN, http(), busy, http())
+    async with raw(*answers) as server, asking(server.url, oauth=OAUTH) as backend:
+        await backend.read(ASK)
+        backend.logins._until = 0.0
+        for _ in range(5):
+            await backend.read(ASK)
+        asked = ["oauth2" in each for each in server.seen]
+        assert asked == [True, False, True, False, False, False, False, False]
+        backend.logins._ends = 0.0
+        with pytest.raises(BackendUnavailable, match="answers 503"):
+            await backend.read(ASK)
+        assert len(server.seen) == len(asked)
+
+
+async def test_no_call_waits_long_for_a_token_while_the_old_one_is_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(login_module, "PATIENCE", 0.02)
+    late = http('{"access_token": "t2", "expires_in": 300}')
+    async with raw(TOKEN, http(), slowly(late), http()) as server:
+        async with asking(server.url, oauth=OAUTH) as backend:
+            await backend.read(ASK)
+            backend.logins._until = 0.0
+            while backend.logins.count == 1:
+                await backend.read(ASK)
+            await backend.read(ASK)
+        assert "Bearer t1" in server.seen[3]
+        assert "Bearer t2" in server.seen[-1]
+
+
+async def test_a_call_that_is_cancelled_loses_no_token() -> None:
+    async with raw(slowly(TOKEN), http()) as server, asking(server.url, oauth=OAUTH) as backend:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await backend.read(ASK)
+        await backend.read(ASK)
+        assert ["oauth2" in each for each in server.seen] == [True, False]
+
+
+def slowly(answer: bytes) -> Talk:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.2)
+        writer.write(answer)
+        await writer.drain()
+
+    return talk
 
 
 @pytest.mark.parametrize(
