@@ -117,7 +117,7 @@ class Backend:
         except BackendNonsense as error:
             if answer.means is None:
                 raise
-            told = error_told(answer.data, self._secrets.values())
+            told = error_told(answer.data, self._secrets, [self.logins.token])
             see = "see backend.user and backend.password"
             raise BackendNonsense(f"{error}{told}: {see}") from error
 

@@ -1,13 +1,14 @@
 """Gets tokens by a login call or by OAuth 2, and renews them: one call at a time, in time."""
 
 import asyncio
+import json
 import math
 import re
 import time
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeGuard
-from urllib.parse import quote_plus
+from urllib.parse import quote, quote_plus
 
 import orjson
 from yarl import URL
@@ -31,6 +32,8 @@ PATIENCE = 2.0
 # Characters of what a server says of an error, and the members in which it does so.
 LONGEST_TOLD = 200
 _TELLS = ("error", "error_description", "message", "detail", "title")
+# Characters of what is hidden in it: where a user's name is shorter, nothing else could be read.
+SHORTEST_HIDDEN = 4
 _PRINTABLE = re.compile(r"[^\x20-\x7e]+").sub
 # What of the mapping or the settings an error of OAuth 2 is about.
 _ABOUT = {
@@ -69,8 +72,9 @@ class Logins:
 
     A token is renewed before it ends, and when it is refused, once for all calls. Where a renewal
     ahead of time fails or takes long, the old token is used until it ends. After a renewal that
-    failed, or whose token was refused, the next one waits for REST seconds. `lives` is how many
-    seconds the token is good for; None while there is none. `count` is how many tokens it has got.
+    failed, or whose token was refused, the next one waits for REST seconds. `token` is the last
+    one, and `lives` how many seconds it is good for; None while there is none. `count` is how many
+    tokens it has got.
     """
 
     def __init__(self, scheme: Scheme | None, fixed: Mapping[str, str]) -> None:
@@ -82,8 +86,8 @@ class Logins:
         self._until = self._ends = -math.inf
         self._failure: tuple[type[AdapterError], str] | None = None
         self._failed_at = self._refused_at = -math.inf
+        self.token, self.count = "", 0
         self.lives: float | None = None
-        self.count = 0
 
     @property
     def renews(self) -> bool:
@@ -131,7 +135,7 @@ class Logins:
         lives = token.lives
         if lives is None or lives <= 0:
             lives = scheme.lifetime or USUAL_LIFETIME
-        self.lives, self._ends = lives, began + lives
+        self.token, self.lives, self._ends = token.text, lives, began + lives
         self._until = began + max(lives - MARGIN, lives * 0.8)
         self._headers = {**self.fixed, scheme.header: scheme.form.format(token.text)}
 
@@ -177,6 +181,10 @@ class OAuthCall:
         self.header, self.form, self.lifetime = oauth.header, oauth.form, oauth.lifetime
         self._target = URL(oauth.url).raw_path_qs
         self._refresh: str | None = None
+        name, secret = (quote_plus(secrets[each]) for each in oauth.client)
+        self._basic = basic(name, secret)
+        # what no error tells, beside the secrets
+        self._given = {"client": self._basic.removeprefix("Basic ")}
         self.rotates = False
 
     async def token(self) -> Token:
@@ -200,10 +208,10 @@ class OAuthCall:
         form, headers = {**grant, **oauth.more}, {"Accept": "application/json"}
         if oauth.scope is not None:
             form["scope"] = oauth.scope
-        name, secret = (self._secrets[each] for each in oauth.client)
         if oauth.authenticate == "basic":
-            headers["Authorization"] = basic(quote_plus(name), quote_plus(secret))
+            headers["Authorization"] = self._basic
         else:
+            name, secret = (self._secrets[each] for each in oauth.client)
             form |= {"client_id": name, "client_secret": secret}
         body = pairs_text(form.items()).encode()
         request = Request(self.label, "POST", self._target, body, FORM_TYPE)
@@ -217,16 +225,17 @@ class OAuthCall:
         given = answer.get("refresh_token") if isinstance(answer, dict) else None
         self._refresh = was = grant.get("refresh_token")
         if isinstance(given, str) and given:
-            self._refresh = given
+            self._refresh = self._given["refresh"] = given
             self.rotates = self.rotates or (was is not None and was != given)
         token = answer.get("access_token") if isinstance(answer, dict) else None
         if not is_sendable(token):
             text = f"{self.label}: the answer has no access_token; see backend.oauth.url"
             raise BackendNonsense(text)
+        self._given["access"] = token
         return Token(token, whole(answer.get("expires_in")))
 
     def _refused(self, status: int, answer: Any) -> BackendNonsense | BackendUnavailable:
-        told = error_told(answer, self._secrets.values())
+        told = error_told(answer, self._secrets, self._given.values())
         if status in (429, 502, 503, 504):
             return BackendUnavailable(f"{self.label}: it answers {status}{told}")
         error = answer.get("error") if isinstance(answer, dict) else None
@@ -247,17 +256,30 @@ def basic(name: str, secret: str) -> str:
     return f"Basic {b64encode(f'{name}:{secret}'.encode()).decode()}"
 
 
-def error_told(answer: Any, secrets: Iterable[str]) -> str:
+def error_told(answer: Any, secrets: Mapping[str, str], given: Iterable[str] = ()) -> str:
     """Returns what an answer to a login says of an error, as `: TEXT`; "" for nothing.
 
-    It holds none of the secrets, and no sign that a terminal would take for a command.
+    It holds none of the secrets, in whatever spelling, nor of what was `given` by the server, and
+    no sign that a terminal would take for a command.
     """
     members = answer if isinstance(answer, dict) else {}
     texts = [text for name in _TELLS if isinstance(text := members.get(name), str) and text]
-    told = _PRINTABLE(" ", ", ".join(dict.fromkeys(texts)))
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        told = told.replace(secret, "***").replace(quote_plus(secret), "***")
-    told = " ".join(told.split())
+    told, password = ", ".join(dict.fromkeys(texts)), secrets.get("password")
+    hidden = {text for text in (*secrets.values(), *given) if len(text) >= SHORTEST_HIDDEN}
+    hidden |= {password} if password else set()
+    if hidden:
+        spelt = sorted({it for text in hidden for it in _spellings(text)}, key=len, reverse=True)
+        told = re.sub("|".join(map(re.escape, spelt)), "***", told, flags=re.IGNORECASE)
+    told = " ".join(_PRINTABLE(" ", told).split())
     if len(told) > LONGEST_TOLD:
         told = f"{told[:LONGEST_TOLD]}..."
     return f": {told}" if told else ""
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """Yields a text as it is, as JSON has it, and as addresses and forms do."""
+    yield text
+    for is_ascii in (True, False):
+        written = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+        yield from (written, written.replace("/", r"\/"))
+    yield from (quote(text, safe=""), quote(text, safe="!'()*"), quote_plus(text))

@@ -15,6 +15,7 @@ from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Verdict
 from adapters.mapping.models import BackendMap
 from adapters.rest import login as login_module
+from adapters.rest.login import error_told
 from tests.adapters.clinic import NOW
 from tests.adapters.rest.backends import ASK, asking
 from tests.adapters.rest.cloud import CREDENTIALS, connect, replaced
@@ -231,6 +232,45 @@ async def test_the_servers_own_error_is_told_without_secrets(error: str, see: st
             await backend.read(ASK)
     said = str(raised.value)
     assert said == f"POST backend.oauth.url: it answers 400: {error}, ***/***: [31m no; see {see}"
+
+
+@pytest.mark.parametrize(
+    ("password", "said", "told"),
+    [
+        ("pässwörd", "bad pässwörd for u", "bad *** for u"),
+        ("pässwörd", r"bad p\u00e4ssw\u00f6rd", "bad ***"),
+        ("pässwörd", "bad p%c3%a4ssw%c3%b6rd", "bad ***"),
+        ('a"b\\c/d', r'{"password": "a\"b\\c/d"}', '{"password": "***"}'),
+        ('a"b\\c/d', r'{"password": "a\"b\\c\/d"}', '{"password": "***"}'),
+        ("a b(c)", "?password=a+b%28c%29 or a%20b(c)", "?password=*** or ***"),
+        ("abc", "no user abc", "no user ***"),
+        ("", "the refresh token r3fr3sh was used", "the refresh token *** was used"),
+    ],
+)
+def test_no_spelling_of_a_secret_is_told(password: str, said: str, told: str) -> None:
+    secrets = {"user": "u", "password": password}
+    assert error_told({"message": said}, secrets, ["r3fr3sh", ""]) == f": {told}"
+
+
+async def test_tokens_that_the_server_gave_are_not_told() -> None:
+    expired = http("{}", status="401 Unauthorized")
+    basic = BASIC.removeprefix("Basic ")
+    text = '{"error": "invalid_client", "error_description": "%s"}'
+    refused = http(text % f"token-1, refresh-1, {basic}", status="401 Unauthorized")
+    given = http('{"access_token": "token-1", "refresh_token": "refresh-1"}')
+    answers = (given, expired, refused)
+    async with raw(*answers) as server, asking(server.url, oauth=OAUTH) as backend:
+        with pytest.raises(BackendNonsense, match=r"401: invalid_client, \*\*\*, \*\*\*, \*\*\*;"):
+            await backend.read(ASK)
+
+
+async def test_a_login_does_not_tell_the_token_that_it_gave() -> None:
+    login = {"post": "/login", "token": "token", "lifetime": 60}
+    refused = http('{"message": "token-1 still lives"}', status="403 Forbidden")
+    answers = (http('{"token": "token-1"}'), http("{}", status="401 Unauthorized"), refused)
+    async with raw(*answers) as server, asking(server.url, login=login) as backend:
+        with pytest.raises(BackendNonsense, match=r"refused: \*\*\* still lives"):
+            await backend.read(ASK)
 
 
 async def test_a_login_tells_the_servers_own_error_too() -> None:
