@@ -160,6 +160,7 @@ Match = Annotated[str, Field(min_length=1), checked(_with_group)]
 From = Annotated[OfSql[Expr | None], Field(alias="from")]
 Form = Annotated[str, checked(_one_place)]
 CallPath = Annotated[str, checked(_call_path)]
+HeaderName = Annotated[str, checked(_header_name)]
 Nulls = Literal["send", "omit"]
 
 
@@ -248,7 +249,7 @@ class StepKept(KeptValue):
     """
 
     source: Expr | None = None  # type: ignore[assignment]  # it is not there beside a header
-    header: Annotated[str, checked(_header_name)] | None = None
+    header: HeaderName | None = None
     optional: bool = False
     missing: Literal["slot taken", "not found", "rejected"] | None = None
 
@@ -388,7 +389,7 @@ class CallMap(Strict):
     get: OfRest[CallPath | None] = None
     post: OfRest[CallPath | None] = None
     query: OfRest[dict[str, Tree]] = Field(default_factory=dict)
-    headers: OfRest[dict[Annotated[str, checked(_header_name)], Tree]] = Field(default_factory=dict)
+    headers: OfRest[dict[HeaderName, Tree]] = Field(default_factory=dict)
     body: OfRest[Tree | None] = None
     content: OfRest[Annotated[str, checked(_media_type)] | None] = None
     nulls: OfRest[Nulls | None] = None
@@ -889,22 +890,27 @@ class BookingMap(Strict):
     settle: OfRest[int] = Field(default=30, ge=0, le=600)
 
 
-class Login(AnyCall):
+class TokenMap(Strict):
+    """How calls carry a token, and how many seconds it lives where no answer says so."""
+
+    lifetime: int | None = Field(default=None, ge=5, le=86_400)
+    header: HeaderName = "Authorization"
+    form: Form = "Bearer {}"
+
+
+class Login(AnyCall, TokenMap):
     """The call that gets a token."""
 
     token: Expr = Field(examples=["access_token"])
     seconds: Expr | None = None
-    lifetime: int | None = Field(default=None, ge=5, le=86_400)
-    header: str = "Authorization"
-    form: Form = "Bearer {}"
 
 
-class OAuth(Strict):
+class OAuth(TokenMap):
     """A token of OAuth 2 for the gateway itself.
 
     It is asked for at `url`, by a `grant`. `client` names the secrets that are the client's id and
     its secret, which go into a header (`basic`) or into the form (`body`). `more` are further
-    parameters of the form. `lifetime` counts where the answer has no `expires_in`.
+    parameters of the form.
     """
 
     fails = "bad-call"
@@ -917,9 +923,6 @@ class OAuth(Strict):
     authenticate: Literal["basic", "body"] = "basic"
     scope: str | None = Field(default=None, min_length=1)
     more: dict[str, str] = Field(default_factory=dict)
-    lifetime: int | None = Field(default=None, ge=5, le=86_400)
-    header: Annotated[str, checked(_header_name)] = "Authorization"
-    form: Form = "Bearer {}"
 
     def faults(self) -> Iterator[str]:
         own = {"grant_type", "client_id", "client_secret", "scope", "refresh_token"}
@@ -930,7 +933,7 @@ class OAuth(Strict):
 class BackendMap(Strict):
     """What all calls to a backend of JSON over HTTP have in common."""
 
-    headers: dict[str, Tree] = Field(default_factory=dict)
+    headers: dict[HeaderName, Tree] = Field(default_factory=dict)
     basic: Listed[Literal["user", "password", "token"]] | None = Field(
         default=None, min_length=2, max_length=2
     )
@@ -944,7 +947,11 @@ class BackendMap(Strict):
         if self.login is not None and self.oauth is not None:
             yield "takes login or oauth, not both: each of them gets a token"
         tokens = self.oauth or self.login
-        if self.basic is not None and tokens is not None and tokens.header == "Authorization":
+        if (
+            self.basic is not None
+            and tokens is not None
+            and tokens.header.lower() == "authorization"
+        ):
             name = "login" if self.oauth is None else "oauth"
             yield f"basic and {name} both write the header Authorization: leave basic out"
 

@@ -15,7 +15,7 @@ from adapters.mapping.models import BackendMap
 from adapters.rest.client import Client, Request
 from adapters.rest.login import LoginCall, Logins, OAuthCall, Scheme, basic, error_told
 from adapters.rest.reader import Received
-from adapters.rest.requests import Endpoint, Templates, TemplateValues, text_of
+from adapters.rest.requests import Endpoint, Templates, TemplateValues, header_texts
 from adapters.rest.rules import LONGEST_TEXT, Rules, is_good, rules_of
 
 T = TypeVar("T")
@@ -95,10 +95,8 @@ class Backend:
     ) -> None:
         self._client, self._tokens, self._secrets = client, tokens, templates.secrets
         self._rules = rules_of(backend.errors)
-        fixed = {
-            name: text_of(templates.tree(tree, {})(TemplateValues()))
-            for name, tree in backend.headers.items()
-        }
+        headers = [(name, templates.tree(tree, {})) for name, tree in backend.headers.items()]
+        fixed = header_texts(headers, TemplateValues())
         if backend.basic is not None:
             fixed["Authorization"] = basic(*(templates.secrets[name] for name in backend.basic))
         scheme: Scheme | None = None

@@ -14,7 +14,7 @@ import orjson
 from yarl import URL
 
 from adapters.base import AdapterError, BackendNonsense, BackendUnavailable
-from adapters.mapping.models import Login, OAuth
+from adapters.mapping.models import Login, OAuth, TokenMap
 from adapters.mapping.paths import path
 from adapters.rest.client import Client, Request
 from adapters.rest.requests import FORM_TYPE, pairs_text
@@ -57,11 +57,11 @@ class Token(NamedTuple):
 
 
 class Scheme(Protocol):
-    """One way to get a token. `header` and `form` say how calls carry it."""
+    """One way to get a token."""
 
-    header: str
-    form: str
-    lifetime: int | None
+    @property
+    def mapped(self) -> TokenMap:
+        """How calls carry it."""
 
     async def token(self) -> Token:
         """Returns a new token. Raises BackendNonsense where there is none, BackendUnavailable."""
@@ -132,12 +132,12 @@ class Logins:
             self._renewal = None
         self._failure = None
         self.count += 1
-        lives = token.lives
+        lives, mapped = token.lives, scheme.mapped
         if lives is None or lives <= 0:
-            lives = scheme.lifetime or USUAL_LIFETIME
+            lives = mapped.lifetime or USUAL_LIFETIME
         self.token, self.lives, self._ends = token.text, lives, began + lives
         self._until = began + max(lives - MARGIN, lives * 0.8)
-        self._headers = {**self.fixed, scheme.header: scheme.form.format(token.text)}
+        self._headers = {**self.fixed, mapped.header: mapped.form.format(token.text)}
 
 
 class LoginCall:
@@ -147,14 +147,13 @@ class LoginCall:
     """
 
     def __init__(self, login: Login, ask: Callable[[], Awaitable[Any]]) -> None:
-        self._login, self._ask = login, ask
-        self.header, self.form, self.lifetime = login.header, login.form, login.lifetime
+        self.mapped, self._ask = login, ask
 
     async def token(self) -> Token:
         answer = await self._ask()
         try:
-            token = path(self._login.token)(answer)
-            seconds = path(self._login.seconds)(answer) if self._login.seconds else None
+            token = path(self.mapped.token)(answer)
+            seconds = path(self.mapped.seconds)(answer) if self.mapped.seconds else None
         except Unreadable as error:
             raise BackendNonsense("the login's answer cannot be read") from error
         if not is_sendable(token):
@@ -177,8 +176,7 @@ class OAuthCall:
     label = "POST backend.oauth.url"
 
     def __init__(self, oauth: OAuth, secrets: Mapping[str, str], client: Client) -> None:
-        self._oauth, self._client, self._secrets = oauth, client, secrets
-        self.header, self.form, self.lifetime = oauth.header, oauth.form, oauth.lifetime
+        self.mapped, self._client, self._secrets = oauth, client, secrets
         self._target = URL(oauth.url).raw_path_qs
         self._refresh: str | None = None
         name, secret = (quote_plus(secrets[each]) for each in oauth.client)
@@ -196,15 +194,15 @@ class OAuthCall:
             except TokenRefused:
                 self._refresh = None  # it has ended: the grant of the mapping begins anew
             except BackendNonsense:
-                if self._oauth.grant == "refresh_token":  # which may be good no longer
+                if self.mapped.grant == "refresh_token":  # which may be good no longer
                     raise
-        grant: dict[str, str] = {"grant_type": self._oauth.grant}
-        if self._oauth.grant == "refresh_token":
+        grant: dict[str, str] = {"grant_type": self.mapped.grant}
+        if self.mapped.grant == "refresh_token":
             grant["refresh_token"] = self._secrets["token"]
         return await self._granted(grant)
 
     async def _granted(self, grant: Mapping[str, str]) -> Token:
-        oauth = self._oauth
+        oauth = self.mapped
         form, headers = {**grant, **oauth.more}, {"Accept": "application/json"}
         if oauth.scope is not None:
             form["scope"] = oauth.scope
@@ -241,7 +239,7 @@ class OAuthCall:
         error = answer.get("error") if isinstance(answer, dict) else None
         is_final = error == "invalid_grant" or (status in (400, 401) and error not in _NOT_FINAL)
         kind = TokenRefused if is_final else BackendNonsense
-        client = " and ".join(f"backend.{name}" for name in self._oauth.client)
+        client = " and ".join(f"backend.{name}" for name in self.mapped.client)
         about = _ABOUT.get(str(error), "{client}" if status == 401 else "backend.oauth")
         see = about.format(client=client)
         return kind(f"{self.label}: it answers {status}{told}; see {see}")

@@ -203,8 +203,7 @@ class Endpoint:
         ]
         target = "/" + "/".join(parts)
         query = [(name, fill(values)) for name, fill in self.query]
-        filled = ((name, fill(values)) for name, fill in self.headers)
-        headers = {name: text_of(value) for name, value in filled if value not in (None, NOTHING)}
+        headers = header_texts(self.headers, values)
         body, content = None, self.content
         if self.body is None:
             query += more
@@ -226,6 +225,12 @@ class Endpoint:
     ) -> Request:
         """Returns a request made of those values, with further parameters."""
         return extended(first, more) if self.body is None else self.request(values, more)
+
+
+def header_texts(headers: Iterable[tuple[str, Fill]], values: TemplateValues) -> dict[str, str]:
+    """Returns the headers that have a value."""
+    filled = ((name, fill(values)) for name, fill in headers)
+    return {name: text_of(value) for name, value in filled if value not in (None, NOTHING)}
 
 
 def extended(request: Request, more: Iterable[tuple[str, Any]]) -> Request:

@@ -168,3 +168,11 @@ async def test_user_and_password_go_as_http_has_them() -> None:
     async with raw(http()) as server, asking(server.url, basic=["user", "password"]) as backend:
         await backend.read(ASK)
         assert "Authorization: Basic Z2F0ZXdheTpjb3JyZWN0IGhvcnNl\r\n" in server.seen[0]
+
+
+async def test_a_header_without_a_value_is_left_out() -> None:
+    headers = {"X-None": None, "X-Some": 1}
+    async with raw(http()) as server, asking(server.url, headers=headers) as backend:
+        await backend.read(ASK)
+        assert "X-Some: 1\r\n" in server.seen[0]
+        assert "X-None" not in server.seen[0]

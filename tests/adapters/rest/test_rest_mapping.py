@@ -52,6 +52,10 @@ WRONG: dict[str, tuple[str, str, str]] = {
         "{get: /visits, query: {r", "{put: /visits, query: {r", "put is not known here"),
     "a header of several texts": (
         "  ping: /status", "  headers: {X-A: [a, b]}\n  ping: /status", "a header is one text"),
+    "a header's name": (
+        "  ping: /status", "  headers: {X A: a}\n  ping: /status", "'X A' is no name of a header"),
+    "a login's header": (
+        'form: "Token {}"', 'header: "X:"\n    form: "Token {}"', "'X:' is no name of a header"),
     "a condition that no draft has": (
         "note: {draft: reason}", "note: {if: reasons, then: {draft: reason}}", "reason?"),
     "a condition where there is no draft": (
