@@ -62,6 +62,7 @@ class AccessTable:
     columns: list[Column] = field(default_factory=list)
     omitted: list[str] = field(default_factory=list)
     digest: str | None = None
+    is_codeless: bool = False
 
     def add(self, name: str, kind: str, size: str | None, scale: str | None) -> None:
         """Adds a column of that type; one without a value for a partner is left out."""

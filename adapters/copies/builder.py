@@ -72,7 +72,7 @@ def _write(copy: sqlite3.Connection, table: SourceTable, wishes: Wishes) -> None
     own = {one.name.lower(): one.name for one in columns}
     for indexed in _indices(own, wishes):
         spelt = ", ".join(_quoted(own[column]) for column in indexed)
-        index = _quoted("_".join(("by", table.name, *indexed)))
+        index = _quoted(f"{name} ({spelt})")
         # nosemgrep: sql-is-never-put-together-as-text - names in quotes
         copy.execute(f"CREATE INDEX {index} ON {name} ({spelt})")
 

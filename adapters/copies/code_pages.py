@@ -1,5 +1,9 @@
 """The code pages of texts in dBASE and FoxPro tables."""
 
+TO_SAY_IT = (
+    "write ?encoding=cp850 (DOS), ?encoding=cp1252 (Windows) or the like behind the path in"
+    " backend.url"
+)
 # The byte in a table's head that names its code page, and Python's name for that.
 BY_MARK = {
     0x01: "cp437", 0x02: "cp850", 0x03: "cp1252", 0x04: "mac_roman", 0x08: "cp865",

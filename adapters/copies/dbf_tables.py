@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapters.copies.code_pages import BY_MARK
+from adapters.copies.code_pages import BY_MARK, TO_SAY_IT
 from adapters.copies.tables import Column, CopyError, TornError
 
 VISUAL = frozenset({0x30, 0x31, 0x32})
@@ -148,6 +148,15 @@ class DbfTable:
                 self.omitted.append(f"{self.name}.{one.name} (of the type {one.kind})")
         self.columns = columns
 
+    @property
+    def is_codeless(self) -> bool:
+        has_texts = not self.bare and any(one.kind in "CVM" for one in self._copied)
+        return has_texts and not self._codec
+
+    @property
+    def _codec(self) -> str:
+        return self.encoding or BY_MARK.get(self.head.mark, "")
+
     def check_whole(self) -> None:
         """Raises TornError where the file ends before the rows that its head counts."""
         size = self.path.stat().st_size
@@ -211,7 +220,7 @@ class DbfTable:
         return lambda row: bool(row[place] & mask)
 
     def _plain(self, one: DbfField, memos: "Memos | None") -> Decode:
-        codec = self.encoding or BY_MARK.get(self.head.mark, "")
+        codec = self._codec
         text = partial(_text, codec or f"{self.path.name}: {one.name}", bool(codec))
         kinds: dict[str, Decode] = {
             "C": text,
@@ -306,9 +315,7 @@ def _text(codec: str, is_known: bool, raw: bytes) -> str:
         return raw.decode("ascii")
     except UnicodeDecodeError as error:
         raise CopyError(
-            f"{codec} has letters beyond ASCII, and the table names no code page: write"
-            " ?encoding=cp850 (DOS), ?encoding=cp1252 (Windows) or the like behind the path in"
-            " backend.url"
+            f"{codec} has letters beyond ASCII, and the table names no code page: {TO_SAY_IT}"
         ) from error
 
 

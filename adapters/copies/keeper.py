@@ -38,7 +38,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 class CopyKeeper:
     """The copy of a source, in the folder of the rules, or else in one that lasts as long as this.
 
-    `why` is why the last look failed, if it did; `omitted` is what of the tables is not copied.
+    `why` is why the last look failed, if it did; `omitted` is what of the tables is not copied, and
+    `codeless` are tables whose letters are unknown.
     """
 
     def __init__(self, request: Request, rules: CopyRules) -> None:
@@ -51,6 +52,7 @@ class CopyKeeper:
         self.source = request.path
         note = read_note(self._request)
         self.why, self.omitted = "", [] if note is None else note.omitted
+        self.codeless = [] if note is None else note.codeless
         self._verified, self._failures = 0.0 if note is None else note.verified, 0
         self._made_at = time.time()
         self._task: asyncio.Task[None] | None = None
@@ -112,6 +114,7 @@ class CopyKeeper:
 
     def _learn(self, outcome: Outcome) -> None:
         self._verified, self.omitted = outcome.verified, outcome.omitted
+        self.codeless = outcome.codeless
         if outcome.kind == "failed":
             self.why, self._failures = outcome.why, self._failures + 1
             if self._failures == 1:
@@ -146,7 +149,7 @@ class CopyKeeper:
                 return self._failed(f"the copying program ended with {program.returncode}")
 
     def _failed(self, why: str) -> Outcome:
-        return Outcome("failed", self._verified, why, self.omitted)
+        return Outcome("failed", self._verified, why, self.omitted, self.codeless)
 
 
 def _start(asked: IO[bytes], answer: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -25,7 +25,7 @@ from adapters.copies.tables import CopyError
 
 LOCK, FILES, NEXT = "lock", "files", "next"
 # What a copy of this version is made like; another version makes it anew.
-VERSION = 1
+VERSION = 2
 MOST_OMITTED = 20
 
 
@@ -49,25 +49,32 @@ class Request(Struct, frozen=True):
 class Note(Struct, frozen=True):
     """How the files of a copy were; `verified` is when the files were last seen to be so still.
 
-    `read_at` is when they were last all read, and `inode` that of the copy which the note is about.
+    `since` is when each was first seen to be so. `read_at` is when they were last all read, and
+    `inode` that of the copy which the note is about.
     """
 
     inode: int
     status: dict[str, tuple[int, int]]
+    since: dict[str, float]
     digests: dict[str, str]
     tables: dict[str, str]
     verified: float
     read_at: float
     omitted: list[str] = field(default_factory=list)
+    codeless: list[str] = field(default_factory=list)
 
 
 class Outcome(Struct, frozen=True):
-    """How a look ended; `busy`: another process looks. `verified` is 0 where there is no copy."""
+    """How a look ended; `busy`: another process looks. `verified` is 0 where there is no copy.
+
+    `omitted` is what of the tables is not copied, `codeless` are files whose letters are unknown.
+    """
 
     kind: Literal["same", "made", "busy", "failed"]
     verified: float = 0.0
     why: str = ""
     omitted: list[str] = field(default_factory=list)
+    codeless: list[str] = field(default_factory=list)
 
 
 def copy_of(request: Request) -> Path:
@@ -117,20 +124,23 @@ def _looked(request: Request, folder: Path, note: Note | None) -> Outcome:
     now, trusted = time.time(), note
     if note is not None and not 0 <= now - note.read_at < request.whole:
         trusted = None  # everything is read
-    is_settled = trusted is not None and settled(trusted.status.values(), trusted.verified)
+    is_settled = trusted is not None and settled(trusted.since.values(), trusted.verified)
     if trusted is not None and is_settled and trusted.status == status_of(source.files()):
         return _kept(request, trusted, verified=now)
     _clean(folder)
     files = folder / FILES
     files.mkdir(mode=0o700)
-    known = None
-    if trusted is not None and request.kind == "dbf":  # an Access file is one, and is read whole
-        known = Snapshot(trusted.verified, trusted.status, trusted.digests)
-    taken = copied(source.files, files, source.check(files), request.pauses, known)
-    read_at = taken.at if trusted is None or known is None else trusted.read_at
+    former = None
+    if note is not None:
+        former = Snapshot(note.verified, note.status, note.since, note.digests)
+    # an Access file is one, and is read whole
+    known = trusted if request.kind == "dbf" else None
+    check = source.check(files)
+    taken = copied(source.files, files, check, request.pauses, former, anew=known is None)
+    read_at = taken.at if known is None else known.read_at
     if note is not None and note.digests == taken.digests:
-        seen = {"status": dict(taken.status), "verified": taken.at, "read_at": read_at}
-        return _kept(request, note, **seen)
+        seen = {"status": dict(taken.status), "since": dict(taken.since), "read_at": read_at}
+        return _kept(request, note, verified=taken.at, **seen)
     return _made(request, source, taken, note, read_at=read_at)
 
 
@@ -146,11 +156,13 @@ def _made(
     note = Note(
         inode=following.stat().st_ino,
         status=dict(taken.status),
+        since=dict(taken.since),
         digests=dict(taken.digests),
         tables={table.name: table.digest for table in tables if table.digest},
         verified=taken.at,
         read_at=read_at,
         omitted=omitted[:MOST_OMITTED],
+        codeless=[table.name for table in tables if table.is_codeless],
     )
     following.replace(copy)
     _write(copy, note)
@@ -186,7 +198,7 @@ def _outcome(
 ) -> Outcome:
     if note is None:
         return Outcome(kind, why=why)
-    return Outcome(kind, note.verified, why, note.omitted)
+    return Outcome(kind, note.verified, why, note.omitted, note.codeless)
 
 
 def _clean(folder: Path) -> None:

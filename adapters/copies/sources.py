@@ -1,6 +1,6 @@
 """The files of a practice system, and the tables in a copy of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,22 +46,26 @@ class Source:
                 if not self._is_named(one.name):
                     one.bare, one.omitted = True, []
             return inside
-        names, memos = self._tables_and_memos()
         made: list[SourceTable] = []
-        for file in names:
-            if file.name not in digests:
-                with suppress(OSError, CopyError):  # its head is of no use
-                    bare = DbfTable(file.stem, _head_of(file, folder), None, bare=True)
-                    bare.omitted = []
-                    made.append(bare)
-                continue
+        tables, memos = _sorted_out(self.path / name for name in sorted(digests))
+        for file in tables:
             memo = memos.get(file.stem.lower())
-            digest = digests[file.name] + (digests.get(memo.name, "") if memo else "")
+            digest = digests[file.name] + (digests[memo.name] if memo else "")
             copy, beside = folder / file.name, memo and folder / memo.name
             if not copy.exists():  # it did not change, and its rows are not asked for
                 copy, beside = _head_of(file, folder), None
             made.append(DbfTable(file.stem, copy, beside, self.encoding, digest=digest))
-        return made
+        return [*made, *self._bare(folder)]
+
+    def _bare(self, folder: Path) -> Iterator[SourceTable]:
+        """Yields the tables that are not named, as far as they have a head of use."""
+        with suppress(OSError, CopyError):
+            for file in self._tables_and_memos()[0]:
+                if not self._is_named(file.stem):
+                    with suppress(OSError, CopyError):
+                        bare = DbfTable(file.stem, _head_of(file, folder), None, bare=True)
+                        bare.omitted = []
+                        yield bare
 
     def check(self, folder: Path) -> Callable[[], None]:
         """Returns what raises TornError where the files in the folder cannot be whole."""
@@ -80,15 +84,20 @@ class Source:
         if not self.path.is_dir():
             self.path.stat()
             raise CopyError(f"{self.path} is no folder: name the folder that holds the tables")
-        every = sorted(self.path.iterdir())
-        tables = [file for file in every if file.suffix.lower() == ".dbf"]
-        memos = {file.stem.lower(): file for file in every if file.suffix.lower() in _MEMO_ENDS}
+        tables, memos = _sorted_out(sorted(self.path.iterdir()))
         names = [file.stem.lower() for file in tables]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise CopyError(f"{self.path} has two tables {twice}: move one away")
         if not tables:
             raise CopyError(f"{self.path} holds no table (.dbf)")
         return tables, memos
+
+
+def _sorted_out(files: Iterable[Path]) -> tuple[list[Path], dict[str, Path]]:
+    """Returns the tables, and the files of memos by their stems."""
+    every = list(files)
+    memos = {file.stem.lower(): file for file in every if file.suffix.lower() in _MEMO_ENDS}
+    return [file for file in every if file.suffix.lower() == ".dbf"], memos
 
 
 def _head_of(file: Path, folder: Path) -> Path:

@@ -25,7 +25,8 @@ class SourceTable(Protocol):
     """A table of the practice system's files, of which the bytes lie on this machine.
 
     `digest` tells its content from any other; None where only the rows tell. `omitted` says what of
-    it is not copied, as ends of sentences.
+    it is not copied, as ends of sentences. It `is_codeless` where it has texts and nothing says in
+    which code page they are.
     """
 
     @property
@@ -39,6 +40,9 @@ class SourceTable(Protocol):
 
     @property
     def omitted(self) -> Sequence[str]: ...
+
+    @property
+    def is_codeless(self) -> bool: ...
 
     def rows(self) -> Iterator[Sequence[Any]]:
         """Yields the rows, one at a time. Raises CopyError where they are damaged."""

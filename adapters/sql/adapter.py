@@ -1,6 +1,14 @@
 """The adapter for a mapped SQL database. Each call is a session in one transaction."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import cache, partial
@@ -32,9 +40,9 @@ from adapters.mapping.loader import open_mapping
 from adapters.mapping.models import MappingFile
 from adapters.sql import diary
 from adapters.sql.booking import BookingWrites, Undo
-from adapters.sql.checks import mismatches_in
+from adapters.sql.checks import SchemaMismatch, mismatches_in
 from adapters.sql.columns import Columns, KeyedRows, sql
-from adapters.sql.copied_reads import bookings_refused, check_keys, copy_warnings, reads_of
+from adapters.sql.copied_reads import bookings_refused, copy_warnings, numbered_anew, reads_of
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import HALF
 from adapters.sql.engines.connection import OpenConnection
@@ -220,7 +228,6 @@ class SqlAdapter(MappedAdapter):
         problems = [Problem("backend.url", 0, 0, text, code) for text in wrong]
         problems += bookings_refused(options)
         mapping, document = open_mapping(options, "sql", problems)
-        check_keys(options, mapping, document)
         self.engine = engine_of(options, mapping, document)
         self.ping, speech = self.engine.ping, self.engine.speech
         converters = Converters(
@@ -289,7 +296,13 @@ class SqlAdapter(MappedAdapter):
         Returns a warning for a key that makes no id, as other rows may have better ones.
         """
         await self.engine.ping()  # fails sooner where nothing answers
-        named = (self.mapping, self.document, self.engine.speech, self.converters.ids)
-        wrong = await self.engine.inspect(lambda work: list(mismatches_in(work, *named)))
+        wrong = await self.engine.inspect(lambda work: list(self.mismatches(work)))
         problems = [self.document.problem(it.place, it.text, it.code) for it in wrong]
         return [*warnings_of(problems), *copy_warnings(self.engine)]
+
+    def mismatches(self, connection: Connection) -> Iterator[SchemaMismatch]:
+        """Yields what is wrong between the mapping and the database."""
+        named = (self.mapping, self.document, self.engine.speech, self.converters.ids)
+        yield from mismatches_in(connection, *named)
+        if self.engine.copy is not None:
+            yield from numbered_anew(connection, self.mapping)

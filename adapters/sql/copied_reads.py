@@ -4,12 +4,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sqlalchemy import Connection, text
+
 from adapters.base import AdapterOptions, Shapes
 from adapters.copies.addresses import is_copied
+from adapters.copies.code_pages import TO_SAY_IT
 from adapters.copies.keeper import in_words
 from adapters.documents.document import Document, read_document
-from adapters.documents.problems import DocumentErrors, Problem
+from adapters.documents.problems import Problem
 from adapters.mapping.models import MappingFile
+from adapters.sql.checks import SchemaMismatch
 from adapters.sql.engines import CopiedReads, Engine
 
 # A column by itself, with or without the alias of its table.
@@ -19,8 +23,10 @@ _NAMES = re.compile(r"\"([^\"]+)\"|`([^`]+)`|\[([^\]]+)\]|(\w+)").findall
 _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE).search
 # What SQLite calls the number of a row, which each copy gives anew.
 _ROW_NUMBERS = frozenset({"rowid", "_rowid_", "oid"})
+_COLUMNS = text("SELECT lower(c.name) FROM sqlite_master t, pragma_table_info(t.name) c")
 # The format of what the gateway filters by time.
 MOMENT = "date-time"
+MOST_NAMED = 5
 _DIARY = ("hours", "busy", "slots", "durations")
 # The ages, in seconds, of which a readiness check tells: each is told once.
 AGES = (300.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 21_600.0, 86_400.0)
@@ -33,34 +39,38 @@ def bookings_refused(options: AdapterOptions) -> Sequence[Problem]:
     document = read_document(options.mapping, flawed=True)
     if ("booking",) not in document.keys:
         return []
-    text = "files are read by a copy, and take no bookings: leave out booking"
-    return [document.problem(("booking",), text, "copied", at_key=True)]
+    said = "files are read by a copy, and take no bookings: leave out booking"
+    return [document.problem(("booking",), said, "copied", at_key=True)]
 
 
-def check_keys(options: AdapterOptions, mapping: MappingFile, document: Document) -> None:
-    """Raises DocumentErrors where a key is what each copy numbers anew."""
-    if not is_copied(options.url):
-        return
-    text = "the numbers of rows are new in each copy: name columns of the table"
-    problems = [
-        document.problem(("resources", name, "key"), text, "copied")
-        for name, rows in mapping.resources.items()
-        if _ROW_NUMBERS.intersection(map(_bare, rows.key.source))
-    ]
-    if problems:
-        raise DocumentErrors(problems)
+def numbered_anew(connection: Connection, mapping: MappingFile) -> Iterator[SchemaMismatch]:
+    """Yields each key that is what each copy numbers anew, and no column of a table."""
+    numbers = _ROW_NUMBERS.difference(connection.scalars(_COLUMNS))
+    for name, rows in mapping.resources.items():
+        if numbers.intersection(map(_bare, rows.key.source)):
+            said = "the numbers of rows are new in each copy: name columns of the table"
+            yield SchemaMismatch(("resources", name, "key"), "copied", said)
 
 
 def copy_warnings(engine: Engine) -> Sequence[Problem]:
-    """Returns what is to be said of the copy, if there is one: that it grows old, and why."""
-    copy = engine.copy
-    if copy is None or not copy.why:
-        return []
-    age = copy.age or 0.0
-    passed = max((one for one in AGES if one <= age), default=0.0)
-    old = f"is more than {in_words(passed)} old" if passed else "is of a few minutes ago"
-    text = f"the copy of {copy.source} {old}, as no new one can be made: {copy.why}"
-    return [Problem("backend.url", 0, 0, text, "old-copy")]
+    """Returns what is to be said of the copy, if there is one, such as why it grows old."""
+    copy, said = engine.copy, dict[str, str]()
+    if copy is not None and copy.codeless:
+        said["no-code-page"] = f"{without_code_page(copy.codeless)}: {TO_SAY_IT}"
+    if copy is not None and copy.why:
+        age = copy.age or 0.0
+        passed = max((one for one in AGES if one <= age), default=0.0)
+        old = f"is more than {in_words(passed)} old" if passed else "is of a few minutes ago"
+        reason = f"as no new one can be made: {copy.why}"
+        said["old-copy"] = f"the copy of {copy.source} {old}, {reason}"
+    return [Problem("backend.url", 0, 0, words, code) for code, words in said.items()]
+
+
+def without_code_page(tables: Sequence[str]) -> str:
+    """Returns what is wrong with tables that do not say which letters their texts have."""
+    more = f" and {len(tables) - MOST_NAMED} more" if len(tables) > MOST_NAMED else ""
+    named = f"{', '.join(tables[:MOST_NAMED])}{more}: no code page is named there"
+    return f"{named}, so no copy can be made once a letter beyond ASCII is written"
 
 
 def reads_of(mapping: MappingFile, document: Document, shapes: Shapes) -> CopiedReads:

@@ -32,7 +32,7 @@ from adapters.mapping.checker import CHECKS
 from adapters.mapping.loader import read_mapping
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter, engine_of
-from adapters.sql.checks import SchemaMismatch, checks_of, mismatches_in, unknown_in
+from adapters.sql.checks import SchemaMismatch, checks_of, unknown_in
 from adapters.sql.engines import wrong_with
 from adapters.sql.engines.base import Speech
 
@@ -81,8 +81,7 @@ async def survey(adapter: SqlAdapter) -> Survey:
 async def names(case: SqlCase, look: Look) -> None:
     """Tells which tables and columns the database lacks, and which names are near."""
     adapter, connection = case.adapter, case.session.connection
-    context = adapter.mapping, adapter.document, case.speech, adapter.converters.ids
-    faults = list(mismatches_in(connection, *context))
+    faults = list(adapter.mismatches(connection))
     case.lost |= _told(look, faults, connection, case.speech)
     if not faults:
         count = len(list(checks_of(adapter.mapping)))

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from adapters.copies.code_pages import TO_SAY_IT
 from adapters.copies.keeper import in_words
 from adapters.doctor.case import Look
 from adapters.doctor.sql.rows import SqlCase
 from adapters.examination import Verdict
+from adapters.sql.copied_reads import without_code_page
 
 
 def copied(case: SqlCase) -> Iterator[Look]:
@@ -25,6 +27,8 @@ async def _copy(case: Any, look: Look) -> None:
         look.warning(old, remedy="mend what is said; backend.stale_after says how long it serves")
     else:
         look.ok(text)
+    if copy.codeless:
+        look.warning(without_code_page(copy.codeless), remedy=TO_SAY_IT)
     if copy.omitted:
         named = ", ".join(copy.omitted)
         look.judge(Verdict.NOTE, f"the copy does not hold {named}")

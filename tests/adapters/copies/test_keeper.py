@@ -60,7 +60,7 @@ Make = Callable[..., Any]
 def kept(practice: Path, tmp_path: Path, news: list[CopyNews]) -> Make:
     @asynccontextmanager
     async def made(**more: Any) -> AsyncIterator[CopyKeeper]:
-        request = Request(kind="dbf", path=str(practice), folder="", pauses=(0.0,))
+        request = Request(kind="dbf", path=str(practice), folder="", pauses=(0.0, 0.0))
         rules = {"folder": tmp_path / "copy", "refresh": 0.05, "heard": news.append, **more}
         keeper = CopyKeeper(request, CopyRules(**rules))
         try:
@@ -229,7 +229,7 @@ async def test_the_program_has_no_secret_of_the_environment(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 async def test_root_looks_as_the_user_whose_the_state_is(nobodys: Path) -> None:
-    request = Request(kind="dbf", path=str(nobodys / "practice"), folder="", pauses=(0.0,))
+    request = Request(kind="dbf", path=str(nobodys / "practice"), folder="", pauses=(0.0, 0.0))
     rules = CopyRules(folder=nobodys / "copy")
     keeper = CopyKeeper(request, rules)
     try:

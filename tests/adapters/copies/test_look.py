@@ -13,7 +13,8 @@ from msgspec import structs
 
 from adapters.copies import look as looks
 from adapters.copies import snapshot
-from adapters.copies.look import Outcome, Request, copy_of, look
+from adapters.copies.look import Outcome, Request, copy_of, look, read_note
+from adapters.copies.sources import Source
 from tests.adapters.copies.access_files import needs_mdbtools, write_access
 from tests.adapters.copies.dbf_files import open_dbf, write_dbf
 
@@ -33,12 +34,19 @@ def practice(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(practice: Path, tmp_path: Path) -> Request:
-    return Request(kind="dbf", path=str(practice), folder=str(tmp_path / "copy"), pauses=(0.0,))
+    return Request(kind="dbf", path=str(practice), folder=str(tmp_path / "copy"), pauses=(0.0, 0.0))
 
 
 def age(folder: Path) -> None:
     for file in folder.iterdir():
         os.utime(file, (LONG_AGO, LONG_AGO))
+
+
+def settle(request: Request) -> None:
+    """Makes the copy one whose files were seen long before as they are."""
+    note = read_note(request)
+    assert note is not None
+    looks._write(copy_of(request), structs.replace(note, since=dict.fromkeys(note.since, LONG_AGO)))
 
 
 def rows(request: Request, sql: str) -> list[Any]:
@@ -103,6 +111,7 @@ def test_only_tables_that_changed_are_copied_again_and_whole(
     asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look(asked)
+    settle(asked)
     copy, names = snapshot._copy, []
 
     def heard(source: Path, target: Path) -> str:
@@ -114,17 +123,19 @@ def test_only_tables_that_changed_are_copied_again_and_whole(
         table.append((3, "Cid"))
     age(practice)
     assert look(asked).kind == "made"
-    assert names == ["CLIENT.DBF"]
+    assert names == ["CLIENT.DBF"] * 2  # as it is new
     names.clear()
+    settle(asked)
     # of a table and its memos only one file changed
     memo = practice / "animal.dbt"
     memo.write_bytes(memo.read_bytes().replace(b"tame", b"wild"))
     os.utime(memo, (LONG_AGO + 60, LONG_AGO + 60))
     assert look(asked).kind == "made"
-    assert sorted(names) == ["animal.dbf", "animal.dbt"]
+    assert sorted(names) == ["animal.dbf", "animal.dbf", "animal.dbt", "animal.dbt"]
     assert rows(asked, "SELECT note FROM animal") == [("wild",)]
     assert rows(asked, "SELECT count(*) FROM client") == [(3,)]
     names.clear()
+    settle(asked)
     assert look(structs.replace(asked, whole=0.0)).kind == "same"
     assert len(names) == 3
 
@@ -133,6 +144,7 @@ def test_a_change_that_the_file_server_does_not_tell_is_copied_in_time(
     asked: Request, practice: Path
 ) -> None:
     look(asked)
+    settle(asked)
     file = practice / "CLIENT.DBF"
     file.write_bytes(file.read_bytes().replace(b"Ann", b"Eva"))
     age(practice)
@@ -153,7 +165,8 @@ def test_other_wishes_make_another_copy(asked: Request) -> None:
     wished = structs.replace(asked, wishes=[["client"], ["client", "id"], ["id"], ["nope"]])
     assert look(wished).kind == "made"
     found = rows(wished, "SELECT name FROM sqlite_master WHERE type = 'index' ORDER BY name")
-    assert found == [("by_CLIENT_id",), ("by_animal_client_id",), ("by_animal_id",)]
+    names = ['"CLIENT" ("ID")', '"animal" ("CLIENT", "ID")', '"animal" ("ID")']
+    assert found == [(name,) for name in names]
 
 
 def test_tables_that_no_mapping_names_have_columns_and_no_rows(
@@ -256,14 +269,96 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
     assert rows(asked, "SELECT count(*) FROM client") == [(4,)]
 
 
-def test_a_file_that_was_changed_just_now_is_read_twice(
-    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("behind", [0.0, 5.0, 7200.0, -7200.0])
+def test_a_file_that_was_changed_just_now_is_read_twice_whatever_the_servers_clock_shows(
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch, behind: float
 ) -> None:
     """A second change within the same second may leave the time of change as it is."""
-    monkeypatch.setattr(snapshot, "COARSE", 60.0)
-    os.utime(practice / "CLIENT.DBF")
+    copy, many, tables = snapshot._copy, structs.replace(asked, pauses=(0.0,) * 3), ("a", "b")
+    now = (time.time() - behind) // 2 * 2
+
+    def write(value: str) -> None:
+        for name in tables:
+            write_dbf(practice / f"{name}.dbf", "id C(1)", [value])
+            os.utime(practice / f"{name}.dbf", (now, now))
+
+    def written_meanwhile(source: Path, target: Path) -> str:
+        digest = copy(source, target)
+        if source.name == "a.dbf" and not times:
+            times.append(1)
+            write("2")
+        return digest
+
+    write("1")
+    times: list[int] = []
+    monkeypatch.setattr(snapshot, "_copy", written_meanwhile)
     assert "written each time" in look(asked).why
-    assert look(structs.replace(asked, pauses=(0.0, 0.0))).kind == "made"
+    times.clear()
+    write("1")
+    assert look(many).kind == "made"
+    assert rows(many, "SELECT * FROM a, b") == [("2", "2")]
+
+
+def test_a_table_that_is_away_after_it_was_copied_is_in_the_copy(
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FoxPro packs a table into a new one, which then takes its name."""
+    made = looks._made
+
+    def while_it_is_away(*given: Any, **more: Any) -> Outcome:
+        (practice / "CLIENT.DBF").rename(practice / "CLIENT.TMP")
+        try:
+            return made(*given, **more)
+        finally:
+            (practice / "CLIENT.TMP").rename(practice / "CLIENT.DBF")
+
+    monkeypatch.setattr(looks, "_made", while_it_is_away)
+    assert look(asked).kind == "made"
+    assert rows(asked, "SELECT count(*) FROM client") == [(2,)]
+
+
+def test_a_table_that_is_away_for_a_moment_is_not_taken_for_removed(
+    asked: Request, practice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(asked)
+    settle(asked)
+    files, calls = Source.files, []
+
+    def away(source: Source) -> list[Path]:
+        calls.append(1)
+        return [one for one in files(source) if len(calls) > 3 or one.name != "CLIENT.DBF"]
+
+    monkeypatch.setattr(Source, "files", away)
+    look(asked)
+    assert len(calls) > 3
+    assert rows(asked, "SELECT count(*) FROM client") == [(2,)]
+    (practice / "CLIENT.DBF").unlink()
+    assert look(asked).kind == "made"
+    assert rows(asked, "SELECT count(*) FROM sqlite_master WHERE name = 'CLIENT'") == [(0,)]
+
+
+def test_indices_have_names_of_their_own(asked: Request, practice: Path) -> None:
+    for name, column in (("a", "b_c"), ("a_b", "c")):
+        write_dbf(practice / f"{name}.dbf", f"{column} C(1)", ["1"])
+    assert look(structs.replace(asked, wishes=[["b_c"], ["c"]])).kind == "made"
+
+
+@pytest.mark.parametrize(
+    ("given", "codeless"),
+    [({}, ["old"]), ({"encoding": "cp850"}, []), ({"named": "client"}, [])],
+)
+def test_tables_whose_letters_are_unknown_are_told(
+    asked: Request, practice: Path, given: dict[str, str], codeless: list[str]
+) -> None:
+    for name, kind in (("old", "C(1)"), ("numbers", "N(1,0)")):
+        file = practice / f"{name}.dbf"
+        write_dbf(file, f"it {kind}", [(None,)])
+        raw = bytearray(file.read_bytes())
+        raw[29] = 0  # where the code page is named
+        file.write_bytes(raw)
+    request = structs.replace(asked, **given)
+    assert look(request).codeless == codeless
+    assert look(request).codeless == codeless
 
 
 def test_a_file_that_was_new_when_it_was_read_is_read_once_more(

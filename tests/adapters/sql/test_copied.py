@@ -27,7 +27,7 @@ from adapters.sql.engines import open_engine, wrong_with
 from gateway.backend import shapes
 from tests.adapters.clinic import SECRET
 from tests.adapters.copies.access_files import needs_mdbtools, write_access
-from tests.adapters.copies.dbf_files import open_dbf
+from tests.adapters.copies.dbf_files import open_dbf, write_dbf
 from tests.adapters.copies.desktop import MAPPING, as_access, as_dbf
 from tests.waiting import until
 
@@ -177,12 +177,52 @@ def test_bookings_are_refused_at_their_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["k.rowid", "ROWID", 'k."_rowid_"', "oid"])
-def test_the_number_of_a_row_is_no_key(tmp_path: Path, key: str) -> None:
-    wrong = MAPPING.replace("key: k.KDNR", f"key: '{key}'")
+async def test_the_number_of_a_row_is_no_key(
+    tmp_path: Path, key: str, opened: Callable[..., SqlAdapter]
+) -> None:
+    url, wrong = as_dbf(tmp_path / "praxis"), MAPPING.replace("key: k.KDNR", f"key: '{key}'")
+    adapter = opened(url, wrong)
     with pytest.raises(DocumentErrors) as it:
-        SqlAdapter(options(tmp_path, as_dbf(tmp_path / "praxis"), wrong))
+        await adapter.check()
     [problem] = it.value.problems
     assert (problem.line, problem.code) == (6, "copied")
+    doctor = doctor_of(adapter)
+    assert doctor is not None
+    findings = [one async for one in doctor.examine(adapter, Examination(now=NOW))]
+    assert [one.subject for one in findings if one.code == "copied"] == ["clients.key"]
+
+
+async def test_a_column_that_is_called_like_the_number_of_a_row_is_a_key(
+    tmp_path: Path, opened: Callable[..., SqlAdapter]
+) -> None:
+    url = as_dbf(tmp_path / "praxis")
+    write_dbf(tmp_path / "praxis" / "ARZT.DBF", "OID N(6,0); NAME C(30)", [(7, "Dr. Lind")])
+    head = MAPPING.partition("  clients:")[0]
+    mapping = f"{head}  vets: {{from: ARZT a, key: a.OID, fields: {{name: a.NAME}}}}\n"
+    adapter = opened(url, mapping)
+    assert await adapter.check() == []
+    assert len(await page(adapter, "vets")) == 1
+
+
+async def test_a_table_without_a_code_page_is_told_before_it_has_a_letter_beyond_ascii(
+    tmp_path: Path, opened: Callable[..., SqlAdapter]
+) -> None:
+    url, file = as_dbf(tmp_path / "praxis"), tmp_path / "praxis" / "ART.DBF"
+    raw = bytearray(file.read_bytes())
+    raw[29] = 0
+    file.write_bytes(raw)
+    adapter = opened(url)
+    [warning] = await adapter.check()
+    assert (warning.file, warning.code) == ("backend.url", "no-code-page")
+    assert warning.text.startswith("ART: no code page is named there, so no copy can be made once")
+    assert "?encoding=cp1252 (Windows)" in warning.text
+    doctor = doctor_of(adapter)
+    assert doctor is not None
+    findings = [one async for one in doctor.examine(adapter, Examination(now=NOW))]
+    [told] = [one for one in findings if one.subject == "copy" and one.verdict == "warning"]
+    assert told.text in warning.text
+    assert "?encoding=cp1252 (Windows)" in told.remedy
+    assert await opened(f"{url}?encoding=cp850").check() == []
 
 
 async def test_no_read_scans_a_large_table(
