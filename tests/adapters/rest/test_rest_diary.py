@@ -28,6 +28,19 @@ ROOMS = """\
     key: name
   durations:
     - {get: /lengths, items: lengths, type: kind, schedule: room, minutes: lasts}"""
+# What blocks a room, whoever the vet is; a booking says in which it is.
+BY_ROOM = """\
+  busy:
+    - get: /visits
+      query: {day: {given: day}}
+      items: visits
+      where: state != 'cancelled'
+      key: id
+      schedule: room
+      start: starts_at
+      end: ends_at
+"""
+SENT = ("        source: gateway\n", "        source: gateway\n        room: {draft: schedule}\n")
 
 
 HOURS_AND_ABSENCES = MAPPING.read_text().partition("  hours:\n")[2].partition("\nbooking:")[0]
@@ -48,7 +61,16 @@ WITH_THE_ROW = (
 )
 
 
-class CloudOfRooms(Cloud):
+class RoomsKept(Cloud):
+    """The example's cloud, which keeps in which room a visit is."""
+
+    def _enter(self, body: dict[str, Any]) -> int:
+        key = super()._enter(body)
+        self.records.visits[key]["room"] = body.get("room")
+        return key
+
+
+class CloudOfRooms(RoomsKept):
     """The example's cloud, whose vets work in rooms where a visit lasts longer or shorter."""
 
     def app(self) -> web.Application:
@@ -76,7 +98,8 @@ def cloud() -> Cloud:
 
 
 def rooms_of(url: str, folder: Path, *more: tuple[str, str], **given: Any) -> RestAdapter:
-    return connect(url, folder, replaced((DIARY, ROOMS), *more), **given)
+    pairs = ((DIARY, ROOMS), ("  busy:\n", BY_ROOM), SENT)
+    return connect(url, folder, replaced(*pairs, *more), **given)
 
 
 async def of_type(adapter: RestAdapter, name: str) -> str:
@@ -278,6 +301,36 @@ async def test_what_blocks_is_asked_for_alike_before_and_after_a_booking(
         await adapter.aclose()
     assert len(set(asked)) == 1
     assert asked[0][0] is not None
+
+
+OPEN = {
+    "none of a room": (BY_ROOM, "  busy:\n"),
+    "none with a key": ("      key: id\n      schedule: room\n", "      schedule: room\n"),
+}
+
+
+@pytest.mark.parametrize(("right", "wrong"), OPEN.values(), ids=OPEN)
+def test_rooms_that_nothing_blocks_are_refused_as_two_vets_would_be_booked_in_one(
+    right: str, wrong: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DocumentErrors) as caught:
+        rooms_of("http://127.0.0.1:1", tmp_path, (right, wrong))
+    [problem] = caught.value.problems
+    assert "two vets would be booked" in problem.text
+    lines = (tmp_path / "mapping.yaml").read_text().splitlines()
+    assert lines[problem.line - 1] == "  schedules:"
+
+
+@pytest.mark.parametrize("slots", ["schedule: room", "vet: vet"])
+def test_rows_of_a_room_are_taken_one_by_one_and_need_no_other(slots: str, tmp_path: Path) -> None:
+    changes = [(f"  hours:\n{DIARY}", "  schedules: {get: /rooms, vet: vet, key: name}\n"
+                f"  slots: [{{get: /slots, {slots}, key: id, start: from, end: to}}]"),
+               WITH_THE_ROW]  # fmt: skip
+    if slots == "schedule: room":
+        assert connect("http://127.0.0.1:1", tmp_path, replaced(*changes)).books
+    else:
+        with pytest.raises(DocumentErrors, match="two vets would be booked"):
+            connect("http://127.0.0.1:1", tmp_path, replaced(*changes))
 
 
 WRONG = {

@@ -10,11 +10,11 @@ from aiohttp import web
 
 from adapters.base import BackendNonsense, SlotTaken
 from adapters.rest.adapter import RestAdapter
-from examples.json_cloud.backend import BASE, Cloud
+from examples.json_cloud.backend import BASE
 from examples.json_cloud.records import made
 from tests.adapters.clinic import TODAY, a_draft, ask, slots
 from tests.adapters.rest.cloud import connect, listening, replaced
-from tests.adapters.rest.test_rest_diary import DIARY, times
+from tests.adapters.rest.test_rest_diary import BY_ROOM, DIARY, SENT, RoomsKept, times
 
 TOMORROW = TODAY + timedelta(days=1)
 ROOMS = """\
@@ -33,21 +33,9 @@ ROOMS = """\
     default_type: usual
   durations:
     - {get: /lengths, items: lengths, type: kind, schedule: room, minutes: lasts, only: true}"""
-BY_ROOM = """\
-  busy:
-    - get: /visits
-      query: {day: {given: day}}
-      items: visits
-      where: state != 'cancelled'
-      key: id
-      schedule: room
-      start: starts_at
-      end: ends_at
-"""
-SENT = ("        source: gateway\n", "        source: gateway\n        room: {draft: schedule}\n")
 
 
-class CloudOfGrids(Cloud):
+class CloudOfGrids(RoomsKept):
     """The example's cloud, with rooms for the first vet."""
 
     rooms: list[dict[str, Any]]
@@ -66,11 +54,6 @@ class CloudOfGrids(Cloud):
     async def rooms_of(self, request: web.Request) -> web.Response:
         is_first = request.match_info["id"].upper() == next(iter(self.records.vets))
         return web.json_response({"rooms": self.rooms if is_first else []})
-
-    def _enter(self, body: dict[str, Any]) -> int:
-        key = super()._enter(body)
-        self.records.visits[key]["room"] = body.get("room")
-        return key
 
     async def lengths_there(self, request: web.Request) -> web.Response:
         return web.json_response({"lengths": self.lengths})
