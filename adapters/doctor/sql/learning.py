@@ -21,6 +21,7 @@ from adapters.doctor.sql.derivation import (
 )
 from adapters.doctor.sql.desk import (
     CALLED_KEY,
+    DeskColumn,
     DeskTable,
     Row,
     bare_name,
@@ -291,18 +292,14 @@ class _Teacher:
                 step.values[name] = one._replace(value=None)
 
     def _counters(self) -> Iterator[LearnedStep]:
-        """Yields the steps that count numbers of the appointments, as far as they are found."""
-        for column in self.columns.values():
-            values = [row[column.name] for row in self.own_rows]
+        """Yields the steps that count numbers of a booking, as far as they are found."""
+        for column, values in self._countable():
             known = self.derivation.derived(column, values, self.examples)
             is_open = known is not None and (not known.is_told or not isinstance(known.value, dict))
             matches = [NUMBERED(text_of(value) or "") for value in values]
             numbers = [int(match[2]) for match in matches if match is not None]
             is_whole = len(numbers) == len(values) and max(numbers) > 1
-            name = column.name
-            leads = name in self.found.table.foreign or CALLED_KEY(name)
-            is_counted = name == self.found.key or not leads
-            if column.is_numbered or not is_counted or not is_open or not is_whole:
+            if column.is_numbered or not is_open or not is_whole:
                 continue
             if not follows(numbers, [example.key for example in self.examples]):
                 continue
@@ -316,6 +313,28 @@ class _Teacher:
                 if len(numbers) == 1:
                     step.remark += "; one example may agree by accident"
                 yield step
+
+    def _countable(self) -> Iterator[tuple[DeskColumn, list[Any]]]:
+        """Yields the columns that may hold counted numbers, with their values in the examples.
+
+        They are those of appointments that refer to nothing, and the keys of rows of which each
+        appointment has one.
+        """
+        own = self.found.table
+        for name, column in own.columns.items():
+            if name == self.found.key or not (name in own.foreign or CALLED_KEY(name)):
+                yield column, [row[name] for row in self.own_rows]
+        for before in self.found.before:
+            yield before.table.columns[before.key], before.keys
+        for about in self.found.about:
+            table, holds = about.reference.table, (about.reference.column,)
+            if (
+                len(table.key) == 1
+                and table.key != holds
+                and all(len(it) == 1 for it in about.rows)
+            ):
+                (key,) = table.key
+                yield table.columns[key], [row[key] for (row,) in about.rows]
 
     def _sequences(self, newest: int) -> tuple[list[str], list[str]]:
         """Returns the sequences that gave the number last, and those that set it aside."""

@@ -334,24 +334,33 @@ async def test_rows_that_are_made_before_the_appointment_come_first(
     assert told(found, FAILED) == []
 
 
-OWN_KEYS = """\
-CREATE TABLE appointment (id INT NOT NULL PRIMARY KEY, vet INTEGER, kind INTEGER, starts TEXT,
-ends TEXT, state VARCHAR(9), urgent BOOLEAN, note VARCHAR(600), source VARCHAR(9), made TEXT)"""
+# Tables whose keys the database does not number.
+OWN_KEYS = (
+    "DROP TABLE appointment",
+    "CREATE TABLE appointment (id INT NOT NULL PRIMARY KEY, vet INTEGER, kind INTEGER,"
+    " starts TEXT, ends TEXT, state VARCHAR(9), urgent BOOLEAN, note VARCHAR(600),"
+    " source VARCHAR(9), made TEXT)",
+    "CREATE TABLE remark (id INT NOT NULL PRIMARY KEY, appointment_id INTEGER, said VARCHAR(9))",
+)
 
 
 async def test_keys_that_the_product_counts_by_itself_are_counted(tmp_path: Path) -> None:
     statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
-    own = "DELETE FROM attendance", "DROP TABLE appointment", OWN_KEYS
-    with practice("sqlite", tmp_path, *own, *statements) as made:
+    with practice("sqlite", tmp_path, "DELETE FROM attendance", *OWN_KEYS, *statements) as made:
         keys = await Desk(made).books(3)
-        await made.run(f"INSERT INTO counters VALUES ('KEY', {keys[-1]})")
+        await made.run(
+            f"INSERT INTO counters VALUES ('KEY', {keys[-1]}), ('REMARK', 2003)",
+            "INSERT INTO remark SELECT id + 1900, id, 'new' FROM appointment",
+        )
         text = await learnt(made, tmp_path)
-        first, second, insert, *_ = yaml.safe_load(text)["booking"]["steps"]
+        first, second, third, insert, *rows = yaml.safe_load(text)["booking"]["steps"]
         found = await rehearsed(made, tmp_path, with_booking(made, text))
     assert (first["where"], first["name"]) == ("name = 'KEY'", "number")
     assert (second["where"], second["name"]) == ("name = 'VISIT'", "number_2")
     assert (insert["key"], insert["values"]["id"]) == ("id", {"made": "number"})
     assert ":number_2" in insert["values"]["number"]["sql"]
+    assert (third["where"], third["name"]) == ("name = 'REMARK'", "number_3")
+    assert of(rows, "remark")["id"] == {"made": "number_3"}
     assert told(found, FAILED) == []
     assert [each for each in found if "rehearsed and undone" in each.text]
 
