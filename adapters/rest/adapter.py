@@ -148,7 +148,7 @@ class RestSession:
             await steps.take(kind)
         except OutcomeUnknown:
             raise
-        except AdapterError as error:
+        except Exception as error:
             if self._adapter.appointment in self.progress.made:
                 await self.withdraw()
             elif not steps.can_be_undone:

@@ -104,7 +104,9 @@ class Templates:
         fill, name = self.tree(part.then, shapes), part.if_
         if name is None:
             return lambda values: [
-                fill(values.of_slot(number)) for number in range(len(values.slots))
+                value
+                for number in range(len(values.slots))
+                if (value := fill(values.of_slot(number))) is not NOTHING
             ]
         return lambda values: NOTHING if values.given.get(name) is None else fill(values)
 
@@ -216,7 +218,7 @@ class Endpoint:
             else:
                 for name, value in more:
                     tree = _with_member(tree, name.split("."), value)
-                body = orjson.dumps(tree)
+                body = None if tree is NOTHING else orjson.dumps(tree)
         made = Request(self.label, self.method, target, body, content, headers, self.rules)
         return extended(made, query)
 

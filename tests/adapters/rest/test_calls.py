@@ -75,6 +75,14 @@ def test_a_part_depends_on_the_draft_or_stands_once_for_each_slot() -> None:
     }
 
 
+def test_what_is_left_out_whole_or_for_a_slot_leaves_nothing_behind() -> None:
+    part = {"if": "reason", "then": {"text": {"draft": "reason"}}}
+    assert request({"post": "/x", "body": part}).body is None
+    assert body({"post": "/x", "body": part}, TemplateValues({"reason": "ill"})) == {"text": "ill"}
+    call = {"post": "/x", "body": {"slot": {"each": "slot", "then": part}}}
+    assert body(call, TemplateValues(slots=(7, 8))) == {"slot": []}
+
+
 def test_filters_and_pages_of_a_post_go_into_its_body() -> None:
     made = endpoint({"post": "/x", "content": "form", "body": {"active": "true"}})
     first = made.request(TemplateValues(), [("name", ["a", "b"])])

@@ -105,6 +105,16 @@ async def test_a_hold_of_a_visit_that_is_withdrawn_is_let_go(tmp_path: Path) -> 
         assert state == ["cancelled"]
 
 
+async def test_a_hold_is_let_go_whatever_keeps_the_visit_from_being_sent(tmp_path: Path) -> None:
+    cloud = Holding(new_cloud().records)
+    async with opened(cloud, tmp_path, READ.replace("MEANS", "slot taken"), TAKE) as adapter:
+        unsendable = await a_draft(adapter, reason="\ud800")
+        with pytest.raises(TypeError, match="surrogates"):
+            await adapter.create_appointment(unsendable)
+        assert cloud.holds == []
+        assert cloud.calls[-1].startswith("DELETE")
+
+
 async def test_fact_34_a_change_of_what_has_changed_since_is_a_taken_slot(tmp_path: Path) -> None:
     cloud = Holding(new_cloud().records)
     cloud.holding = 412
