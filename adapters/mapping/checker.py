@@ -255,6 +255,9 @@ class Checker:
             if isinstance(tree.root, dict | list | models.TreePart):
                 text = f"a header is one text, such as {name}: {{secret: token}}"
                 self.say((*place, "headers", name), "bad-call", text)
+            elif getattr(tree.root, "draft", None) == "reason":
+                text = "a reason may have several lines, which no header has: send it in the body"
+                self.say((*place, "headers", name), "bad-call", text)
 
     def _page(self, place: Place, page: models.Paging) -> None:
         needs, may = _PAGING[page.by]

@@ -285,11 +285,15 @@ class Client:
         kind = {} if request.body is None else {"Content-Type": request.content}
         traceparent = CALL_NOTES.get().traceparent
         trace = {"traceparent": traceparent} if traceparent else {}
+        try:
+            lines = _merged(OWN_HEADERS, kind, trace, headers, request.headers)
+        except ValueError as error:  # aiohttp would notice it where it says that they are sent
+            raise BackendNonsense(f"{request.label}: {error}") from error
         async with self._session.request(
             request.method,
             self._url(request),
             data=request.body,
-            headers=_merged(OWN_HEADERS, kind, trace, headers, request.headers),
+            headers=lines,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_PATIENCE),
             trace_request_ctx=sent,
@@ -305,17 +309,19 @@ class Client:
 
 
 def _merged(*groups: Mapping[str, str]) -> dict[str, str]:
-    """Returns all headers; a later one takes the place of an earlier one, whatever its case."""
+    """Returns all headers; a later one takes the place of an earlier one, whatever its case.
+
+    Raises ValueError where one would not be one line.
+    """
     lines = {name.lower(): (name, value) for group in groups for name, value in group.items()}
+    if not all(_NAME(name) and _VALUE(value) for name, value in lines.values()):
+        raise ValueError("a header of the mapping cannot be sent")
     return dict(lines.values())
 
 
 def _lines(address: URL, headers: Mapping[str, str]) -> bytes:
     """Returns the lines of a head that all requests have. Raises ValueError for a bad header."""
     lines = _merged({"Host": address.host_port_subcomponent or ""}, OWN_HEADERS, headers)
-    for name, value in lines.items():
-        if not _NAME(name) or not _VALUE(value):
-            raise ValueError("a header of the mapping cannot be sent")
     return "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode()
 
 
@@ -335,7 +341,7 @@ async def _received(response: aiohttp.ClientResponse, label: str) -> Received:
             raise BackendNonsense(f"{label}: {TOO_LARGE}")
     charset, link = (response.charset or "utf-8").lower(), headers.get("Link", "")
     date, status = headers.get("Date", ""), response.status
-    raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
+    raw = {name.lower(): value for name, value in response.raw_headers}
     return Received(status, response.content_type, charset, link, date, bytes(body), raw)
 
 

@@ -68,6 +68,13 @@ async def test_an_answer_is_the_json_it_holds() -> None:
         assert server.connections == 1
 
 
+async def test_bytes_of_another_encoding_in_a_header_leave_the_answer_as_it_is() -> None:
+    answer = http("{}", "X-Clinic: Pr?t").replace(b"?", b"\xe4")
+    async with raw(answer) as server, asking(server.url) as backend:
+        for told in (await backend.read(ASK), await backend.write(WRITE, 1.0)):
+            assert (told.data, told.headers[b"x-clinic"]) == ({}, b"Pr\xe4t")
+
+
 async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(30)
 

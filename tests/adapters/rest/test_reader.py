@@ -308,6 +308,9 @@ async def test_no_header_makes_another_one(value: str) -> None:
         for headers in ({"X-A": value}, {f"X-{value}": "a"}, {"X A": "b"}, {"": "b"}):
             with pytest.raises(BackendNonsense, match="a header of"):
                 await client.read(ASK, headers)
+            # nothing was sent, so the outcome of a write is known
+            with pytest.raises(BackendNonsense, match="a header of"):
+                await client.write(WRITE, headers, 5.0)
         assert server.seen == []
 
 

@@ -56,6 +56,9 @@ WRONG: dict[str, tuple[str, str, str]] = {
         "  ping: /status", "  headers: {X A: a}\n  ping: /status", "'X A' is no name of a header"),
     "a login's header": (
         'form: "Token {}"', 'header: "X:"\n    form: "Token {}"', "'X:' is no name of a header"),
+    "a header of several lines": (
+        "    - post: /visits\n", "    - post: /visits\n      headers: {X-A: {draft: reason}}\n",
+        "which no header has"),
     "a condition that no draft has": (
         "note: {draft: reason}", "note: {if: reasons, then: {draft: reason}}", "reason?"),
     "a condition where there is no draft": (
