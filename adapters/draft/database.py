@@ -298,5 +298,8 @@ def are_codes(values: Set[Any]) -> bool:
 
 
 def is_short(code: str) -> bool:
-    """Returns whether a text is short enough for a code; one word may be longer than several."""
-    return len(code) <= (LONGEST_CODE if " " in code else LONGEST_WORD)
+    """Returns whether a text is short enough for a code; one word may be longer than several.
+
+    One with a backslash is none: databases differ in what that means in a text of SQL.
+    """
+    return "\\" not in code and len(code) <= (LONGEST_CODE if " " in code else LONGEST_WORD)

@@ -61,6 +61,8 @@ class Members(dict[str, Any]):
     def open(self, members: "Members", said: str = "") -> None:
         """Adds a group as lines of comment, for somebody to decide."""
         first, *more = lines_of(members, "")
+        # what is nothing but such a remark stays one
+        first = first.removeprefix(f"# {TODO}: ")
         self.remark(f"{TODO}: {first}{f'  # {said}' if said else ''}")
         for line in more:
             self.remark(line)

@@ -115,7 +115,7 @@ class Relations:
                 target.column(key),
                 target.part,
             )
-            enough = found is not None and found[0] >= 1
+            enough = found is not None and found[0] >= ENOUGH_VALUES
             self._shares[asked] = found[1] / found[0] if found and enough else None
         return self._shares[asked]
 

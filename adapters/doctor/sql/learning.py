@@ -410,7 +410,7 @@ class _Teacher:
         for number, (name, kind) in enumerate(table.columns.items()):
             value = text_of(row[number]) or ""
             is_one = [text_of(each[number]) for each in rows].count(value) == 1
-            is_code = value and len(value) <= LONGEST_CODE and "'" not in value
+            is_code = value and len(value) <= LONGEST_CODE and not {"'", "\\"} & {*value}
             if name != column and is_one and is_code:
                 spelt = value if kind.kind == "number" else f"'{value}'"
                 words = {"where": f"{quote(name)} = {spelt}", "column": column}

@@ -19,6 +19,7 @@ from adapters.base import BackendUnavailable, Query
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
 from adapters.draft import draft_mapping
+from adapters.draft.database import are_codes
 from adapters.draft.document import quote
 from adapters.draft.vocabulary import FIELDS, likeness, phrases, tokens
 from adapters.mapping.loader import load_mapping
@@ -354,6 +355,14 @@ async def test_a_database_without_tables_makes_a_draft_of_todos(tmp_path: Path) 
     sqlite3.connect(database).close()
     draft = await drafted(url_of(database))
     assert draft.text.count("TODO: no table was found") == 8
+    assert "# TODO: booking is missing" in draft.text
+    assert not re.search(r"TODO:\W*TODO", draft.text)
+
+
+def test_a_text_with_a_backslash_is_no_code() -> None:
+    """MySQL takes it and the next letter for one."""
+    assert are_codes({"A", "B"})
+    assert not are_codes({"A", "\\' OR 1=1 -- "})
 
 
 @pytest.mark.parametrize(
