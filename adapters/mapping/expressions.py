@@ -23,7 +23,8 @@ LONGEST, DEEPEST = 16 * 1024, 32
 
 _QUOTED = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`"""
 _signs = re.compile(rf"{_QUOTED}|[(),]|\{{", re.DOTALL).finditer
-_use = re.compile(r"\{\s*([^\W\d]\w*)\s*([}(])").match
+_uses = re.compile(r"\{\s*([^\W\d]\w*)\s*([}(])")
+_use = _uses.match
 _end = re.compile(r"\s*\}").match
 _key = re.compile(r"([^\W\d]\w*)\s*(?:\(\s*([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*)\s*\))?").fullmatch
 # What needs no parentheses: a name, a number, a text, a name with a colon.
@@ -31,6 +32,7 @@ _single = re.compile(r"""[\w.]+|'[^'\\]*'|"[^"\\]*"|`[^`]*`|:\w+""").fullmatch
 _JOIN = r"(?:natural |left |right |full |inner |cross |outer )*join\b"
 _joins = re.compile(_JOIN, re.IGNORECASE).match
 _dated = re.compile(rf'{_QUOTED}|(?<![:\w"])(:today)\b', re.DOTALL)
+_clock_words = re.compile(r"(?<![:\w]):(?:now|today)\b").search
 _clocked = re.compile(rf"{_QUOTED}|(?<![:\w\\]):(\w+)(?!:)", re.DOTALL)
 
 
@@ -61,6 +63,8 @@ def on_clock(sql: str, zone: str) -> str:
             raise Misfit("unfilled", text)
         if near := nearest(name, CLOCK):
             raise Misfit("unfilled", f"nothing here is called :{name} (did you mean :{near}?)")
+    if _clock_words(sql):
+        _check_quotes(sql)
     if names.isdisjoint(CLOCK):
         return sql
     made = OnClock(sql)
@@ -97,10 +101,13 @@ class NamedExpressions:
     """
 
     document: Document
+    is_sql: bool = True
     problems: list[Problem] = field(default_factory=list)
     _named: dict[str, _Named] = field(default_factory=dict)
     _wrong: set[str] = field(default_factory=set)
     _used: set[str] = field(default_factory=set)
+    # what each name became, by how deep it stands and by its values
+    _made: dict[tuple[int, str, tuple[str, ...]], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         data = self.document.data
@@ -170,6 +177,8 @@ class NamedExpressions:
         self, text: str, values: Mapping[str, str], way: tuple[str, ...], taken: set[str]
     ) -> str:
         """Returns it with the values of parameters; `way` are the names around it."""
+        if self.is_sql and _uses.search(text):
+            _check_quotes(text)
         made, start = list[str](), 0
         for sign in _signs(text):
             if sign.start() < start or sign[0] != "{" or not (use := _use(text, sign.start())):
@@ -215,9 +224,21 @@ class NamedExpressions:
             raise Misfit(
                 "bad-expression", f"{{{name}}} has {len(given)} values; {named.key} {takes}"
             )
-        return self._expanded(
-            named.body, dict(zip(named.parameters, given, strict=True)), (*way, name), set()
-        ).strip()
+        use = (len(way), name, tuple(given))
+        if use not in self._made:
+            own = dict(zip(named.parameters, given, strict=True))
+            self._made[use] = self._expanded(named.body, own, (*way, name), set()).strip()
+        return self._made[use]
+
+
+def _check_quotes(sql: str) -> None:
+    """Raises Misfit where databases differ in what is in quotes, and so in what is a name."""
+    if "\\'" in sql:
+        raise Misfit(
+            "bad-expression",
+            "a backslash before a quote ends the text in some databases and not in others: write it"
+            " as a function, such as CHR(92), beside {names}, :now and :today",
+        )
 
 
 def _arguments(text: str, start: int, name: str) -> tuple[list[str], int]:

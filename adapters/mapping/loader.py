@@ -55,7 +55,7 @@ def read_mapping(
         text = "version 1 is written in an older form: `clinic-gateway backend upgrade"
         text += f" {path.name}` rewrites it"
         raise DocumentErrors([document.problem(("version",), text, "older-form")])
-    named = NamedExpressions(document)
+    named = NamedExpressions(document, adapter == "sql")
     zone = document.data.get("zone") if isinstance(document.data, dict) else None
     reading = Reading(named, adapter == "sql", str(zone))
     mapping, most, problems = check_most(document, MappingFile, reading)

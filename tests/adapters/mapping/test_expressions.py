@@ -115,6 +115,24 @@ def test_names_that_lead_to_names_without_end_stop() -> None:
     assert "leads through more than 32 names" in str(problems[0])
 
 
+def test_names_in_values_that_are_thrown_away_cost_nothing() -> None:
+    lines = ["expressions:", "  k(p): '1'", "  g0: '1'"]
+    lines += [f'  g{at}: "{{k({{g{at - 1}}} {{g{at - 1}}})}}"' for at in range(1, 30)]
+    assert table("\n".join(lines)).expanded("{g29}") == "1"
+
+
+@pytest.mark.parametrize(
+    "sql", [r"REPLACE(p.PATH, '\', '/') || {plain} || 'x'", r"'\' || :now", r"'O\'Brien' || :today"]
+)
+def test_a_backslash_before_a_quote_is_refused_beside_names(sql: str) -> None:
+    """It ends the text on PostgreSQL and not on MySQL."""
+    with pytest.raises(Misfit, match="a backslash before a quote"):
+        on_clock(table().expanded(sql), "Europe/Paris")
+    assert table().expanded(r"r.A LIKE '\'") == r"r.A LIKE '\'"
+    in_json = NamedExpressions(parse_document(TABLE.encode(), "clinic.yaml"), is_sql=False)
+    assert in_json.expanded(r"a[?b=='it\'s'].{plain}")
+
+
 def test_a_name_that_nothing_uses_is_a_warning() -> None:
     named = table()
     named.expanded("{minutes}")
