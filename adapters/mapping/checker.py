@@ -158,7 +158,7 @@ class Checker:
         every = [(place, part) for place, part in parts(self.mapping) if place[:1] not in left_out]
         for place, part in every:
             self._strangers(place, part)
-        if self.found:
+        if any(each.code == "wrong-adapter" for each in self.found):
             return self.found
         checks: Mapping[type, Callable[[Place, Any], None]] = {
             Strict: self._required,

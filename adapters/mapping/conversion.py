@@ -58,13 +58,13 @@ class Strict(BaseModel):
         return frozenset(info.alias or name for name, info in fields if mark in info.metadata)
 
     def faults(self) -> Iterator[str]:
-        """Yields what does not go together in it. Only the first is reported."""
+        """Yields what does not go together in it."""
         yield from ()
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        for fault in self.faults():
-            raise Misfit(self.fails, fault)
+        if faults := "; ".join(self.faults()):
+            raise Misfit(self.fails, faults)
         return self
 
 

@@ -820,7 +820,11 @@ class StepMap(MethodCall):
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
-        kind = next(name for name in _KINDS if getattr(self, name) is not None)
+        kinds = (name for name in _KINDS if getattr(self, name) is not None)
+        if kind := next(kinds, None):
+            yield from self._amiss(kind)
+
+    def _amiss(self, kind: str) -> Iterator[str]:
         needs, may = _KINDS[kind]
         names: tuple[str, ...] = ("key", "column", "where", "name", "values", *_CALLS)
         given = {name for name in names if getattr(self, name)}

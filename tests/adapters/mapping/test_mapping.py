@@ -8,7 +8,7 @@ import pytest
 
 from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
-from adapters.mapping.loader import load_mapping
+from adapters.mapping.loader import load_mapping, read_mapping
 from adapters.sample import MAPPING
 from gateway.backend import shapes
 from tests.adapters.clinic import WITHOUT_REFERENCE, mapping_without
@@ -451,3 +451,26 @@ def test_what_could_never_be_taken_back_is_refused_where_there_are_no_transactio
     head, _, _ = text.partition("    - insert: RDV_JOURNAL")
     [said] = problems(tmp_path, head + update)
     assert "what an update changes there cannot be taken back" in said
+
+
+def test_a_path_that_is_wrong_hides_no_other_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "clinic.yaml"
+    file.write_text(
+        "version: 2\nzone: Europe/Paris\nbackend: {ping: /status}\nresources:\n  clients:\n"
+        "    one: /clients/{id}\n    list: /clients\n    key: id\n    fields:\n"
+        "      firstName: a..b\n      lastNam: c\n      phone: {source: p, as: nonsense}\n"
+    )
+    _, _, problems = read_mapping(file, shapes(), "rest")
+    assert [each.line for each in problems] == [10, 11, 12]
+
+
+def test_all_that_does_not_go_together_in_a_part_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "clinic.yaml"
+    file.write_text(
+        "version: 2\nzone: Europe/Paris\nresources:\n  vets: {from: vet v, key: v.id}\n"
+        "diary:\n  hours: [{days: [mon], vet: v.id}]\n"
+    )
+    _, _, problems = read_mapping(file, shapes(), "sql")
+    [told] = [str(each) for each in problems if each.line == 6]
+    assert "vet does not go with" in told
+    assert "needs rows with weekday, start and end" in told
