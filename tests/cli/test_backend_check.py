@@ -104,11 +104,13 @@ def test_a_field_that_an_operation_needs_is_missed_at_its_line(folder: Path) -> 
     assert "write resources.stock.fields.isLow" in " ".join(result.stdout.split())
 
 
+@pytest.mark.long
 def test_the_hours_that_were_read_are_told_to_programs() -> None:
     told = [each["text"] for each in json.loads(check("--json").stdout)]
     assert any(re.match(r"1 vet: \w\w\w.* \d\d:\d\d-\d\d:\d\d", each) for each in told)
 
 
+@pytest.mark.long
 def test_json_has_every_finding_as_an_object(folder: Path) -> None:
     line = change(folder, "firstName: p.PRENOM", "firstName: p.PRENOMM")
     result = check("--json")

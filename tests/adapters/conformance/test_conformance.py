@@ -86,6 +86,7 @@ class TestOdbcMariadb(TestOdbcPostgres):
     kind = "mariadb"
 
 
+@pytest.mark.long
 class TestCachedAndGuarded(TestSqlite):
     how = CachedPractice
     many = 2_500  # this and the next hand pages on, and those of 10,000 rows are read without them

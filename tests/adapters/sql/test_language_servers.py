@@ -18,7 +18,12 @@ from tests.races.practice import KINDS, ZONE, Practice, practice
 NOW = datetime.now(UTC).replace(microsecond=0)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        kind if kind == "sqlite" else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS
+    ],
+)
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Practice]:
