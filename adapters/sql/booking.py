@@ -39,6 +39,11 @@ def typed(name: str, value: Any) -> sa.BindParameter[Any]:
     return sa.bindparam(name, value, type_=kind)
 
 
+def truth(condition: str) -> str:
+    """Returns SQL that is 1 where the condition holds: some databases have no type for such."""
+    return f"CASE WHEN ({condition}) THEN 1 ELSE 0 END"
+
+
 def condition_of(item: Mapping[str, WrittenValue]) -> StepCondition | None:
     """Returns the condition of an item of a step's list, where it has one."""
     if (own := item.get("if")) is None:
@@ -149,8 +154,7 @@ class _Scope:
         """Returns whether the draft has the value, or the SQL is true."""
         if condition.sql is None:
             return self.values[condition.draft or ""] is not None
-        # some databases have no type for conditions
-        return bool(self._evaluated(f"CASE WHEN ({condition.sql}) THEN 1 ELSE 0 END"))
+        return bool(self._evaluated(truth(condition.sql)))
 
     def _evaluated(self, expression: str) -> Any:
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own

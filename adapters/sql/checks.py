@@ -25,7 +25,7 @@ from adapters.mapping.models import (
     ValueSource,
     WrittenValue,
 )
-from adapters.sql.booking import following, named_table
+from adapters.sql.booking import following, named_table, truth
 from adapters.sql.clock import moment
 from adapters.sql.columns import Columns, Rows, directed, rows_of, sql
 from adapters.sql.engines.base import ErrorKind, Expression, Speech
@@ -293,9 +293,10 @@ def _computed(step: StepMap) -> Iterator[tuple[Place, str]]:
     for place, values in groups:
         for name, value in values.items():
             if value.sql is not None:
-                yield (*place, name, "sql"), value.sql
+                is_condition = place[0] == "each" and name == "if"
+                yield (*place, name, "sql"), truth(value.sql) if is_condition else value.sql
     if step.if_ is not None and step.if_.sql is not None:
-        yield ("if", "sql"), f"CASE WHEN ({step.if_.sql}) THEN 1 ELSE 0 END"
+        yield ("if", "sql"), truth(step.if_.sql)
 
 
 def _step(place: Place, step: StepMap, types: Mapping[str, Any]) -> Iterator[_Group]:

@@ -114,3 +114,7 @@ async def test_the_rights_are_those_that_the_mapping_needs(tmp_path: Path) -> No
     ):
         assert await read_grants(url) == reads
         assert await write_grants(url, mapping) == writes
+    # so it does where the mapping's own lock is of schedules, and a vet may have none
+    booking = mapping.booking.model_copy(update={"lock": "UPDATE S SET N = N WHERE N = :schedule"})
+    locking = mapping.model_copy(update={"booking": booking})
+    assert await write_grants(url, locking) == writes

@@ -51,6 +51,8 @@ _now = re.compile(
     re.IGNORECASE,
 ).search
 NEAR = 3
+# Seconds: a zone is whole quarters of an hour away from UTC, up to 14 hours of them.
+QUARTER, FARTHEST_ZONE = 900.0, 14.5 * 3_600
 
 KnownColumns = dict[str, list[str]]
 
@@ -190,9 +192,17 @@ def _near(word: str, known: KnownColumns, part: str, kind: str) -> list[str]:
 
 
 async def clock(case: SqlCase, look: Look) -> None:
-    """Compares the database's clock and zone with this machine's and the clinic's."""
+    """Compares the database's clock and zone with this machine's and the clinic's.
+
+    Where the server tells no UTC, its zone may be any: then whole quarters of an hour do not count.
+    """
     shown, here = case.speech.clock(case.session.connection), datetime.now(UTC)
-    utc, local = datetime.fromisoformat(shown.utc[:19]), datetime.fromisoformat(shown.local[:19])
+    if shown is None:
+        look.judge(Verdict.NOTE, "what its clock shows cannot be told here")
+        return
+    local = datetime.fromisoformat(shown.local[:19])
+    utc = datetime.fromisoformat(shown.utc[:19]) if shown.utc else local
+    apart = (utc - here.replace(tzinfo=None)).total_seconds()
     clinic = here.astimezone(case.adapter.diary.zone).replace(tzinfo=None)
     own = "; the database uses this machine's zone"
     text = f"; the server's zone is {shown.zone}" if shown.zone else own
@@ -200,7 +210,10 @@ async def clock(case: SqlCase, look: Look) -> None:
     if spelt and abs(local - clinic) > timedelta(minutes=15):
         call, zone = spelt[0].replace("(", "()"), case.adapter.mapping.zone
         text += f", so {call} in the mapping is not the clinic's time ({zone})"
-    clock_judged(look, (utc - here.replace(tzinfo=None)).total_seconds(), text)
+    if not shown.utc and abs(apart) <= FARTHEST_ZONE:
+        apart = (apart + QUARTER / 2) % QUARTER - QUARTER / 2
+        text += "; it tells no UTC, so whole quarters of an hour are not compared"
+    clock_judged(look, apart, text)
 
 
 def omitted(connection: Connection, adapter: SqlAdapter) -> Iterator[tuple[Place, str, list[str]]]:

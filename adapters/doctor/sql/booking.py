@@ -16,6 +16,7 @@ from adapters.doctor.rehearsal_report import FIELDS, RehearsalReport, Rehearsed,
 from adapters.doctor.sql.likeness import Likeness
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
+from adapters.examination import Verdict
 from adapters.mapped.clock_change import KnownTimes
 from adapters.mapped.session import BookingProgress, complete
 from adapters.mapping.models import NAMED, StepMap
@@ -39,6 +40,10 @@ def account(case: SqlCase) -> Iterator[Look]:
         yield case.look("rights", name, partial(_may_write, write), *place)
         if write.counter is not None and not NAMED(write.where or ""):
             yield case.look("booking", write.counter, partial(_one_counter, write), *place)
+    if booking.lock is not None and not case.speech.tries_all:
+        look = case.look("booking", "lock", None, "booking", "lock")
+        look.judge(Verdict.NOTE, "it cannot be tried here without locking: a rehearsal runs it")
+        yield look
     for name in booking.without_transactions:
         look = case.look("booking", name, None, "booking", "without_transactions")
         text = f"{name} may be without transactions:"
@@ -47,15 +52,22 @@ def account(case: SqlCase) -> Iterator[Look]:
 
 
 async def _too_much(case: SqlCase, look: Look) -> None:
-    for sentence in case.speech.rights(case.session.connection):
+    sentences = case.speech.rights(case.session.connection)
+    for sentence in sentences or ():
         look.warning(f"{sentence}, which it does not need", remedy=_GRANTS)
-    if not look.findings:
+    if sentences is None:
+        look.judge(Verdict.NOTE, "what it may do beyond its needs cannot be told here")
+    elif not sentences:
         look.ok("it may do no more than it needs")
 
 
 async def _may_write(write: StepMap, case: SqlCase, look: Look) -> None:
     for what, grant in _denied(write, case):
         look.failed(f"the account may not {what}", remedy=f"GRANT {grant}")
+        return
+    if write.insert and not case.speech.tries_all:
+        text = "whether the account may insert into it cannot be told here: a rehearsal tries it"
+        look.judge(Verdict.NOTE, text, place=look.place)
         return
     what = "insert into" if write.insert else "update" if write.table else "use"
     look.ok(f"the account may {what} it", place=look.place)

@@ -13,6 +13,7 @@ from adapters.mapping.models import MappingFile
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import Speech
 from adapters.sql.inspection import Unlisted, inspected
+from adapters.sql.locks import BookingLock
 
 PATIENCE = 20.0
 
@@ -48,7 +49,7 @@ def _seen(engine: Engine, connection: Connection) -> FirstLook:
     count: int | None = None
     with suppress(Unlisted), inspected(connection) as inspector:
         count = len(inspector.get_table_names()) + len(inspector.get_view_names())
-    return FirstLook(count, list(engine.speech.rights(connection)))
+    return FirstLook(count, engine.speech.rights(connection) or ())
 
 
 def check_address(text: str) -> None:
@@ -117,7 +118,8 @@ def _writes(mapping: MappingFile, speech: Speech, quote: Callable[[str], str]) -
             yield f"GRANT {right} ON {into}{quote(step.table)} TO {{account}};"
         elif speech.grants_sequences and step.sequence:
             yield f"GRANT USAGE ON SEQUENCE {quote(step.sequence)} TO {{account}};"
-    if speech.locks_rows and mapping.booking.lock is None:
-        for rows in (mapping.resources.get("vets"), mapping.diary.schedules):
-            if rows is not None and rows.from_:
-                yield f"GRANT UPDATE ON {into}{rows.from_.split()[0]} TO {{account}};"
+    locked = {"vets": mapping.resources.get("vets"), "schedules": mapping.diary.schedules}
+    for name in BookingLock(mapping, speech).derived():
+        rows = locked[name]
+        if rows is not None and rows.from_:
+            yield f"GRANT UPDATE ON {into}{rows.from_.split()[0]} TO {{account}};"

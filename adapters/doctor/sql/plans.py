@@ -37,6 +37,19 @@ Call = Callable[[SqlSession], Awaitable[Any]]
 
 
 def plans(case: SqlCase) -> Iterator[Look]:
+    if case.speech.has_plans:
+        yield from _of_calls(case)
+    else:
+        look = case.look("plans", "statements", None)
+        look.judge(Verdict.NOTE, "which of them read a whole table cannot be told here")
+        yield look
+    for number, busy in enumerate(case.adapter.mapping.diary.busy):
+        place = ("diary", "busy", number)
+        if busy.end is not None and busy.longest is None and not case.is_lost(*place):
+            yield case.look("plans", "busy", partial(_unbounded, busy), *place)
+
+
+def _of_calls(case: SqlCase) -> Iterator[Look]:
     for name in case.readable():
         reader = case.adapter.readers[name]
         # beyond a million hashed ids, some have been forgotten again
@@ -53,7 +66,12 @@ def plans(case: SqlCase) -> Iterator[Look]:
             page = _page(name, Filter("equals", ("clientId",), client))
             place: Place = ("resources", name, "fields", "clientId")
             yield _look(case, "a list by clientId", name, page, place, strict=False)
-    yield from _of_diary(case)
+    vets, now, diary = case.vets(), case.examination.now, case.adapter.diary
+    if vets and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
+        day = now.astimezone(diary.zone).date() + timedelta(days=1)
+        values = {"vetId": vets[0], "date": day, "appointmentTypeId": None}
+        slots = partial(diary.slots, values=values, now=now, known=KnownTimes())
+        yield _look(case, "a day's slots", "slots", slots, ("diary",))
     reference = case.adapter.mapping.booking.reference
     if reference and not case.is_lost("booking") and not case.is_lost("resources", "appointments"):
 
@@ -63,19 +81,6 @@ def plans(case: SqlCase) -> Iterator[Look]:
             )
 
         yield _look(case, "a look for a reference", "booking", marked, ("booking", "reference"))
-
-
-def _of_diary(case: SqlCase) -> Iterator[Look]:
-    vets, now, diary = case.vets(), case.examination.now, case.adapter.diary
-    if vets and not case.is_lost("diary") and not case.is_lost("resources", "vets"):
-        day = now.astimezone(diary.zone).date() + timedelta(days=1)
-        values = {"vetId": vets[0], "date": day, "appointmentTypeId": None}
-        slots = partial(diary.slots, values=values, now=now, known=KnownTimes())
-        yield _look(case, "a day's slots", "slots", slots, ("diary",))
-    for number, busy in enumerate(case.adapter.mapping.diary.busy):
-        place = ("diary", "busy", number)
-        if busy.end is not None and busy.longest is None and not case.is_lost(*place):
-            yield case.look("plans", "busy", partial(_unbounded, busy), *place)
 
 
 def _one(name: str, public_id: str) -> Call:

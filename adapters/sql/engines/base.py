@@ -68,7 +68,7 @@ Plan = tuple[TableAccess, ...]
 class ServerClock:
     """The server's wall clock and UTC, both as `YYYY-MM-DD HH:MM:SS`, and the name of its zone.
 
-    The name is "" for a database that has this machine's zone.
+    The name is "" for a database that has this machine's zone, and UTC for one that tells none.
     """
 
     local: str
@@ -107,8 +107,9 @@ class Speech(Protocol):
     `locks_names`: whether `lock` keeps others away, or `begin_booking` does. `locks_rows`: whether
     a booking locks rows of the practice's instead.
 
-    For the doctor and the draft: `columns`: selects each column of each table but the server's
-    own. `unknown_table`, `unknown_column`: patterns that find the name in a complaint.
+    For the doctor and the draft: `tries_all`: whether `explain` tries what writes and what locks.
+    `has_plans`: whether it returns plans. `columns`: selects each column of each table but the
+    server's own. `unknown_table`, `unknown_column`: patterns that find the name in a complaint.
     `numbered`: selects the keys that get a number without a default. `folds_names`: whether a name
     with capitals needs quotes. `first_row`: how LIMIT 1 is written behind SELECT, where it is.
     `limits_by_top`: whether a limit stands there, and takes no parameter.
@@ -128,6 +129,8 @@ class Speech(Protocol):
     misfits: ClassVar[frozenset[str]] = frozenset()
     locks_names: ClassVar[bool] = True
     locks_rows: ClassVar[bool] = False
+    tries_all: ClassVar[bool] = True
+    has_plans: ClassVar[bool] = True
     columns: ClassVar[sa.TextClause]
     unknown_table: ClassVar[str]
     unknown_column: ClassVar[str]
@@ -196,11 +199,12 @@ class Speech(Protocol):
         """Returns a query that locks the rows that it selects, until the transaction ends."""
         return rows.with_for_update()
 
-    def clock(self, connection: sa.Connection) -> ServerClock:
+    def clock(self, connection: sa.Connection) -> ServerClock | None:
+        """Returns what the server's clock shows; None where it cannot be told."""
         return ServerClock(*connection.execute(self.now).one())
 
-    def rights(self, connection: sa.Connection) -> Sequence[str]:
-        """Returns what the account may do beyond its needs, as sentences."""
+    def rights(self, connection: sa.Connection) -> Sequence[str] | None:
+        """Returns what the account may do beyond its needs; None where it cannot be told."""
         return []
 
     def may_use(self, connection: sa.Connection, sequence: str) -> bool:

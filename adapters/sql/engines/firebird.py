@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
 from struct import error as StructError  # noqa: N812 - it is a class
@@ -232,9 +232,8 @@ class FirebirdSpeech(Speech):
         return rows.with_for_update(nowait=True)  # WITH LOCK, in this dialect
 
     def clock(self, connection: Connection) -> base.ServerClock:
-        """Returns the server's wall clock beside our UTC, as Firebird 3 has none."""
-        local = str(connection.scalar(_CLOCK))
-        return base.ServerClock(local, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", "its machine's")
+        """Returns the server's wall clock alone, as Firebird 3 has no UTC."""
+        return base.ServerClock(str(connection.scalar(_CLOCK)), "", "its machine's")
 
     def rights(self, connection: Connection) -> Sequence[str]:
         user, role, owner = connection.execute(_ROLE).one()

@@ -117,6 +117,8 @@ class MssqlSpeech(Speech):
         digits = "[0-9][0-9]"
         return _text(expression).not_like(_quoted(f"{digits}{digits}-{digits}-{digits}%"))
 
+    has_plans = False
+
     def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
         """Checks that everything in it is known. The plan is empty: none can be had beside work."""
         shown = without_parameters(statement, list(bound))

@@ -5,7 +5,6 @@ A database without a speech of its own is asked in plain SQL-92.
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from hashlib import blake2b
 from math import ceil
 from typing import Any, ClassVar
@@ -167,6 +166,7 @@ class PlainSpeech(Speech):
     unknown_column = "column\\W+(\\w+)"
     misfits = frozenset({"22003", "22018", "22001", "22007"})
     locks_names = False
+    tries_all = has_plans = False
     limits_by_top = True
 
     def searchable(self, expression: Expression) -> Expression:
@@ -186,12 +186,12 @@ class PlainSpeech(Speech):
         return func.trim(expression).not_like(quoted("____-__-__%"))
 
     def explain(self, connection: Connection, statement: Executable, bound: dict[str, Any]) -> Plan:
-        """Runs it without any row, where it reads or changes; an INSERT cannot be tried."""
+        """Runs it without any row, where it reads or changes; of an INSERT it reads the columns."""
         never: Criterion = literal_column("1 = 0")
-        if isinstance(statement, sa.Select | sa.Update):
+        if isinstance(statement, sa.Insert):
+            connection.execute(sa.select(*statement.table.columns).where(never))
+        elif isinstance(statement, sa.Select | sa.Update | sa.Delete):
             connection.execute(statement.where(never), bound)
-        elif not isinstance(statement, sa.Insert):
-            connection.execute(statement, bound)
         return ()
 
     def code(self, error: DBAPIError) -> str:
@@ -203,10 +203,11 @@ class PlainSpeech(Speech):
     def lock(self, connection: Connection, name: str) -> None:
         """Does nothing: the mapping says how a booking locks."""
 
-    def clock(self, connection: Connection) -> base.ServerClock:
-        """Returns our own, as there is no standard way to ask."""
-        now = datetime.now(UTC)
-        return base.ServerClock(f"{now.astimezone():%F %T}", f"{now:%F %T}", "")
+    def clock(self, connection: Connection) -> None:
+        """Returns None, as there is no standard way to ask for UTC."""
+
+    def rights(self, connection: Connection) -> None:
+        """Returns None, as there is no standard way to ask."""
 
     def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
         return []

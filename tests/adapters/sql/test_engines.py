@@ -778,8 +778,9 @@ async def test_the_clock_and_the_rights_of_the_account_are_told(
     engine: Engine, server: Server
 ) -> None:
     clock = await engine.read(engine.speech.clock)
-    assert clock.utc[:4] == time.strftime("%Y")
-    assert len(clock.local) == len(clock.utc) == 19
+    assert clock.local[:4] == time.strftime("%Y")
+    assert len(clock.local) == 19
+    assert len(clock.utc) == (0 if server.kind == "firebird" else 19)
     assert bool(clock.zone) is (server.kind != "sqlite")
     rights = await engine.read(engine.speech.rights)
     assert bool(rights) is (server.kind != "sqlite")

@@ -1,5 +1,6 @@
 """What SQL Server is sent, compared as text: no server and no driver is needed."""
 
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import column, insert, table, text, update
@@ -7,10 +8,12 @@ from sqlalchemy.dialects.mssql.mssqlpython import MSDialect_mssqlpython
 from sqlalchemy.exc import DBAPIError
 
 from adapters.mapping.models import RowSource
+from adapters.sql.checks import checks_of
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import mssql
 from adapters.sql.engines.base import ErrorKind, given
 from adapters.sql.engines.mssql import MssqlSpeech, without_parameters
+from tests.races.practice import practice
 
 SPEECH = MssqlSpeech()
 VISITS = RowSource.model_validate({"from": "dbo.visit v JOIN [a b] x ON x.id = v.id",
@@ -81,6 +84,19 @@ def test_a_statement_is_looked_at_without_its_parameters() -> None:
     row = insert(table("visit", column("left")))
     assert without_parameters(row, ["left"]) == "INSERT INTO visit ([left]) VALUES (NULL)"
     assert without_parameters(text("SELECT :a + 1"), ["a"]) == "SELECT NULL + 1"
+
+
+def test_a_condition_is_tried_as_a_booking_takes_it(tmp_path: Path) -> None:
+    """SQL Server has no value that is true."""
+    conditions = ("      if: {sql: ':minutes > 20'}\n", "        - {if: {sql: ':minutes > 30'}}\n")
+    with practice("sqlite", tmp_path) as made:
+        journal = "    - insert: journal\n"
+        text = made.mapping.replace(
+            journal, f"{journal}{conditions[0]}      each:\n{conditions[1]}"
+        )
+        adapter = made.open(tmp_path, text)
+    tried = [shown(each.statement) for each in checks_of(adapter.mapping) if "if" in each.place]
+    assert tried == [f"SELECT (CASE WHEN (? > {least}) THEN 1 ELSE 0 END)" for least in (30, 20)]
 
 
 class Said(Exception):
