@@ -33,6 +33,8 @@ from gateway.store import Store
 
 # The methods of every adapter.
 VERBS = tuple(name for name, member in vars(Adapter).items() if callable(member) and name[0] != "_")
+# What every adapter tells of itself.
+FACTS = tuple(name for name, member in vars(Adapter).items() if isinstance(member, property))
 # Seconds that a readiness check waits for a look at the practice system's tables.
 LOOK_PATIENCE = 1.0
 # Seconds between two such looks.
@@ -215,10 +217,11 @@ def bare_adapter_of(
     except ValueError as error:
         raise StartRefused(str(error)) from error
     lacking = [name for name in VERBS if not callable(getattr(adapter, name, None))]
+    lacking += [name for name in FACTS if not hasattr(adapter, name)]
     if lacking:
         raise StartRefused(
-            f"the adapter {backend.adapter} has no {', '.join(lacking)}: an adapter has all verbs"
-            " of adapters/base.py; docs/own-adapter.md shows a whole one"
+            f"the adapter {backend.adapter} has no {', '.join(lacking)}: an adapter has all"
+            " members of adapters/base.py; docs/own-adapter.md shows a whole one"
         )
     return adapter
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -16,10 +18,10 @@ from adapters.sql.adapter import SqlAdapter
 from adapters.wrappers.cache import SLOTS_AT_MOST, Cached
 from adapters.wrappers.guard import Guarded
 from gateway.app import utc_now
-from gateway.backend import bare_adapter_of, remembered, wrapped
+from gateway.backend import FACTS, VERBS, bare_adapter_of, remembered, wrapped
 from gateway.contract.operations import OPERATIONS
 from gateway.keys.key import DEFAULT_LIMIT
-from gateway.settings import CacheSettings, Settings
+from gateway.settings import CacheSettings, Settings, StartRefused
 from tests.conftest import Begin, Start
 from tests.partner import Partner
 from tests.policies import TEXT
@@ -222,6 +224,21 @@ async def test_the_adapter_has_room_for_as_many_calls_as_are_let_in(
     assert isinstance(guarded._inner, Guarded)
     assert inner.engine.reader.size == guarded._inner.room._most == most
     await guarded.aclose()
+
+
+@pytest.mark.parametrize("gone", ["books", "read_one"])
+def test_an_adapter_without_one_of_its_members_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    members = dict.fromkeys(FACTS) | dict.fromkeys(VERBS, print)
+    del members[gone]
+    lacking = type("Adapter", (), {"__init__": lambda self, options: None, **members})
+    monkeypatch.setitem(
+        sys.modules, "clinic_x", SimpleNamespace(__name__="clinic_x", Adapter=lacking)
+    )
+    settings = Settings.model_validate({"backend": {"adapter": "clinic_x:Adapter", "url": "x"}})
+    with pytest.raises(StartRefused, match=f"has no {gone}: an adapter has all members"):
+        bare_adapter_of(settings, bytes(32), lambda trouble: None)
 
 
 async def test_the_clock_of_free_times_is_that_of_the_call(

@@ -108,7 +108,7 @@ class BackendSettings(Group):
     them, searches a quarter. Where it is not given: 8 over a database, else 20."""
     queue: int = Field(100, ge=0)
     """Calls that may wait for that, a second at most; more are 503."""
-    refresh: Annotated[float, Field(ge=5, le=86_400)] = 60.0
+    refresh: Annotated[float, Field(ge=5, le=600)] = 60.0
     """Seconds between two looks at the files of an address that begins with access: or dbf:, which
     are read by a copy."""
     stale_after: Annotated[float, Field(ge=5, le=2_592_000)] = 3600.0
