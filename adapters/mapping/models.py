@@ -893,6 +893,12 @@ class BookingMap(Strict):
     cancel: OfRest[AnyCall | None] = None
     settle: OfRest[int] = Field(default=30, ge=0, le=600)
 
+    @property
+    def can_withdraw(self) -> bool:
+        """Whether a call takes an appointment back: `cancel`, or the `undo` of what makes it."""
+        makers = [step for step in self.steps if self.appointment in step.keep]
+        return self.cancel is not None or all(step.undo is not None for step in makers)
+
 
 class TokenMap(Strict):
     """How calls carry a token, and how many seconds it lives where no answer says so."""

@@ -174,13 +174,14 @@ class RestSession:
     async def withdraw(self) -> None:
         """Takes the appointment back by the mapping's call, and then what the steps did beside it.
 
-        Raises BackendNonsense where there is none, and OutcomeUnknown where it may not be gone.
+        The call is `cancel`, or `undo` of the step that made it. Raises BackendNonsense where there
+        is none, and OutcomeUnknown where the appointment may not be gone.
         """
-        cancel, record = self._adapter.cancel, None
+        own, record = self._steps.take_out(self._adapter.appointment), None
+        cancel = self._adapter.cancel or own
         if cancel is None:
-            raise base.BackendNonsense(
-                "an appointment that is not good stays: the mapping has no booking.cancel"
-            )
+            text = "an appointment that is not good stays: the mapping has no booking.cancel"
+            raise base.BackendNonsense(f"{text}, and the step that makes it no undo")
         async with self._unsettled():
             try:
                 request, left = cancel.request(self._steps.values), self._deadline - _now()

@@ -143,6 +143,12 @@ class StepsTaken:
     def _left(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()
 
+    def take_out(self, name: str) -> Endpoint | None:
+        """Forgets the steps that kept a value, and returns the call that takes the last back."""
+        undos = [done.step.undo for done in self._done if name in done.step.keep]
+        self._done = [done for done in self._done if name not in done.step.keep]
+        return undos[-1] if undos else None
+
     async def undo(self) -> None:
         """Takes back what can be, the last step first. Raises OutcomeUnknown where that fails."""
         while self._done:

@@ -120,7 +120,7 @@ async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
 async def _clash(case: RestCase, look: Look) -> None:
     """Warns where a clash cannot be refused or withdrawn, or a lost booking is hard to find."""
     mapped, rules = case.adapter.mapping.booking, case.adapter.mapping.backend.errors
-    if mapped.cancel is None:
+    if not mapped.can_withdraw:
         text = "a clash cannot be withdrawn: the mapping has no booking.cancel"
         look.warning(text, subject="cancel")
     if mapped.reference is None:

@@ -29,7 +29,7 @@ async def rehearsal(case: RestCase, look: Look) -> None:
         text = "dry: reads alone were sent, and the calls that write were put together"
         remedy = "to make the bookings, name a test tenant: backend check --booking --tenant URL"
         look.warning(text, remedy=remedy)
-    elif adapter.cancel is None and planner.kinds:
+    elif planner.kinds and not adapter.mapping.booking.can_withdraw:
         text = "the bookings below stay in the test tenant: the mapping has no booking.cancel"
         look.warning(text, place=("booking",))
     report = RehearsalReport(look)
@@ -63,7 +63,7 @@ async def _booked(
         finally:
             other.release()
         done.words = "booked and kept, in the test tenant"
-        if adapter.cancel is not None:
+        if adapter.mapping.booking.can_withdraw:
             await session.withdraw()
             done.words = "booked and cancelled, in the test tenant"
     except NothingSent:
@@ -84,7 +84,7 @@ def _session(adapter: RestAdapter, *, dry: bool = False) -> RestSession:
 
 async def _is_left(case: RestCase, done: Rehearsed) -> bool:
     """Returns whether a booking that was to be cancelled still stands."""
-    if not done.made or case.adapter.cancel is None:
+    if not (done.made and case.adapter.mapping.booking.can_withdraw):
         return done.is_half
     try:
         record = await case.session.reader("appointments").one(done.made)

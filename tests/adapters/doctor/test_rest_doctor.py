@@ -1,7 +1,7 @@
 """The doctor is green on a sound cloud, and names each planted fault at its line."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ FREE = """\
       end: {source: to, as: zoned time}
 """
 CANCEL = '  cancel: {post: "/visits/{visit}/cancel", body: {}}\n'
+KEEP = '      keep: {visit: {source: visit, match: "/visits/([0-9]+)$"}}\n'
+BY_UNDO = ((CANCEL, ""), (KEEP, f"{KEEP}    {CANCEL.replace('cancel:', 'undo:', 1)}"))
 
 
 def nothing(cloud: Cloud) -> None:
@@ -409,10 +411,17 @@ async def test_a_dry_rehearsal_writes_nothing_and_puts_each_call_together(tmp_pa
         assert any(said_of in each.split(", ") for each in words)
 
 
-async def test_in_a_test_tenant_each_kind_is_booked_and_cancelled(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [pytest.param((), id="cancel"), pytest.param(BY_UNDO, id="undo", marks=pytest.mark.long)],
+)
+async def test_in_a_test_tenant_each_kind_is_booked_and_cancelled(
+    changes: Sequence[tuple[str, str]], tmp_path: Path
+) -> None:
     cloud = sound_cloud()
     before = {key for key, each in cloud.records.visits.items() if each["state"] != "cancelled"}
-    found = await found_in(cloud, tmp_path, booking=True, tenant=True)
+    found = await found_in(cloud, tmp_path, *changes, booking=True, tenant=True)
+    assert not any("cannot be withdrawn" in each.text for each in found)
     rehearsed = [each for each in found if each.subject == "rehearsal"]
     assert {each.verdict for each in rehearsed} == {Verdict.OK}, said(rehearsed)
     assert all("booked and cancelled, in the test tenant" in each.text for each in rehearsed)

@@ -1,6 +1,6 @@
 """Steps of a booking: headers kept, values that are missing, and what is taken back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,12 @@ class Holding(Cloud):
 
 
 @asynccontextmanager
-async def opened(cloud: Cloud, folder: Path, *steps: str) -> AsyncIterator[RestAdapter]:
+async def opened(
+    cloud: Cloud, folder: Path, *steps: str, more: Sequence[tuple[str, str]] = ()
+) -> AsyncIterator[RestAdapter]:
     written = "".join(f"    - {step}\n" for step in steps)
     async with listening(cloud) as url:
-        change = replaced((STEPS, STEPS.replace("steps:\n", f"steps:\n{written}")))
+        change = replaced(*more, (STEPS, STEPS.replace("steps:\n", f"steps:\n{written}")))
         adapter = connect(url, folder, change)
         try:
             yield adapter
@@ -113,6 +115,29 @@ async def test_a_hold_is_let_go_whatever_keeps_the_visit_from_being_sent(tmp_pat
             await adapter.create_appointment(unsendable)
         assert cloud.holds == []
         assert cloud.calls[-1].startswith("DELETE")
+
+
+KEEP = '      keep: {visit: {source: visit, match: "/visits/([0-9]+)$"}}\n'
+CANCEL = '{post: "/visits/{visit}/cancel", body: {}}'
+WITHDRAWN_BY = {
+    "both": [(KEEP, f"{KEEP}      undo: {CANCEL}\n")],
+    "undo": [(KEEP, f"{KEEP}      undo: {CANCEL}\n"), (f"  cancel: {CANCEL}\n", "")],
+}
+
+
+@pytest.mark.parametrize("changes", WITHDRAWN_BY.values(), ids=WITHDRAWN_BY)
+async def test_a_visit_is_withdrawn_once_by_cancel_or_else_by_undo_of_its_step(
+    changes: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    cloud = Holding(new_cloud().records)
+    read = READ.replace("MEANS", "slot taken")
+    async with opened(cloud, tmp_path, read, TAKE, more=changes) as adapter:
+        draft = await a_draft(adapter)
+        cloud.after_booking = lambda visit: cloud.desk_books(visit["vet"], draft.scheduled_at)
+        with pytest.raises(SlotTaken):
+            await adapter.create_appointment(draft)
+        assert cloud.holds == []
+        assert sum(call.endswith("/cancel") for call in cloud.calls) == 1
 
 
 async def test_fact_34_a_change_of_what_has_changed_since_is_a_taken_slot(tmp_path: Path) -> None:
