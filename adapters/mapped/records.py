@@ -305,14 +305,19 @@ class ResourceReader(ABC):
 
     async def one(self, public_id: str, only: Only = (), fields: Fields = None) -> Record:
         """Returns the record. Raises NotFound also where the conditions let none be."""
-        record = self.record(await self.row(public_id, only, fields), only, fields)
+        record = self.asked(await self.row(public_id, only, fields), public_id, only, fields)
+        return record if await self.add_lists((record,), fields) else dict(record)
+
+    def asked(self, row: Any, public_id: str, only: Only, fields: Fields) -> Record:
+        """Returns the record of the row that came for an id; raises what `one` does."""
+        record = self.record(row, only, fields)
         if record is None:
             raise self.rows.missing()
         if record is UNUSABLE:
             raise base.BackendNonsense(f"a record of {self.name} has no usable id")
         if self.exact and record["id"] != public_id:
             raise base.BackendNonsense(f"asked for one of {self.name}, the backend gives another")
-        return record if await self.add_lists((record,), fields) else dict(record)
+        return record
 
     async def exists(self, public_id: str, only: Only = ()) -> None:
         """Raises NotFound where there is no such record."""

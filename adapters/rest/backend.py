@@ -13,7 +13,7 @@ from adapters import base
 from adapters.base import AdapterError, BackendNonsense, BackendUnavailable, OutcomeUnknown
 from adapters.mapping.models import BackendMap
 from adapters.rest.client import Client, Request
-from adapters.rest.login import LoginCall, Logins, OAuthCall, Scheme, basic, error_told
+from adapters.rest.login import LoggedOut, LoginCall, Logins, OAuthCall, Scheme, basic, error_told
 from adapters.rest.reader import Received
 from adapters.rest.requests import Endpoint, Templates, TemplateValues, header_texts
 from adapters.rest.rules import LONGEST_TEXT, Rules, is_good, rules_of
@@ -27,7 +27,7 @@ AT_ONCE = 8
 Errors = Mapping[str, type[AdapterError]]
 UNAVAILABLE: Errors = {"unavailable": BackendUnavailable, "too busy": BackendUnavailable}
 TO_A_LOGIN = {**UNAVAILABLE, "broken for now": BackendUnavailable}
-TO_A_READ = {**TO_A_LOGIN, "not found": base.NotFound}
+TO_A_READ = {**TO_A_LOGIN, "not found": base.NotFound, "logged out": LoggedOut}
 TO_ONE = {**TO_A_READ, "no such record": base.NotFound}
 TO_A_WRITE = {
     **UNAVAILABLE,

@@ -27,20 +27,25 @@ MOST_VETS = 10
 
 
 async def problems_of(adapter: MappedAdapter, readers: Readers) -> AsyncIterator[Problem]:
-    """Yields a problem for each list that does not answer, and each path that leads nowhere.
+    """Yields a problem for each call that does not answer, and each path that leads nowhere.
 
     Raises BackendUnavailable or BackendTimeout where the backend does not answer at all.
     """
     problem = adapter.document.problem
     for name, resource in adapter.mapping.resources.items():
         try:
-            rows = await readers[name].sample()
+            rows, failures = await readers[name].sample()
         except (BackendUnavailable, BackendTimeout):
             raise
         except AdapterError as error:
             method = resource.list_.method if resource.list_ else "get"
             yield _unanswered(adapter, ("resources", name, "list"), method, error)
         else:
+            for failure in failures:
+                at: Place = ("resources", name, *failure.place)
+                first = _unanswered(adapter, at[:-1], str(at[-1]), failure.error)
+                # what fails for one record may do for others
+                yield first if failure.of_all else replace(first, code="doubtful-answer")
             for written in written_paths(name, resource, rows):
                 for text in written.complaints():
                     yield problem(written.place, text, "path-to-nothing")

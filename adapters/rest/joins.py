@@ -1,19 +1,47 @@
 """Adds to records what other calls tell of them: one call for each record, or one for many."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
-from adapters.base import BackendNonsense, FieldShape, NotFound, Only
+from adapters.base import AdapterError, BackendNonsense, FieldShape, NotFound, Only
+from adapters.documents.document import Place
 from adapters.mapped.records import Fields
 from adapters.mapping.models import JoinMap, ResourceMap
 from adapters.mapping.paths import names_in, path, value_at
 from adapters.rest.backend import TO_ONE, Backend, for_each
+from adapters.rest.login import LoggedOut
 from adapters.rest.paging import MOST_ROWS, Pager
 from adapters.rest.records import raw_value
 from adapters.rest.requests import Templates, TemplateValues, text_of
+from adapters.values.convert import Unreadable
 
 # What a call is given: the values in the records that it is asked for.
 OF = {"of": FieldShape(format="text", many=True)}
+
+
+class Unknown(dict[str, Any]):
+    """Stands for what a call would have told that failed: no path into it can be read."""
+
+    def get(self, *_: object) -> NoReturn:
+        raise Unreadable
+
+    values = get
+
+
+UNKNOWN = Unknown()
+
+
+def is_known(row: Any) -> bool:
+    """Returns whether no call failed for the row."""
+    return not isinstance(row, dict) or all(value is not UNKNOWN for value in row.values())
+
+
+class Failure(NamedTuple):
+    """A call that failed, at that place of its resource, for one record at least or `of_all`."""
+
+    place: Place
+    error: AdapterError
+    of_all: bool
 
 
 class Join:
@@ -26,6 +54,7 @@ class Join:
         self, name: str, mapped: JoinMap, resource: ResourceMap, templates: Templates
     ) -> None:
         self.name, self._most, self._has_many = name, mapped.most, mapped.many
+        self._method = mapped.method
         self._call, self._of = templates.call(mapped, OF), raw_value(mapped.of)
         self._item = path(mapped.item)
         self.of_each = mapped.key is None
@@ -49,13 +78,25 @@ class Join:
             return True
         return any(field.partition("[]")[0] in self.uses for field in fields)
 
-    async def told(self, rows: Sequence[Any], backend: Backend) -> list[Any]:
-        """Returns what the call tells of each row; None where there is nothing to be told."""
+    async def told(
+        self, rows: Sequence[Any], backend: Backend, failures: list[Failure] | None = None
+    ) -> list[Any]:
+        """Returns what the call tells of each row; None where there is nothing to be told.
+
+        Where a list of `failures` is given, an error that concerns one record goes there, and the
+        record gets UNKNOWN.
+        """
         named = [_named(value_at(self._of, row)) for row in rows]
         wanted = [text for text in dict.fromkeys(named) if text is not None]
         told: Mapping[str, Any]
         if self.of_each:
-            each = await for_each(lambda text: self._one(text, backend), wanted)
+            is_strict = failures is None
+            each = await for_each(lambda text: self._one(text, backend, strict=is_strict), wanted)
+            errors = [it for it in each if isinstance(it, BackendNonsense)]
+            if errors and failures is not None:
+                of_all = len(errors) == len(wanted) > 1
+                failures.append(Failure(("joins", self.name, self._method), errors[0], of_all))
+                each = [UNKNOWN if isinstance(it, BackendNonsense) else it for it in each]
             told = dict(zip(wanted, each, strict=True))
         else:
             starts = range(0, len(wanted), self._most)
@@ -64,19 +105,24 @@ class Join:
             told = {text: row for page in pages for text, row in page.items()}
         return [None if text is None else told.get(text) for text in named]
 
-    async def _one(self, text: str, backend: Backend) -> Any:
+    async def _one(self, text: str, backend: Backend, *, strict: bool) -> Any:
+        """Returns what the call tells, or the error unless it is `strict`."""
         try:
             request = self._call.request(TemplateValues({"of": text}))
             return value_at(self._item, (await backend.read(request, TO_ONE)).data)
         except NotFound:
             return None
+        except BackendNonsense as error:
+            if strict or isinstance(error, LoggedOut):
+                raise
+            return error
 
     async def _many(self, texts: Sequence[str], backend: Backend) -> dict[str, Any]:
         """Returns the rows of one answer by their keys: all for each, or the first."""
         ask = backend.pages(self._call, TemplateValues({"of": list(texts)}))
-        found = await self._pager.first(ask, MOST_ROWS)
-        if self._has_many and len(found) >= MOST_ROWS:
-            many = f"{self._call.label}: {len(texts)} records have {MOST_ROWS:,} rows or more"
+        found = await self._pager.first(ask, MOST_ROWS + 1)
+        if len(found) > MOST_ROWS:
+            many = f"{self._call.label}: {len(texts)} records have more than {MOST_ROWS:,} rows"
             raise BackendNonsense(f"{many}; write a smaller most")
         told: dict[str, list[Any]] = {text: [] for text in texts}
         for row in found:
@@ -109,17 +155,22 @@ class Joins:
         return any(join.of_each for join in self._joins)
 
     async def added(
-        self, rows: Sequence[Any], fields: Fields = None, only: Only = ()
+        self,
+        rows: Sequence[Any],
+        fields: Fields = None,
+        only: Only = (),
+        failures: list[Failure] | None = None,
     ) -> Sequence[Any]:
         """Returns the rows with what the calls tell under the joins' names.
 
-        It lacks what neither records with these fields nor the conditions need.
+        It lacks what neither records with these fields nor the conditions need. What fails for
+        single records is raised, or goes into the list of `failures`; they have UNKNOWN then.
         """
         if fields is not None and only:
             fields = fields.union(condition.field for condition in only)
         for join in self._joins:
             if join.concerns(fields):
-                told = await join.told(rows, self._backend)
+                told = await join.told(rows, self._backend, failures)
                 rows = [
                     {**row, join.name: more} if isinstance(row, dict) else row
                     for row, more in zip(rows, told, strict=True)

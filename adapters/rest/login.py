@@ -49,6 +49,10 @@ _ABOUT = {
 _NOT_FINAL = frozenset({"invalid_client", "temporarily_unavailable", "server_error"})
 
 
+class LoggedOut(BackendNonsense):
+    """No call is let in: what fails is not one record's answer."""
+
+
 class Token(NamedTuple):
     """A token, and how many seconds it is good for; None where that is not known."""
 
@@ -126,7 +130,8 @@ class Logins:
         try:
             token = await scheme.token()
         except AdapterError as error:
-            self._failed_at, self._failure = time.monotonic(), (type(error), str(error))
+            kind = LoggedOut if isinstance(error, BackendNonsense) else type(error)
+            self._failed_at, self._failure = time.monotonic(), (kind, str(error))
             return
         finally:
             self._renewal = None

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from adapters import base
@@ -16,7 +17,8 @@ from adapters.mapping.models import FilterParameter, ListCall, MappingFile, Reso
 from adapters.mapping.paths import path
 from adapters.rest.backend import AT_ONCE, TO_ONE, Ask, Backend, for_each
 from adapters.rest.client import Client
-from adapters.rest.joins import Joins
+from adapters.rest.joins import Failure, Joins, is_known
+from adapters.rest.login import LoggedOut
 from adapters.rest.paging import MOST_ROWS, Pager, PlaceShelf
 from adapters.rest.records import JsonRows, own_id
 from adapters.rest.requests import Templates, TemplateValues, text_of
@@ -157,6 +159,13 @@ class ListCalls:
         return write
 
 
+class SampledRecords(NamedTuple):
+    """Some records as the backend gives them, and the calls that failed for others."""
+
+    records: list[Any]
+    failures: list[Failure]
+
+
 class ResourceCalls(ResourceReader):
     """Reads one resource by calls over HTTP."""
 
@@ -168,6 +177,7 @@ class ResourceCalls(ResourceReader):
         self.key = own_id(resource.key, self.rows.ids)
         self._one = self._list = None
         if resource.one is not None:
+            self._place = ("one", resource.one.method)
             of_one = {"id": base.FieldShape(format="uuid", refers=name)}
             self._one = parts.templates.call(resource.one, of_one)
             self._item = path(resource.one.item)
@@ -199,13 +209,19 @@ class ResourceCalls(ResourceReader):
             raise BackendNonsense(f"the mapping has no list of {self.name}")
         return self._list
 
-    async def row(self, public_id: str, only: Only, fields: Fields = None) -> Any:
+    async def row(
+        self,
+        public_id: str,
+        only: Only,
+        fields: Fields = None,
+        failures: list[Failure] | None = None,
+    ) -> Any:
         """Returns the row from its own call, or out of the list where there is none."""
         if self._one is None:
             rows = await self._listed([public_id], only)
             if public_id not in rows:
                 raise self.rows.missing()
-            return (await self._joins.added([rows[public_id]], fields, only))[0]
+            return (await self._joins.added([rows[public_id]], fields, only, failures))[0]
         request = self._one.request(TemplateValues({"id": public_id}))
         answer = await self._parts.backend.read(request, TO_ONE)
         try:
@@ -214,7 +230,7 @@ class ResourceCalls(ResourceReader):
             raise BackendNonsense(f"{request.label}: there is no record in the answer") from error
         if record is None or record == []:
             raise NotFound(f"{request.label}: there is none")
-        return (await self._joins.added([record], fields, only))[0]
+        return (await self._joins.added([record], fields, only, failures))[0]
 
     async def joined(self, rows: Sequence[Any]) -> Sequence[Any]:
         """Returns rows of a list with what the joins tell of them."""
@@ -225,7 +241,9 @@ class ResourceCalls(ResourceReader):
         rows: dict[str, Any] = {}
         if self._one is None:
             try:
-                return await self._listed(public_ids)
+                found = await self._listed(public_ids)
+                joined = await self._joins.added(list(found.values()), failures=[])
+                return dict(zip(found, joined, strict=True))
             except BackendNonsense:
                 return dict.fromkeys(public_ids)
 
@@ -244,7 +262,8 @@ class ResourceCalls(ResourceReader):
     async def _listed(self, public_ids: Collection[str], only: Only = ()) -> dict[str, Any]:
         """Returns the records' rows that are in the list, which is read once, as far as needed.
 
-        A hidden record is looked for to the end, as one that is not there.
+        They lack what the joins tell; None where nobody can say whether there is such a record. A
+        hidden one is looked for to the end, as one that is not there.
         """
         sought = {name for name in public_ids if self.key.converter.encode(name)}
         rows: dict[str, Any] = {}
@@ -257,18 +276,24 @@ class ResourceCalls(ResourceReader):
                 async with aclosing(pager.batches(ask, after, MOST_ROWS)) as batches:
                     async for batch in batches:
                         after = batch.end
-                        rows_there = batch.rows
-                        if only or self.rows.is_selective:  # conditions on what is joined
-                            rows_there = await self._joins.added(rows_there, frozenset(), only)
-                        for row in rows_there:
-                            shown = self.rows.id_of(row)
-                            with suppress(BackendNonsense):
-                                if shown in sought and self.rows.exists(row, only):
-                                    rows[str(shown)] = row
+                        rows |= await self._found(batch.rows, sought, only)
                         if batch.last or rows.keys() == sought:
                             break
                 break
         return rows
+
+    async def _found(
+        self, rows: Sequence[Any], sought: Collection[str], only: Only
+    ) -> dict[str, Any]:
+        """Returns those of a list's rows that are sought, as `_listed` does."""
+        joined, found = rows, dict[str, Any]()
+        if only or self.rows.is_selective:  # conditions on what is joined
+            joined = await self._joins.added(rows, frozenset(), only, [])
+        for row, plain in zip(joined, rows, strict=True):
+            shown = self.rows.id_of(row) or ""
+            if shown in sought and (exists := self.judged(row, only)) is not False:
+                found[shown] = plain if exists else None
+        return found
 
     async def page(
         self,
@@ -309,17 +334,20 @@ class ResourceCalls(ResourceReader):
             return None
         return self._list.pager, self._list.asking(filters)[0]
 
-    async def sample(self, most: int = AT_ONCE) -> list[Any]:
+    async def sample(self, most: int = AT_ONCE) -> SampledRecords:
         """Returns some records as the backend gives them; none where the list needs an id.
 
         Unreadable ones are left out. Where none can be read, the AdapterError is raised.
         """
         listing = self.listing()
         if listing is None:
-            return []
+            return SampledRecords([], [])
         rows = await listing[0].first(listing[1], most)
         if not self._has_details:  # else they are no whole records
-            return list(await self._joins.added(rows[:most] if self._at_once else rows))
+            failures = list[Failure]()
+            rows = rows[:most] if self._at_once else rows
+            joined = await self._joins.added(rows, failures=failures)
+            return SampledRecords([row for row in joined if is_known(row)], failures)
 
         async def answer(public_id: str) -> Any:
             try:
@@ -334,7 +362,9 @@ class ResourceCalls(ResourceReader):
             records, answers = await self._looked_at(others, answer)
         if answers and not records:
             raise answers[0]
-        return records
+        errors = (it for it in answers if isinstance(it, BackendNonsense))
+        first = [Failure(self._place, error, False) for error in islice(errors, 1)]
+        return SampledRecords(records, first)
 
     async def _looked_at(
         self, rows: Sequence[Any], answer: Callable[[str], Awaitable[Any]]
@@ -349,7 +379,7 @@ class ResourceCalls(ResourceReader):
     ) -> Sequence[Record | None]:
         """Asks for each record by a call of its own, where the list has no whole ones."""
         if not self._has_details:
-            joined = await self._joins.added(rows, fields, only)
+            joined = await self._joins.added(rows, fields, only, [])
             return await super().made(joined, only, fields)
         return await for_each(lambda row: self._detailed(row, only, fields), rows)
 
@@ -366,12 +396,17 @@ class ResourceCalls(ResourceReader):
         if public_id is None:  # with conditions it has no value to be judged by
             return None if only else self._unusable("no id", "id")
         try:
-            return await self.one(public_id, only, fields)
+            row = await self.row(public_id, only, fields, [])
+            return self.asked(row, public_id, only, fields)
         except NotFound:  # gone since the list was made
             return None
+        except LoggedOut:
+            raise
+        except BackendNonsense:  # one bad row fails no list
+            return None if only else self._unusable("unreadable", "one", public_id)
 
-    def _unusable(self, kind: str, field: str) -> Record:
-        self.rows.report(base.Trouble(kind, self.name, field, ""))
+    def _unusable(self, kind: str, field: str, record: str = "") -> Record:
+        self.rows.report(base.Trouble(kind, self.name, field, record))
         return UNUSABLE
 
 

@@ -96,11 +96,16 @@ async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
     most = ALL if case.examination.rows is None else case.examination.rows
     most = min(most, DETAILED) if call.details else most
     try:
-        raws = case.raws[reader.name] = await reader.sample(most)
+        raws, failures = await reader.sample(most)
     except AdapterError as error:
         case.refused(look, error)
         return
-    if is_whole := len(raws) < most:
+    case.raws[reader.name] = raws
+    for failure in failures:
+        code = "unanswered" if failure.of_all else "doubtful-answer"
+        place = (*look.place[:2], *failure.place)
+        look.failed(f"{short(failure.error)}, for a record of the list", place=place, code=code)
+    if is_whole := len(raws) < most and not failures:
         case.whole.add(reader.name)
     many = f"{counted(len(raws), 'record')}{'' if is_whole else ', the first ones'}"
     look.ok(f"{label_of(call)} answers: {many}")

@@ -24,7 +24,8 @@ async def survey(adapter: RestAdapter) -> Survey:
     omitted = []
     for name, reader in adapter.readers.items():
         ways, names = _read_in(name, adapter.mapping.resources[name])
-        unused = dict.fromkeys(_unused(await reader.sample(SAMPLE), (), ways, names))
+        records = (await reader.sample(SAMPLE)).records
+        unused = dict.fromkeys(_unused(records, (), ways, names))
         omitted.append((("resources", name), f"the records of {name}", [*unused][:MOST_NAMES]))
     return surveyed(adapter, omitted)
 

@@ -4,16 +4,31 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiohttp import web
 
-from adapters.base import Condition, Filter, NotFound
+from adapters.base import (
+    BackendNonsense,
+    BackendUnavailable,
+    Condition,
+    Filter,
+    NotFound,
+    Trouble,
+)
+from adapters.doctor.rest import examine
 from adapters.documents.problems import DocumentErrors
+from adapters.examination import Examination, Verdict
 from adapters.ids.seal import SealedIds
+from adapters.mapping.converters import Converters
+from adapters.mapping.models import JoinMap, ResourceMap
 from adapters.rest.adapter import RestAdapter
+from adapters.rest.backend import Answer, Ask, Params
+from adapters.rest.joins import Join
+from adapters.rest.requests import Templates
 from examples.json_cloud.backend import Cloud
-from tests.adapters.clinic import SECRET, ask
+from tests.adapters.clinic import NOW, SECRET, ask
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
 
 OF_EACH = """    joins:
@@ -109,6 +124,142 @@ async def test_a_record_whose_other_call_finds_nothing_is_still_there(tmp_path: 
         page = await adapter.read_many(ask("appointments", limit=2))
         assert page.records[0]["reason"] is None  # the first visit is that of animal 2
         assert page.records[1]["reason"] is not None
+
+
+OF_SECOND = "/animals/2$"
+
+
+class FalteringCloud(Cloud):
+    """Breaks off at an animal or item whose path, with a $ behind it, has `bad` in it."""
+
+    status_of_bad, bad = 500, ""
+
+    async def animal(self, request: web.Request) -> web.StreamResponse:
+        return self._broken(request) or await super().animal(request)
+
+    async def stock_item(self, request: web.Request) -> web.Response:
+        return self._broken(request) or await super().stock_item(request)
+
+    def _broken(self, request: web.Request) -> web.Response | None:
+        is_bad = self.bad in f"{request.path}$"
+        return web.json_response({}, status=self.status_of_bad) if is_bad else None
+
+
+@asynccontextmanager
+async def broken(
+    folder: Path, change: Any, bad: str, status: int = 500
+) -> AsyncIterator[tuple[RestAdapter, list[Trouble]]]:
+    cloud, troubles = FalteringCloud(new_cloud().records), list[Trouble]()
+    cloud.bad, cloud.status_of_bad = bad, status
+    async with listening(cloud) as url:
+        adapter = connect(url, folder, change, troubles)
+        yield adapter, troubles
+        await adapter.aclose()
+
+
+async def test_a_call_that_fails_for_one_record_is_no_value_in_a_list(tmp_path: Path) -> None:
+    async with broken(tmp_path, joined(OF_EACH, "chart.name"), OF_SECOND) as (adapter, troubles):
+        page = await adapter.read_many(ask("appointments", limit=2))
+        first, second = page.records  # the first visit is that of animal 2
+        assert (first["reason"], second["reason"] is None) == (None, False)
+        assert troubles == [Trouble("unreadable", "appointments", "reason", first["id"])]
+        with pytest.raises(BackendNonsense, match="500"):
+            await adapter.read_one(ask("appointments", id=first["id"]))
+
+
+@pytest.mark.parametrize("status", [503, 401])
+async def test_a_backend_that_is_down_joins_no_nulls(tmp_path: Path, status: int) -> None:
+    change = joined(OF_EACH, "chart.name")
+    async with broken(tmp_path, change, OF_SECOND, status) as (adapter, _):
+        with pytest.raises((BackendUnavailable, BackendNonsense), match=str(status)):
+            await adapter.read_many(ask("appointments", limit=2))
+
+
+async def test_a_condition_on_a_call_that_fails_leaves_the_record_out(tmp_path: Path) -> None:
+    text = f"{OF_EACH}    where: chart.name != 'x'\n"
+    async with broken(tmp_path, joined(text, "chart.name"), OF_SECOND) as (adapter, troubles):
+        page = await adapter.read_many(ask("appointments", limit=2))
+        assert (len(page.records), page.skipped) == (1, 1)
+        assert [trouble.field for trouble in troubles] == ["where"]
+        first = SealedIds(SECRET, "appointments").seal(1)
+        with pytest.raises(BackendNonsense):
+            await adapter.read_one(ask("appointments", id=first))
+
+
+async def test_what_fails_for_one_record_stops_no_start(tmp_path: Path) -> None:
+    change = joined(OF_EACH, "chart.name")
+    async with broken(tmp_path, change, OF_SECOND) as (adapter, _):
+        [warning] = await adapter.check()
+        assert (warning.code, "GET /animals/{of}: it answers 500" in warning.text) == (
+            "doubtful-answer",
+            True,
+        )
+        text = (tmp_path / "mapping.yaml").read_text()
+        assert warning.line == text[: text.index("chart: {")].count("\n") + 1
+        found = [it async for it in examine(adapter, Examination(now=NOW))]
+        told = [it for it in found if "GET /animals/{of}: it answers 500" in it.text]
+        assert {(it.code, it.verdict) for it in told} == {("doubtful-answer", Verdict.FAILED)}
+    async with broken(tmp_path, change, "/animals/") as (adapter, _):
+        with pytest.raises(DocumentErrors, match=r"GET /animals/\{of\}: it answers 500"):
+            await adapter.check()
+
+
+async def test_a_record_whose_own_call_fails_is_left_out_of_a_list(tmp_path: Path) -> None:
+    change = replaced(("sift: [isLow, category, name]", "sift: [isLow, name]"))
+    cloud = new_cloud()
+    code = str(next(iter(cloud.records.stock)))
+    async with broken(tmp_path, change, f"/stock/{code}$") as (adapter, troubles):
+        page = await adapter.read_many(ask("stock", limit=200))
+        assert (len(page.records), page.skipped) == (len(cloud.records.stock) - 1, 1)
+        [trouble] = troubles
+        assert (trouble.kind, trouble.resource, trouble.field) == ("unreadable", "stock", "one")
+        [warning] = await adapter.check()
+        assert (warning.code, "GET /stock/{id}" in warning.text) == ("doubtful-answer", True)
+
+
+async def test_a_record_of_a_list_is_joined_once(tmp_path: Path) -> None:
+    text = """    where: kind.label != 'x'
+    joins:
+      kind: {get: /kinds, query: {id: {given: of}}, of: kind, key: id}
+"""
+    change = joined(text, "kind.label")
+
+    def without_one(mapping: str) -> str:
+        one = '    one: {get: "/visits/{id}", item: data}\n'
+        plain = "      appointmentTypeId: kind\n"
+        return replaced((one, ""), (plain, ""))(change(mapping))
+
+    cloud = new_cloud()
+    cloud.records.visits[1]["kind"] = 2
+    async with opened(cloud, tmp_path, without_one) as adapter:
+        first = SealedIds(SECRET, "appointments").seal(1)
+        record = await adapter.read_one(ask("appointments", id=first))
+        assert record["reason"] == cloud.records.kinds[2]["label"]
+        picked = await adapter.readers["appointments"].pick([first], ["reason"])
+        assert picked == {first: [record["reason"]]}
+
+
+async def test_no_row_is_lost_behind_the_most_that_one_call_looks_at() -> None:
+    rows = [{"id": number, "name": number} for number in range(5_001)]
+
+    class Paged:
+        def pages(self, *_: object) -> Ask:
+            async def answer(more: Params, link: str | None) -> Answer:
+                begin = (dict(more)["page"] - 1) * 1_000
+                return Answer(rows[begin : begin + 1_000])
+
+            return answer
+
+    page = {"by": "page", "page": "page", "most": 1_000}
+    call = {"get": "/owners", "query": {"id": {"given": "of"}}, "of": "owner", "key": "id"}
+    resource = ResourceMap.model_validate({"key": "id", "fields": {"name": "owner.name"}})
+    templates = Templates(Converters(ZoneInfo("UTC"), bytes(32)), {})
+    join = Join("owner", JoinMap.model_validate(call | {"page": page}), resource, templates)
+    with pytest.raises(BackendNonsense, match="2 records have more than 5,000 rows"):
+        await join.told([{"owner": 10}, {"owner": 5_000}], Paged())  # type: ignore[arg-type]
+    del rows[0]
+    told = await join.told([{"owner": 10}, {"owner": 5_000}], Paged())  # type: ignore[arg-type]
+    assert [row["name"] for row in told] == [10, 5_000]
 
 
 async def test_a_line_sees_the_record_around_it(tmp_path: Path) -> None:
