@@ -391,11 +391,11 @@ class CopyNews:
 class CopyRules:
     """How an adapter keeps a copy of files that it cannot ask.
 
-    The copy lies in `folder`; without one, it goes with the adapter. It is compared with the files
-    every `refresh` seconds, and no longer serves once it was last found to be as they are more than
-    `stale_after` seconds ago. A call waits `waits` seconds for the first copy, or until it is made.
-    `heard` is told, on the event loop, when copying begins to fail, and when it does so no more.
-    `watched` is given what tells how many seconds ago the copy was last as the files are.
+    The copy lies in `folder`; without one, it is removed with the adapter. It is compared with the
+    files every `refresh` seconds, and no longer serves once it was last found to be as they are
+    more than `stale_after` seconds ago. A call waits `waits` seconds for the first copy, or until
+    it is made. `heard` is told, on the event loop, when copying begins to fail, and when it does so
+    no more. `watched` is given what tells how many seconds ago the copy was last as the files are.
     """
 
     folder: Path | None = None
