@@ -22,9 +22,14 @@ DOCTORS = {
 }
 
 
+def mapped_by(adapter: Adapter) -> str:
+    """Returns the module of the mapped adapter that it is, or is derived from; "" for none."""
+    return next((it.__module__ for it in type(adapter).__mro__ if it.__module__ in DOCTORS), "")
+
+
 def doctor_of(adapter: Adapter) -> Any:
     """Returns the module that examines and surveys an adapter, imported on demand, or None."""
-    name = DOCTORS.get(type(adapter).__module__)
+    name = DOCTORS.get(mapped_by(adapter))
     return None if name is None else import_module(name)
 
 

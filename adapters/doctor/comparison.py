@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from adapters.base import Adapter, AdapterError, BackendNonsense, NotFound, Query, Record
+from adapters.doctor import mapped_by
 from adapters.doctor.labels import Names, by_words, own_name
 from adapters.doctor.trail import Found, Trail, ids_in, trails
 from adapters.examination import short
@@ -16,7 +17,7 @@ from adapters.ids.table import NativeIds
 from adapters.mapped.adapter import MappedAdapter
 from adapters.values.convert import Unreadable
 
-# What finds the row of a record, by the adapter's module.
+# What finds the row of a record, by the module of the mapped adapter.
 FINDERS = {
     "adapters.sql.adapter": ("adapters.doctor.sql.finder", "SqlFinder"),
     "adapters.rest.adapter": ("adapters.doctor.rest.finder", "RestFinder"),
@@ -76,7 +77,7 @@ class Finder(ABC):
 
 def finder_of(adapter: Adapter) -> Finder | None:
     """Returns what finds the rows of an adapter; None where no mapping says how it reads."""
-    module, name = FINDERS.get(type(adapter).__module__, ("", ""))
+    module, name = FINDERS.get(mapped_by(adapter), ("", ""))
     if not module:
         return None
     made: Finder = getattr(import_module(module), name)(adapter)

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from adapters.base import Adapter
+from adapters.doctor import mapped_by
 
 
 class Unlearnable(Exception):
@@ -16,7 +17,7 @@ async def booking_of(adapter: Adapter, keys: Sequence[str], newest: int) -> tupl
 
     Without keys they are the newest. Raises Unlearnable, or an AdapterError.
     """
-    if type(adapter).__module__ != "adapters.sql.adapter":
+    if mapped_by(adapter) != "adapters.sql.adapter":
         raise Unlearnable(
             "a booking can be learnt of a database alone, as calls over HTTP leave no rows: write"
             " its calls by the product's own description, and try them with backend check --booking"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Query
+from adapters.doctor import doctor_of
 from adapters.doctor.comparison import (
     Comparison,
     Finder,
@@ -20,6 +21,7 @@ from adapters.doctor.conditions import split_at
 from adapters.doctor.trail import Trail
 from adapters.mapped.adapter import MappedAdapter
 from adapters.sample import MAPPING
+from adapters.sql.adapter import SqlAdapter
 from examples.json_cloud.backend import PASSWORD, Cloud
 from tests.adapters.clinic import NOW, connect
 from tests.adapters.rest.cloud import connect as connect_cloud
@@ -68,6 +70,16 @@ async def finder(database: Path) -> AsyncIterator[Finder]:
 async def cloud_finder(url: str, tmp_path: Path) -> AsyncIterator[Finder]:
     async with finding(connect_cloud(url, tmp_path, ids=Shelf())) as made:
         yield made
+
+
+async def test_an_adapter_that_is_derived_of_a_mapped_one_is_compared_as_such(
+    database: Path,
+) -> None:
+    adapter = connect(database)
+    adapter.__class__ = type("Derived", (SqlAdapter,), {"__module__": "clinic_x"})
+    async with finding(adapter) as made:
+        assert isinstance(made, Finder)
+        assert doctor_of(adapter) is not None
 
 
 def trail(found: Comparison, field: str) -> Trail:
