@@ -200,7 +200,7 @@ class Endpoint:
     def request(self, values: TemplateValues, more: Iterable[tuple[str, Any]] = ()) -> Request:
         """Returns the request; `more` are further parameters, in the body where there is one."""
         parts = [
-            part if isinstance(part, str) else quoted(_path_part(part(values)))
+            part if isinstance(part, str) else quoted(_path_part(part(values), self.label))
             for part in self.parts
         ]
         target = "/" + "/".join(parts)
@@ -269,10 +269,13 @@ def pairs_text(pairs: Iterable[tuple[str, Any]]) -> str:
     )
 
 
-def _path_part(value: Any) -> str:
+def _path_part(value: Any, label: str) -> str:
+    """Returns a part of a path. Raises BackendNonsense for an empty one: all would be meant."""
     part = "" if value is None else text_of(value)
     if part in (".", ".."):
         raise NotFound("no id looks like that")
+    if not part:
+        raise BackendNonsense(f"{label}: there is no value for a name in the path")
     return part
 
 

@@ -165,7 +165,11 @@ class StepsTaken:
 
 
 def _kept(step: StepCall, wanted: StepKept, value: Any) -> Any:
-    """Returns what is kept of an answer, if anything; raises what it means that it is missing."""
+    """Returns what is kept of an answer, if anything; raises what it means that it is missing.
+
+    An empty text is as good as none.
+    """
+    value = None if value == "" else value
     is_plain = value is not None and not isinstance(value, dict | list | bool)
     if is_plain or (value is None and wanted.optional):
         return value

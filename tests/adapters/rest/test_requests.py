@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from adapters.base import NotFound
+from adapters.base import BackendNonsense, NotFound
 from adapters.rest.requests import Endpoint, TemplateValues, quoted
 
 TEXTS = st.one_of(
@@ -15,7 +15,7 @@ TEXTS = st.one_of(
 )
 
 
-def endpoint(path: str, names: list[str], values: list[str]) -> Endpoint:
+def endpoint(path: str | None, names: list[str], values: list[str]) -> Endpoint:
     query = [
         (name, lambda _, value=value: value) for name, value in zip(names, values, strict=True)
     ]
@@ -28,7 +28,7 @@ def endpoint(path: str, names: list[str], values: list[str]) -> Endpoint:
     )
 
 
-@given(TEXTS.filter(lambda text: text not in (".", "..")), st.lists(st.tuples(TEXTS, TEXTS)))
+@given(TEXTS.filter(lambda text: text not in ("", ".", "..")), st.lists(st.tuples(TEXTS, TEXTS)))
 def test_a_target_is_quoted_as_the_libraries_quote_it(
     part: str, pairs: list[tuple[str, str]]
 ) -> None:
@@ -55,4 +55,10 @@ def test_every_letter_is_quoted_as_the_libraries_quote_it() -> None:
 @pytest.mark.parametrize("path", [".", ".."])
 def test_no_id_leads_out_of_its_part(path: str) -> None:
     with pytest.raises(NotFound):
+        endpoint(path, [], []).request(TemplateValues())
+
+
+@pytest.mark.parametrize("path", ["", None])
+def test_no_missing_id_leads_to_all_records(path: str | None) -> None:
+    with pytest.raises(BackendNonsense, match="no value for a name in the path"):
         endpoint(path, [], []).request(TemplateValues())
