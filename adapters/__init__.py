@@ -3,8 +3,10 @@
 A clinic's own adapter is named by its class, as `module:Class`.
 """
 
+import asyncio
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 from typing import cast
@@ -16,6 +18,17 @@ ADAPTERS = {
     "sql": "adapters.sql.adapter:SqlAdapter",
     "rest": "adapters.rest.adapter:RestAdapter",
 }
+
+
+async def completed(name: str, options: AdapterOptions) -> AdapterOptions:
+    """Returns the options with what an adapter has to ask for before it is opened.
+
+    Raises ValueError where there is no answer.
+    """
+    if name != "sql":
+        return options
+    spoken = import_module("adapters.sql.engines").spoken
+    return replace(options, url=await asyncio.to_thread(spoken, options.url))
 
 
 def open_adapter(name: str, options: AdapterOptions) -> Adapter:

@@ -75,7 +75,7 @@ async def opened(made: Made) -> AsyncIterator[Adapter]:
     store = open_store(f"sqlite:///{made.folder}/gateway.db")
     await store.migrate()
     secret = await sealing_secret(settings, store)
-    adapter = bare_adapter_of(settings, secret, _untold, store)
+    adapter = await bare_adapter_of(settings, secret, _untold, store)
     try:
         await adapter.check()
         yield adapter

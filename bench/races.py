@@ -154,7 +154,7 @@ async def booking(configuration: Path) -> AsyncIterator[Booker]:
     store = open_store(f"sqlite:///{configuration.parent}/ledger.db")
     await store.migrate()
     secret = await sealing_secret(settings, store)
-    adapter = bare_adapter_of(settings, secret, lambda trouble: None, store)
+    adapter = await bare_adapter_of(settings, secret, lambda trouble: None, store)
     owners = Owners(store, configuration.parent)
     await owners.start()
     ledger = Ledger(store, owners, _Silent(), lambda: datetime.now(UTC), wait=60.0)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from yarl import URL
 
-from adapters import ADAPTERS, base, open_adapter
+from adapters import ADAPTERS, base, completed, open_adapter
 from adapters.base import Adapter, Report, Shapes
 from adapters.documents.document import read_document
 from adapters.documents.problems import DocumentErrors, Problem
@@ -114,7 +114,7 @@ async def open_backend(
 ) -> tuple[Adapter, bytes]:
     """Returns the adapter of the settings, and the sealing secret; the store must be migrated."""
     secret = await sealing_secret(settings, store)
-    inner = bare_adapter_of(settings, secret, report, store, troubles)
+    inner = await bare_adapter_of(settings, secret, report, store, troubles)
     return wrapped(settings, inner, troubles, secret), secret
 
 
@@ -199,7 +199,7 @@ def remembered(settings: Settings) -> Iterator[CacheRule]:
             )
 
 
-def bare_adapter_of(
+async def bare_adapter_of(
     settings: Settings,
     secret: bytes,
     report: Report,
@@ -213,7 +213,7 @@ def bare_adapter_of(
     backend = settings.backend
     options = options_of(settings, secret, report, store, troubles)
     try:
-        adapter = open_adapter(backend.adapter, options)
+        adapter = open_adapter(backend.adapter, await completed(backend.adapter, options))
     except ValueError as error:
         raise StartRefused(str(error)) from error
     lacking = [name for name in VERBS if not callable(getattr(adapter, name, None))]

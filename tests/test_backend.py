@@ -3,7 +3,8 @@
 import asyncio
 import json
 import sys
-from datetime import datetime, timedelta
+import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,10 @@ import pytest
 from pydantic import ValidationError
 
 from adapters.base import BackendUnavailable, Query, Record
+from adapters.doctor.sql.rows import SqlCase
+from adapters.examination import Examination
 from adapters.sample import MAPPING
+from adapters.sql import engines
 from adapters.sql.adapter import SqlAdapter
 from adapters.wrappers.cache import SLOTS_AT_MOST, Cached
 from adapters.wrappers.guard import Guarded
@@ -189,7 +193,7 @@ async def test_what_nobody_wants_remembered_costs_nothing() -> None:
         whole = Settings.model_validate({"backend": given})
         none = Settings.model_validate({"backend": given, "cache": {"list_appointment_types": 0}})
         for settings, kind in ((whole, Cached), (none, Guarded)):
-            inner = bare_adapter_of(settings, bytes(32), lambda trouble: None)
+            inner = await bare_adapter_of(settings, bytes(32), lambda trouble: None)
             assert isinstance(wrapped(settings, inner, None, bytes(32)), kind)
     finally:
         del WORLDS["composed"]
@@ -211,13 +215,36 @@ def test_how_many_calls_are_under_way_by_default_depends_on_the_kind(
     assert Settings.model_validate({"backend": backend}).backend.most_calls == most
 
 
+async def test_a_database_that_is_asked_how_it_speaks_holds_up_nothing_and_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def spoken(url: str) -> str:
+        if url.startswith("odbc:"):
+            asked.append(threading.current_thread())
+            return f"sqlite:///{tmp_path}/clinic.db"
+        return url
+
+    monkeypatch.setattr(engines, "spoken", spoken)
+    backend = {"url": "odbc:///?dsn=clinic", "mapping": MAPPING}
+    settings = Settings.model_validate({"backend": backend})
+    inner = await bare_adapter_of(settings, bytes(32), lambda trouble: None)
+    assert isinstance(inner, SqlAdapter)
+    own = SqlCase(inner, Examination(now=datetime.now(UTC)))  # the panel's doctor has one
+    for adapter in (inner, own.adapter):
+        await adapter.aclose()
+    [thread] = asked
+    assert thread is not threading.main_thread()
+
+
 @pytest.mark.parametrize(("given", "most"), [({}, 8), ({"in_flight": 7}, 7)])
 async def test_the_adapter_has_room_for_as_many_calls_as_are_let_in(
     given: dict[str, int], most: int, tmp_path: Path
 ) -> None:
     backend = {"url": f"sqlite:///{tmp_path}/clinic.db", "mapping": MAPPING, **given}
     settings = Settings.model_validate({"backend": backend})
-    inner = bare_adapter_of(settings, bytes(32), lambda trouble: None)
+    inner = await bare_adapter_of(settings, bytes(32), lambda trouble: None)
     guarded = wrapped(settings, inner, None, bytes(32))
     assert isinstance(inner, SqlAdapter)
     assert isinstance(guarded, Cached)
@@ -227,7 +254,7 @@ async def test_the_adapter_has_room_for_as_many_calls_as_are_let_in(
 
 
 @pytest.mark.parametrize("gone", ["books", "read_one"])
-def test_an_adapter_without_one_of_its_members_is_refused_by_name(
+async def test_an_adapter_without_one_of_its_members_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, gone: str
 ) -> None:
     members = dict.fromkeys(FACTS) | dict.fromkeys(VERBS, print)
@@ -238,7 +265,7 @@ def test_an_adapter_without_one_of_its_members_is_refused_by_name(
     )
     settings = Settings.model_validate({"backend": {"adapter": "clinic_x:Adapter", "url": "x"}})
     with pytest.raises(StartRefused, match=f"has no {gone}: an adapter has all members"):
-        bare_adapter_of(settings, bytes(32), lambda trouble: None)
+        await bare_adapter_of(settings, bytes(32), lambda trouble: None)
 
 
 async def test_the_clock_of_free_times_is_that_of_the_call(

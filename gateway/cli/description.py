@@ -30,6 +30,10 @@ _TLS_FILES = {
     "nginx": {"certificate": f"{_FILES}.crt", "key": f"{_FILES}.key"},
 }
 _plain_address = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)?:([0-9]{1,5})", re.ASCII).fullmatch
+# Options behind the ? of an address whose names are those of secrets.
+_secret_options = re.compile(
+    r"([?&;][^=&;]*(?:pwd|pass|secret|token|key)[^=&;]*=)[^&]*", re.IGNORECASE
+).sub
 _plain_path = re.compile(r"/[\w./@+-]+", re.ASCII).fullmatch
 
 
@@ -91,7 +95,8 @@ def _shown(value: Any) -> Any:
         return MASKED
     credentials, at, place = rest.rpartition("@")
     user = credentials.partition(":")[0]
-    return f"{scheme}://{user}:{MASKED}@{place}" if at else f"{scheme}://{rest}"
+    shown = f"{scheme}://{user}:{MASKED}@{place}" if at else f"{scheme}://{rest}"
+    return _secret_options(rf"\1{MASKED}", shown)
 
 
 def _path(text: str) -> str:

@@ -71,7 +71,7 @@ async def _all_problems(error: ConfigurationErrors) -> DocumentErrors:
         problems += more.problems
     if settings.backend.mapping is not None:
         try:
-            await bare_adapter_of(settings, bytes(32), lambda trouble: None).aclose()
+            await (await bare_adapter_of(settings, bytes(32), lambda trouble: None)).aclose()
         except DocumentErrors as more:
             problems += [problem for problem in more.problems if problem.file not in error.left_out]
         except StartRefused as more:

@@ -40,7 +40,7 @@ async def bare_adapter(settings: Settings, store: Store, report: Report) -> Asyn
     """Yields the configured adapter without wrappers, which would hide what it does."""
     check_configured(settings)
     secret = await sealing_secret(settings, store)
-    async with aclosing(bare_adapter_of(settings, secret, report, store)) as adapter:
+    async with aclosing(await bare_adapter_of(settings, secret, report, store)) as adapter:
         check_serves(adapter, settings)
         yield adapter
 

@@ -219,6 +219,16 @@ def test_every_setting_is_printed_with_its_meaning_and_no_secret(
         printed = run(folder, *words).stdout
         assert "hunter2" not in printed
         assert "abab" not in printed
+    for url in (
+        "odbc://gate@/?dsn=c&PWD=hunter2&x=1",
+        "odbc:///?dsn=c&Password=hunter@2;Key=hunter2",
+    ):
+        monkeypatch.setenv("GATEWAY_BACKEND_URL", url)
+        shown = {row["name"]: row for row in told(folder, "settings")}["backend.url"]["value"]
+        assert shown.startswith("odbc://")
+        assert "dsn=c" in shown
+        assert "hunter" not in shown
+        assert shown.endswith("&x=1") is url.endswith("&x=1")
 
 
 def leaves(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:

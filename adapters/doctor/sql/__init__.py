@@ -4,6 +4,7 @@
 where, the diary, clocks, plans, and a booking that is undone.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
@@ -33,7 +34,7 @@ from adapters.mapping.loader import read_mapping
 from adapters.mapping.models import ListMap, ResourceMap
 from adapters.sql.adapter import SqlAdapter, engine_of
 from adapters.sql.checks import SchemaMismatch, checks_of, unknown_in
-from adapters.sql.engines import wrong_with
+from adapters.sql.engines import spoken, wrong_with
 from adapters.sql.engines.base import Speech
 
 _BARE = re.compile(r"[^\W\d]\w*").fullmatch
@@ -99,7 +100,8 @@ async def half_read(options: AdapterOptions) -> list[Finding]:
         mapping, document, _ = read
         if mapping is None:
             return []
-        engine = engine_of(options, mapping, document)
+        url = await asyncio.to_thread(spoken, options.url)
+        engine = engine_of(replace(options, url=url), mapping, document)
     except (DocumentErrors, ValueError):  # told already
         return []
     look = Look(document, "mapping", "names")

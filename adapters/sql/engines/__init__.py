@@ -162,12 +162,12 @@ def open_engine(
     """Returns the engine for an address. Raises ValueError, with a sentence, where none fits.
 
     `copy` and `reads` are for files that are read by a copy, which without them has all tables and
-    lasts as long as the engine.
+    lasts as long as the engine. It blocks where `spoken` does.
     """
     wrong = wrong_with(url)
     if wrong:
         raise ValueError(f"the database's address {wrong[0]}")
-    address = make_url(url)
+    address = make_url(spoken(url))
     if address.drivername in EXAMPLES:
         copied = import_module(f"{__name__}.copied").CopiedEngine
         rules = CopyRules() if copy is None else copy
@@ -177,6 +177,18 @@ def open_engine(
     # imported only now, as it needs its driver
     lane = getattr(import_module(f"{__name__}.{kind.module}"), kind.lane)
     return Engine(lane, address, timeout, booking_timeout, in_flight)
+
+
+def spoken(url: str) -> str:
+    """Returns the address with its dialect, for which a database behind ODBC may have to be asked.
+
+    That blocks. Raises ValueError, with a sentence, where it does not answer.
+    """
+    if not url.startswith("odbc:") or wrong_with(url) or make_url(url).query.get("dialect"):
+        return url
+    address = import_module(f"{__name__}.odbc").spoken(make_url(url))
+    shown: str = address.render_as_string(hide_password=False)
+    return shown
 
 
 def _unknown(address: URL) -> str:

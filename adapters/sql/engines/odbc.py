@@ -6,7 +6,7 @@ The address names a data source or a driver, and the dialect that its database s
     odbc://user:password@host:5432/clinic?driver=PostgreSQL+Unicode
 
 What else stands behind the `?` is handed to the driver. A dialect that is not named is asked for,
-once, when the gateway starts. Rights are as for the database's own driver.
+once, by `spoken`. Rights are as for the database's own driver.
 """
 
 import datetime as dt
@@ -30,6 +30,7 @@ from adapters.sql.engines import base, mysql
 from adapters.sql.engines.connection import OpenConnection
 from adapters.sql.engines.odbc_dialects import LEVELS, MANNERS, dialect_on_odbc, is_lost
 from adapters.sql.engines.threads import ThreadLane
+from adapters.wrappers.connection_errors import reason
 
 # How a driver that has many connections of its own may not keep ours for another.
 pyodbc.pooling = False
@@ -49,7 +50,10 @@ _NAMES = {
     "sqlite": "sqlite",
     "microsoft sql server": "mssql",
 }
-_ASKED: dict[str, str] = {}
+_NOT_KNOWN = (
+    "the driver manager does not know the data source or the driver of backend.url:"
+    " odbcinst -q -s, odbcinst -q -d list them"
+)
 
 
 def connection_string(address: URL) -> str:
@@ -76,41 +80,47 @@ def _word(value: str) -> str:
     return "{" + value.replace("}", "}}") + "}"
 
 
-def dialect_of(address: URL) -> str:
-    """Returns the dialect that the address names, or the database itself.
+def spoken(address: URL) -> URL:
+    """Returns the address with the dialect that the database speaks, by its own name.
 
-    Raises ValueError, with a sentence, where neither does.
+    Raises ValueError, with a sentence, where it does not answer in time.
     """
-    named = str(address.query.get("dialect", ""))
-    if named:
-        return named
-    words = connection_string(address)
-    if words not in _ASKED:
-        _ASKED[words] = _asked(words)
-    return _ASKED[words]
-
-
-def _asked(words: str) -> str:
-    said: list[str] = []
-    thread = threading.Thread(target=_ask, args=(words, said), name="odbc", daemon=True)
+    names, errors = list[str](), list[pyodbc.Error]()
+    asked = connection_string(address), names, errors
+    thread = threading.Thread(target=_ask, args=asked, name="odbc", daemon=True)
     thread.start()
     thread.join(ASKING)
-    if not said:
-        known = ", ".join(MANNERS)
-        raise ValueError(
-            "the database cannot be asked now which one it is: name it in backend.url, as"
-            f" ?dialect= and one of {known}"
-        )
-    name = said[0].lower()
-    return next((known for begin, known in _NAMES.items() if name.startswith(begin)), "plain")
+    if not names:
+        raise ValueError(_unasked(next(iter(errors), None)))
+    name = names[0].lower()
+    fitting = (known for begin, known in _NAMES.items() if name.startswith(begin))
+    return address.update_query_dict({"dialect": next(fitting, "plain")})
 
 
-def _ask(words: str, said: list[str]) -> None:
+def _ask(words: str, names: list[str], errors: list[pyodbc.Error]) -> None:
     try:
         with closing(pyodbc.connect(words, autocommit=True, timeout=math.ceil(ASKING))) as opened:
-            said.append(str(opened.getinfo(pyodbc.SQL_DBMS_NAME)))
-    except pyodbc.Error:
-        return
+            names.append(str(opened.getinfo(pyodbc.SQL_DBMS_NAME)))
+    except pyodbc.Error as error:
+        errors.append(error)
+
+
+def _unasked(error: pyodbc.Error | None) -> str:
+    """Returns why a database could not be asked, never in the driver's words."""
+    state = _state_of(error)
+    if state in _UNKNOWN:
+        return _NOT_KNOWN
+    if error is not None and (why := reason(error)):
+        return f"the database can't be reached: {why}; see backend.url"
+    code = f" ({state})" if state else ""
+    return (
+        f"the database cannot be asked now which one it is{code}: name it in backend.url, as"
+        f" ?dialect= and one of {', '.join(MANNERS)}"
+    )
+
+
+def _state_of(error: pyodbc.Error | None) -> str:
+    return str(next(iter(error.args), "")) if error is not None else ""
 
 
 class OdbcLane(ThreadLane):
@@ -120,8 +130,7 @@ class OdbcLane(ThreadLane):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        name = dialect_of(self.address)
-        self.address = self.address.update_query_dict({"dialect": name})
+        name = str(self.address.query["dialect"])
         self._manner = manner = MANNERS[name]
         self._levels = LEVELS.get(name, ("", ""))
         self.speech = manner.speech()
@@ -138,11 +147,8 @@ class OdbcLane(ThreadLane):
         try:
             made = pyodbc.connect(words, autocommit=is_ours, timeout=math.ceil(self.patience))
         except pyodbc.Error as error:
-            if next(iter(error.args), "") in _UNKNOWN:
-                raise BackendUnavailable(
-                    "the driver manager does not know the data source or the driver of backend.url:"
-                    " odbcinst -q -s, odbcinst -q -d list them"
-                ) from error
+            if _state_of(error) in _UNKNOWN:
+                raise BackendUnavailable(_NOT_KNOWN) from error
             raise
         if self._manner.in_utf8:
             made.setencoding(encoding="utf-8", ctype=pyodbc.SQL_CHAR)

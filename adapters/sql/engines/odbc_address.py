@@ -13,6 +13,8 @@ def wrong_with_odbc(query: Mapping[str, Any]) -> Iterator[str]:
     names = {name.lower() for name in query}
     if not names & {"dsn", "driver", "filedsn"}:
         yield "must name a data source or a driver, such as odbc://user:password@/?dsn=clinic"
+    if names & {"pwd", "password"}:
+        yield "has a password behind the ?: write it before the @, as odbc://user:password@/?dsn=x"
     for option, known in (("dialect", DIALECTS), ("limit", LIMITS)):
         value = query.get(option, known[0])
         if value not in known:

@@ -91,6 +91,7 @@ def test_an_address_becomes_the_words_of_the_driver_manager(url: str, words: str
     [
         ("odbc://u:p@h/clinic", "must name a data source or a driver, such as odbc://"),
         ("odbc:///?dsn=x&dialect=oracle", "has a dialect 'oracle' that is not known: postgresql"),
+        ("odbc://u@/?dsn=x&PWD=p&dialect=plain", "has a password behind the ?: write it before"),
         ("odbc:///?dsn=x&limit=rows", "has a limit 'rows' that is not known: fetch, limit, top"),
     ],
 )
@@ -118,8 +119,21 @@ async def test_a_database_says_which_dialect_it_speaks(clinic: str, tmp_path: Pa
 
 def test_where_nothing_answers_a_dialect_has_to_be_named() -> None:
     nobody = unnamed("postgresql://u:p@127.0.0.1:1/x")
-    with pytest.raises(ValueError, match=r"name it in backend\.url, as \?dialect="):
+    with pytest.raises(ValueError, match=r"\(08001\): name it in backend\.url, as \?dialect="):
         open_engine(nobody, timeout=1, booking_timeout=1)
+
+
+def test_why_it_cannot_be_asked_for_its_dialect_is_told() -> None:
+    with mariadb_database() as url:
+        refused = make_url(unnamed(url)).set(password="hidden")
+        for wrong, said in (
+            (refused.render_as_string(hide_password=False), r"refuses the account .* \(28000\)"),
+            ("odbc://u:hidden@/?dsn=nowhere", "does not know the data source or the driver"),
+            ("odbc://u:hidden@h/x?driver=Nobody", "does not know the data source or the driver"),
+        ):
+            with pytest.raises(ValueError, match=said) as raised:
+                open_engine(wrong, timeout=1, booking_timeout=1)
+            assert "hidden" not in str(raised.value)
 
 
 @pytest.mark.parametrize("driver", ["No Such Driver", "FreeTDS"])
