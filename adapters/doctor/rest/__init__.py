@@ -21,7 +21,7 @@ from adapters.doctor.values import links, values
 from adapters.documents.document import Place
 from adapters.examination import Examination, Finding, Verdict, counted, short
 from adapters.mapping.checker import parts
-from adapters.mapping.models import CallMap
+from adapters.mapping.models import CallMap, MappingFile
 from adapters.rest.adapter import RestAdapter
 from adapters.rest.checks import written_paths
 from adapters.rest.login import OAuthCall
@@ -124,7 +124,7 @@ async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
 
 async def _clash(case: RestCase, look: Look) -> None:
     """Warns where a clash cannot be refused or withdrawn, or a lost booking is hard to find."""
-    mapped, rules = case.adapter.mapping.booking, case.adapter.mapping.backend.errors
+    mapped = case.adapter.mapping.booking
     if not mapped.can_withdraw:
         text = "a clash cannot be withdrawn: the mapping has no booking.cancel"
         look.warning(text, subject="cancel")
@@ -132,12 +132,23 @@ async def _clash(case: RestCase, look: Look) -> None:
         text = "no reference: after a lost answer a booking is known by its time and patient alone"
         remedy = "send the draft's reference in a field that is kept, and name it: reference"
         look.warning(text, subject="reference", remedy=remedy)
-    if not any(rule.means == "slot taken" for rule in rules):
+    if not tells_taken(case.adapter.mapping):
         text = "no answer of the backend's means that a time is taken"
         remedy = "write a rule under backend.errors that means slot taken"
         look.warning(f"{text}: a refusal says something else", subject="taken", remedy=remedy)
     if not look.findings:
         look.ok("checked before and after; a clash is refused or withdrawn, a lost booking found")
+
+
+def tells_taken(mapping: MappingFile) -> bool:
+    """Returns whether an answer to a booking may mean that the time is taken."""
+    steps = mapping.booking.steps
+    rules = [*mapping.backend.errors, *(rule for step in steps for rule in step.errors)]
+    meanings = {rule.means for rule in rules}
+    meanings |= {kept.missing for step in steps for kept in step.keep.values() if kept.missing}
+    # 412 means it without a rule
+    by_version = any(name.lower() == "if-match" for step in steps for name in step.headers)
+    return by_version or "slot taken" in meanings
 
 
 async def _lookup(case: RestCase, look: Look) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.doctor.rest import examine
+from adapters.doctor.rest import examine, tells_taken
 from adapters.examination import Examination, Finding, Verdict
 from examples.json_cloud.backend import Cloud
 from examples.json_cloud.records import made
@@ -379,6 +379,27 @@ async def test_a_planted_fault_is_named_at_its_line(
         and re.search(fault.said, f"{each.text} {each.remedy}")
         and int(each.place.split(":")[-2]) == line
     ], (line, said(found))
+
+
+RULE = "    - {status: 400, path: error, text: already booked, means: slot taken}\n"
+POST = "    - post: /visits\n"
+TELL_TAKEN = {
+    "nothing": ("", False),
+    "an answer to a step": ("      errors: [{status: 409, means: slot taken}]\n", True),
+    "another meaning": ("      errors: [{status: 409, means: rejected}]\n", False),
+    "a version": ("      headers: {if-Match: {draft: reference}}\n", True),
+    "what is missing": (
+        f"    - {{get: /state, keep: {{free: {{source: id, missing: slot taken}}}}}}\n{POST}",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("written", "tells"), TELL_TAKEN.values(), ids=TELL_TAKEN)
+def test_a_step_may_tell_that_a_time_is_taken(written: str, tells: bool, tmp_path: Path) -> None:
+    steps = written if POST in written else POST + written
+    change = replaced((RULE, ""), (POST, steps))
+    assert tells_taken(connect("http://127.0.0.1:1/v2", tmp_path, change).mapping) is tells
 
 
 async def test_a_clock_that_is_late_is_told(tmp_path: Path) -> None:
