@@ -237,17 +237,22 @@ class Client:
             raise kind(f"{label}: {text}") from error
 
     def behind(self, link: str, request: Request) -> str:
-        """Returns the target of a link in an answer. Raises BackendNonsense for one elsewhere."""
-        home = self._base.raw_path.rstrip("/") + "/"
-        named = f"{request.label}: the link to the next page"
+        """Returns the target of a link in an answer. Raises BackendNonsense for one elsewhere.
+
+        A link of either scheme is one of the backend's, as a server behind a proxy may not know
+        which one it has; what is asked for goes over the backend's own scheme and address.
+        """
+        named, base = f"{request.label}: the link to the next page", self._base
         try:
             url = self._url(request).join(URL(link))
-            same = url.origin() == self._base.origin() and not url.fragment
+            is_same = url.scheme in ("http", "https") and url.host == base.host
+            is_usual = url.is_default_port() and base.is_default_port()
+            is_same = is_same and (is_usual or url.port == base.port) and not url.fragment
         except ValueError as error:
             raise BackendNonsense(f"{named} is no address") from error
-        if not same or not url.raw_path.startswith(home):
+        if not is_same or not f"{url.raw_path}/".startswith(f"{self._path}/"):
             raise BackendNonsense(f"{named} leads elsewhere")
-        return url.raw_path_qs.removeprefix(home.removesuffix("/"))
+        return url.raw_path_qs.removeprefix(self._path)
 
     def _url(self, request: Request) -> URL:
         path, _, query = request.target.partition("?")

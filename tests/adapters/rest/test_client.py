@@ -300,11 +300,22 @@ async def test_no_target_leads_to_another_host() -> None:
 
 def test_a_link_is_followed_on_the_backend_alone() -> None:
     backend = Client("https://cloud.example.org/api", timeout=1.0)
-    for link in ("/api/things?after=a%26b", "?after=a%26b", "things?after=a%26b"):
+    for link in (
+        "/api/things?after=a%26b",
+        "?after=a%26b",
+        "things?after=a%26b",
+        "https://cloud.example.org:443/api/things?after=a%26b",
+        "http://CLOUD.example.org/api/things?after=a%26b",
+    ):
         assert backend.behind(link, ASK) == "/things?after=a%26b"
+    assert backend.behind("https://cloud.example.org/api?page=2", ASK) == "?page=2"
     for link in (
         "https://elsewhere.example.org/api/things",
-        "http://cloud.example.org/api/things",
+        "http://elsewhere.example.org/api/things",
+        "http://cloud.example.org:443@elsewhere.example.org/api/things",
+        "ftp://cloud.example.org:443/api/things",
+        "http://cloud.example.org:8080/api/things",
+        "https://cloud.example.org/apis?page=2",
         "https://cloud.example.org:8443/api/things",
         "/admin",
         "//elsewhere.example.org/api",
@@ -315,6 +326,16 @@ def test_a_link_is_followed_on_the_backend_alone() -> None:
     ):
         with pytest.raises(BackendNonsense):
             backend.behind(link, ASK)
+
+
+@pytest.mark.parametrize("path", ["/api", ""])
+async def test_a_link_to_the_address_itself_is_followed_over_its_own_scheme(path: str) -> None:
+    async with raw(http()) as server, asking(f"{server.url[:-4]}{path}") as backend:
+        for scheme in ("http", "https"):
+            link = f"{scheme}{server.url[4:-4]}{path}?page=2"
+            answer = await backend.read(ASK)
+            await backend.read(ASK._replace(target=answer.behind(link, ASK)))
+            assert server.seen[-1].startswith(f"GET {path or '/'}?page=2 HTTP/1.1\r\n")
 
 
 @pytest.mark.parametrize(
