@@ -16,7 +16,7 @@ from adapters.mapping.conversion import DRAFT_FIELDS, DRAFT_KEYS, Conversion, St
 from adapters.mapping.converters import IN_COLUMNS, conversion_faults, conversion_name
 from adapters.mapping.expressions import CLOCK
 from adapters.mapping.models import ValueSource
-from adapters.mapping.paths import path_problem
+from adapters.mapping.paths import path_problem, plain_steps
 from adapters.values.times import PATTERN, sorts
 
 CHECKS = {**MODEL_CHECKS, **read_checks(__file__)}
@@ -418,11 +418,18 @@ class Checker:
             self.say((*place, "fields"), "missing-part", text)
 
     def _join(self, place: Place, join: models.JoinMap) -> None:
-        """Checks that the call is given what it is asked for by."""
+        """Checks that the call is given what it is asked for by, and hides no value."""
         sent = [part for name in ("query", "body", "headers") for _, part in parts_of(join, name)]
         if "of" not in join.names and not any(getattr(it, "given", None) == "of" for it in sent):
             text = "of is sent nowhere: write {of} into the path, or {given: of} into query or body"
             self.say((*place, "of"), "unfilled", text)
+        if join.item != "@":  # which may be a value itself
+            return
+        name, resource = str(place[3]), self.mapping.resources[str(place[1])]
+        for at, path in _paths(resource, name):
+            if plain_steps(path) == (name,):
+                text = f"{at} reads {name} as a value, which this join hides: take another name"
+                self.say(place, "unfit-parts", text)
 
     def _list(self, place: Place, inner: models.ListMap) -> None:
         resource, name = str(place[1]), str(place[3])
@@ -730,6 +737,16 @@ def mark_of(booking: models.BookingMap) -> Literal["reference", "uuid"] | None:
     if "reference" in names:
         return "reference"
     return "uuid" if "uuid" in names else None
+
+
+def _paths(resource: models.ResourceMap, join: str) -> Iterator[tuple[str, str]]:
+    """Yields what reads values of a resource's records once they are joined, and its paths."""
+    yield "where", resource.where or "@"
+    values = {"key": resource.key, **resource.fields}
+    yield from ((name, path) for name, value in values.items() for path in value.expressions)
+    names = list(resource.joins)
+    for name in names[names.index(join) + 1 :]:
+        yield f"joins.{name}", resource.joins[name].of.source
 
 
 def _id_of(resource: str) -> FieldShape:

@@ -288,6 +288,11 @@ async def test_a_line_sees_the_record_around_it(tmp_path: Path) -> None:
         ('chart: {get: "/animals/{of}", of: animal.id, key: id}', "a path asks for one record"),
         ("chart: {get: /a, query: {a: {given: of}}, of: b, key: c, item: d}", "item goes with"),
         ("chart: {get: /a, query: {a: {given: of}}, of: 'b['}", "JMESPath"),
+        ('kind: {get: "/kinds/{of}", of: kind}', "appointmentTypeId reads kind as a value, which"),
+        (
+            'first: {get: "/a/{of}", of: a}\n      second: {get: "/b/{of}", of: first}',
+            "joins.second reads first as a value",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_join_is_said_at_its_line(
@@ -295,3 +300,10 @@ def test_what_is_wrong_with_a_join_is_said_at_its_line(
 ) -> None:
     with pytest.raises(DocumentErrors, match=rf"mapping\.yaml:\d+:\d+: .*{said}"):
         connect("http://127.0.0.1:1/v2", tmp_path, joined(f"    joins:\n      {join}\n", "note"))
+
+
+def test_a_join_may_be_a_value_itself_and_be_asked_for_by_what_it_hides(tmp_path: Path) -> None:
+    text = '    joins:\n      note: {get: "/notes/{of}", of: note, item: text}\n'
+    connect("http://127.0.0.1:1/v2", tmp_path, joined(text, "note"))
+    with pytest.raises(DocumentErrors, match="reason reads note as a value"):
+        connect("http://127.0.0.1:1/v2", tmp_path, joined(text.replace(", item: text", ""), "note"))
