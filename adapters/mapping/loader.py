@@ -28,21 +28,22 @@ class OtherAdapter(DocumentErrors):
 
 
 def load_mapping(
-    path: Path, shapes: Shapes, adapter: str, secrets: Iterable[str] = ()
+    path: Path, shapes: Shapes, adapter: str, secrets: Iterable[str] = (), address: str = ""
 ) -> tuple[MappingFile, Document]:
     """Returns the mapping at `path` for that adapter, and where all of it stands.
 
     Raises DocumentErrors with every problem, OtherAdapter where the file is written for another
-    adapter. `secrets` are the names of the secrets that the settings give.
+    adapter. `secrets` are the names of the secrets that the settings give, and `address` is the
+    backend's.
     """
-    mapping, document, problems = read_mapping(path, shapes, adapter, secrets)
+    mapping, document, problems = read_mapping(path, shapes, adapter, secrets, address)
     if mapping is None or problems:
         raise DocumentErrors(problems)
     return mapping, document
 
 
 def read_mapping(
-    path: Path, shapes: Shapes, adapter: str, secrets: Iterable[str] = ()
+    path: Path, shapes: Shapes, adapter: str, secrets: Iterable[str] = (), address: str = ""
 ) -> tuple[MappingFile | None, Document, list[Problem]]:
     """Returns as much of a mapping as can be read, where all of it stands, and every problem.
 
@@ -57,7 +58,7 @@ def read_mapping(
         raise DocumentErrors([document.problem(("version",), text, "older-form")])
     named = NamedExpressions(document, adapter == "sql")
     zone = document.data.get("zone") if isinstance(document.data, dict) else None
-    reading = Reading(named, adapter == "sql", str(zone))
+    reading = Reading(named, adapter == "sql", str(zone), address)
     mapping, most, problems = check_most(document, MappingFile, reading)
     problems = [*document.flaws, *named.problems, *problems]
     if mapping is not None:
@@ -77,7 +78,8 @@ def open_mapping(
     if options.mapping is None:
         raise ValueError(f"the {adapter} adapter needs a mapping file: set backend.mapping")
     try:
-        loaded = load_mapping(options.mapping, options.shapes, adapter, options.credentials)
+        secrets, address = options.credentials, options.url
+        loaded = load_mapping(options.mapping, options.shapes, adapter, secrets, address)
     except OtherAdapter:
         raise
     except DocumentErrors as error:

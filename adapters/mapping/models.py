@@ -55,11 +55,12 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the expressions of a file are read with: its named ones, its adapter and its zone."""
+    """What a file is read with: its named expressions, adapter and zone, the backend's address."""
 
     named: NamedExpressions
     is_sql: bool
     zone: str
+    address: str = ""
 
 
 def _written_out(text: str, info: ValidationInfo) -> str:
@@ -75,6 +76,19 @@ def _readable(text: str, info: ValidationInfo) -> str:
         return text
     written = reading.named.expanded(text)
     return (on_clock if reading.is_sql else dated)(written, reading.zone)
+
+
+class BackendKind(str):
+    """The kind of a reference to the backend's own records; `address` is the backend's."""
+
+    __slots__ = ("address",)
+    address: str
+
+
+def _of_backend(kind: str, info: ValidationInfo) -> BackendKind:
+    made, reading = BackendKind(kind), info.context
+    made.address = "" if reading is None else reading.address
+    return made
 
 
 def _texts(value: Any) -> Any:
@@ -155,7 +169,7 @@ Exprs = Annotated[
 # What a step of a booking computes, with names of its own behind colons.
 Sql = Annotated[str, Field(min_length=1), AfterValidator(_written_out), Expressions()]
 # The kind of a reference, such as Patient in Patient/123.
-Kind = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+Kind = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$"), AfterValidator(_of_backend)]
 Match = Annotated[str, Field(min_length=1), checked(_with_group)]
 From = Annotated[OfSql[Expr | None], Field(alias="from")]
 Form = Annotated[str, checked(_one_place)]

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from yarl import URL
+
 from adapters.base import BackendNonsense, FieldShape, Only, Record, Trouble
 from adapters.ids.seal import Id, PublicIds
 from adapters.mapped.generated import Make, Member, RowValue
@@ -51,11 +53,14 @@ def raw_value(source: ValueSource | KeptValue) -> Path:
 def references(source: ValueSource | KeptValue) -> Callable[[Any], list[str]]:
     """Returns what finds the keys in texts such as `Patient/123`, of the kind that is wanted.
 
-    Texts of another kind have none. It raises Unreadable for what is no text.
+    Texts of another kind have none, nor have addresses that are not the backend's own. It raises
+    Unreadable for what is no text.
     """
     find = path(source.source if isinstance(source, KeptValue) else source.text)
-    kind = re.escape(source.reference or "")
-    match = re.compile(rf"(?:^|/){kind}/([^/?#|]+)(?:/_history/[^/]+)?$").search
+    kind, own = re.escape(source.reference or ""), getattr(source.reference, "address", "")
+    begin = rf"(?!//|[A-Za-z][\w+.-]*:){f'|{_address(URL(own))}' if own else ''}"
+    way = rf"(?:[^?#]*/)?{kind}/([^/?#|\s]+)(?:/_history/[^/?#\s]+)?"
+    match = re.compile(rf"(?:{begin}){way}").fullmatch
 
     def read(value: Any) -> list[str]:
         found = find(value)
@@ -66,6 +71,13 @@ def references(source: ValueSource | KeptValue) -> Callable[[Any], list[str]]:
         return [taken[1] for text in texts if (taken := match(text))]
 
     return read
+
+
+def _address(backend: URL) -> str:
+    """Returns an expression for how addresses below the backend's begin, of either scheme."""
+    host, below = (re.escape(it or "") for it in (backend.host_subcomponent, backend.raw_path))
+    port = "(?::(?:80|443))?" if backend.is_default_port() else f":{backend.port}"
+    return f"(?i:https?://{host}){port}{below.rstrip('/')}/"
 
 
 def items_of(nested: ListMap) -> Path:

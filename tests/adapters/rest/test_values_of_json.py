@@ -8,10 +8,12 @@ import pytest
 
 from adapters.base import Filter
 from adapters.doctor.rest import examine
+from adapters.documents.document import parse_document
 from adapters.documents.problems import DocumentErrors
 from adapters.examination import Examination, Verdict
 from adapters.ids.seal import SealedIds
-from adapters.mapping.models import ValueSource
+from adapters.mapping.expressions import NamedExpressions
+from adapters.mapping.models import Reading, ValueSource
 from adapters.rest.records import raw_value
 from adapters.values.convert import Unreadable
 from examples.json_cloud.backend import Cloud
@@ -19,9 +21,13 @@ from examples.json_cloud.records import ZONE
 from tests.adapters.clinic import NOW, SECRET, TODAY, ask, slots
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
 
+READING = Reading(
+    NamedExpressions(parse_document(b"{}", "x")), False, "UTC", "https://fhir.example.org/r4"
+)
+
 
 def found(source: dict[str, Any], row: Any) -> Any:
-    return raw_value(ValueSource.model_validate(source))(row)
+    return raw_value(ValueSource.model_validate(source, context=READING))(row)
 
 
 @pytest.mark.parametrize(
@@ -38,10 +44,35 @@ def found(source: dict[str, Any], row: Any) -> Any:
         (None, None),
         ("", None),
         ([None, "Patient/2"], "2"),
+        ("/r4/Patient/7", "7"),
+        ("http://FHIR.example.org:80/r4/Patient/7/_history/1", "7"),
+        ("https://fhir.example.org/r4/x/Patient/7", "7"),
+        ("https://other.example/r4/Patient/7", None),
+        ("//other.example/r4/Patient/7", None),
+        ("https://fhir.example.org/r5/Patient/7", None),
+        ("https://fhir.example.org:8443/r4/Patient/7", None),
+        ("https://fhir.example.org/r4?of=/Patient/7", None),
+        ("https://fhir.example.org/r4#/Patient/7", None),
+        ("urn:x/Patient/7", None),
+        ("Patient/7\n", None),
+        ("Patient/7/_history/1\n", None),
     ],
 )
 def test_fact_34_a_typed_reference_is_read(written: Any, key: str | None) -> None:
     assert found({"source": "of", "reference": "Patient"}, {"of": written}) == key
+
+
+@pytest.mark.parametrize(
+    ("source", "is_own"),
+    [("animal.owner.href", True), ("\"'http://elsewhere.example/v2/owners/1'\"", False)],
+)
+async def test_an_address_leads_to_a_record_on_the_backend_alone(
+    tmp_path: Path, source: str, is_own: bool
+) -> None:
+    old = 'clientId: {source: animal.owner.href, match: "/owners/([0-9]+)$"}'
+    change = replaced((old, f"clientId: {{source: {source}, reference: owners}}"))
+    [record] = await read(tmp_path, new_cloud(), change, resource="appointments", limit=1)
+    assert (record["clientId"] is not None) is is_own
 
 
 @pytest.mark.parametrize("written", [7, {"a": "b"}, ["Patient/1", 7], "Patient/1" * 1000])
