@@ -57,6 +57,11 @@ class Compared:
     theirs: list[Row] = field(default_factory=list)
     ours: list[Row] = field(default_factory=list)
 
+    @property
+    def is_pair(self) -> bool:
+        """Whether there are rows to compare on both sides."""
+        return bool(self.ours) and len(self.theirs) >= FEW
+
 
 class Likeness:
     """The desk's newest rows of each table that a booking writes, and the rehearsals' rows."""
@@ -72,6 +77,7 @@ class Likeness:
         self.home: tuple[DeskTable, str] | None = None
         self.lacking: list[tuple[str, str, int]] = []
         self._rows: dict[int, list[Row]] = {}
+        self._taken = set[int]()
         self.why = "the desk's rows could not be read, so ours were not compared with them"
 
     async def read(self, session: SqlSession) -> None:
@@ -107,6 +113,7 @@ class Likeness:
 
     def take(self, connection: Connection, progress: BookingProgress) -> None:
         """Reads the rows that a booking has just written, while they stand."""
+        self._taken |= progress.taken
         for each in self.compared.values():
             if each.number not in progress.taken or not each.theirs:
                 continue
@@ -129,11 +136,11 @@ class Likeness:
             look.note(self.why, place=("booking",))
             return
         for each in self.compared.values():
-            names = each.table.columns if each.ours and len(each.theirs) >= FEW else ()
-            for name in names:
+            for name in each.table.columns if each.is_pair else ():
                 if name not in each.table.key:
                     is_key = holds_keys(self.tables, each.table, name)
                     _Column(each, name, is_key).judge(look)
+        self._alone(look)
         self._missing_kinds(look)
         for table, column, many in self.lacking:
             text = (
@@ -142,9 +149,25 @@ class Likeness:
             remedy = f"write one: insert into {table}, {column}: {{made: NAME}}"
             verdict = Verdict.FAILED if many >= SOME else Verdict.WARNING
             look.judge(verdict, text, place=("booking", "steps"), remedy=remedy, subject=table)
-        rows = sum(len(each.theirs) for each in self.compared.values() if each.ours)
-        if len(look.findings) == count:
+        rows = sum(len(each.theirs) for each in self.compared.values() if each.is_pair)
+        if rows and len(look.findings) == count:
             look.ok(f"like the desk's: compared with {counted(rows, 'row')} of theirs, by column")
+
+    def _alone(self, look: Look) -> None:
+        """Names the steps whose rows were compared with none of the desk's."""
+        for number, step in enumerate(self.booking.steps):
+            if number not in self._taken or not (step.insert or step.update):
+                continue
+            own = [each for each in self.compared.values() if each.number == number]
+            if any(each.is_pair for each in own):
+                continue
+            why = f"{step.table} is not among the tables whose columns could be read"
+            if own and all(each.ours for each in own if len(each.theirs) >= FEW):
+                why = f"its appointments have fewer than {FEW} rows there"
+            elif own:
+                why = "ours were not found again by a key"
+            text, place = f"not compared with the desk's: {why}", ("booking", "steps", number)
+            look.warning(text, place=place, subject=step.table)
 
     def _places(self, each: Compared) -> Iterator[tuple[str, str]]:
         """Yields the columns by which rows of a step are found, with the step that has the key."""
