@@ -8,6 +8,8 @@ from enum import StrEnum
 from adapters.documents.problems import Problem
 
 SAMPLE = 2_000
+# The codes of a kind of booking that was not rehearsed, and of a rehearsal that made none.
+UNREHEARSED, DRY = "not-rehearsed", "dry-rehearsal"
 # Example ids of one finding.
 MOST_IDS = 3
 # The share of unreadable values that may just be old mistakes.

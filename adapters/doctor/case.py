@@ -265,8 +265,13 @@ class DoctorCase(ABC):
         return len(self.samples.get("vets", ())) > 1
 
     def vets(self) -> list[str]:
-        """Returns the public ids of the first vets."""
-        return [vet["id"] for vet in self.samples.get("vets", [])[: self.most_vets] if vet["id"]]
+        """Returns the public ids of the first vets, or of all where all rows are looked at."""
+        every = self.every_vet()
+        return every if self.examination.rows is None else every[: self.most_vets]
+
+    def every_vet(self) -> list[str]:
+        """Returns the public ids of all vets that were looked at."""
+        return [vet["id"] for vet in self.samples.get("vets", []) if vet["id"]]
 
     def law(self, name: str, look: Look, *place: str | int) -> LawLook | None:
         """Returns a law's own part of a look, at that place; None where it is switched off."""
@@ -348,8 +353,8 @@ async def examined(case: DoctorCase, looks: Iterable[Look]) -> AsyncIterator[Fin
             try:
                 await case.take(look)
             except AdapterError as error:
-                look.findings.clear()
-                look.failed(f"could not be looked at: {short(error)}")
+                what = "the rest could not" if look.findings else "could not"
+                look.failed(f"{what} be looked at: {short(error)}")
             for finding in look.findings:
                 yield finding
     finally:

@@ -46,6 +46,7 @@ def diary(case: DoctorCase) -> Iterator[Look]:
     if own.hours:
         yield case.look("diary", "vets", partial(_weeks, offered), "diary", "hours")
     yield _everybodys(case)
+    yield _beyond(case)
     blocked: Blocks = {vet: [] for vet in case.vets()}
     yield from _of_each(case, "busy", own.busy, partial(_busy, blocked))
     if own.busy and not case.is_lost("resources", "appointments"):
@@ -102,6 +103,15 @@ def _everybodys(case: DoctorCase) -> Look:
     return look
 
 
+def _beyond(case: DoctorCase) -> Look:
+    """Returns a look at the vets whose diary is not looked at, as there are too many."""
+    look, most, every = case.look("diary", "beyond"), len(case.vets()), len(case.every_vet())
+    if most < every:
+        text = f"of {every} vets the diary of the first {most} was looked at"
+        look.warning(text, remedy="look at all of them: --all")
+    return look
+
+
 def _hours(source: HoursSource, read: SourceRows, case: DoctorCase, look: Look) -> None:
     rows = [row for _, some in read.values() for row in some]
     read_one = partial(case.adapter.diary.tried, "hours", source.shifts_in)
@@ -127,10 +137,11 @@ async def _weeks(offered: set[str], case: DoctorCase, look: Look) -> None:
     hours_told(look, shifts, case.examination.now.astimezone(own.zone).date())
     idle = [vet for vet, own_ in shifts.items() if not own_ and vet not in offered]
     known, else_ = len(shifts), " or slot rows" if own.free else ""
-    text = f"{len(idle)} of {known} vets have no working hours{else_}"
+    first = "the first " if known < len(case.every_vet()) else ""
+    text = f"{len(idle)} of {first}{known} vets have no working hours{else_}"
     remedy = "is `vet` the key of vets?"
     if not idle:
-        look.ok(f"{known} vets, each with working hours{else_}")
+        look.ok(f"{first}{known} vets, each with working hours{else_}")
     elif len(idle) == known and not own.free:
         look.failed(f"{text}: nothing can be booked", 0, remedy=remedy, ids=idle)
     else:

@@ -1,25 +1,30 @@
 """Looks at a rehearsed booking while it stands, and tells what became of each."""
 
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
-from adapters.base import AdapterError, BackendNonsense, Record, SlotTaken
+from adapters.base import AdapterError, NotFound, Record, SlotTaken
 from adapters.doctor.case import DoctorCase, Look
 from adapters.doctor.rehearsal import BookingKind, Planner, again
 from adapters.documents.document import Place
-from adapters.examination import short
+from adapters.examination import UNREHEARSED, short
+from adapters.mapped.appointment import CANCELLED
 from adapters.mapped.clock_change import KnownTimes
 from adapters.mapped.session import BookingProgress, Session
 from adapters.mapping.checker import parts
 from adapters.mapping.conversion import DRAFT_FIELDS
-from adapters.mapping.models import NAMED, StepMap
+from adapters.mapping.models import NAMED, ErrorRule, StepMap
 
 # How far from now a new appointment may be created, and the kinds that one line names.
 FRESH = timedelta(minutes=20)
 MOST_KINDS = 3
+# The times at which a kind is tried, as the desk may take one after the other.
+MOST_TIMES = 5
 FIELDS: Place = ("resources", "appointments", "fields")
 # A sentence, and the place in the mapping that it is about.
 Wrong = tuple[str, Place]
@@ -27,18 +32,26 @@ Wrong = tuple[str, Place]
 
 @dataclass(slots=True)
 class Rehearsed:
-    """What became of one booking: how far it came, its id, what is wrong, what has to be deleted.
+    """What became of one booking: how far it came, the ids of what it made, and what is wrong.
 
-    `is_half` tells that rows were written that no ROLLBACK undoes, and that could not be deleted;
-    `deletions` would do it. `words` say how it ended well.
+    `taken` is why it was refused as taken. `deletions` would undo what no ROLLBACK undoes, and
+    `is_half` tells that nobody knows whether it stands. It `is_kept` where nothing can withdraw it.
+    `words` say how it ended well.
     """
 
     progress: BookingProgress = field(default_factory=BookingProgress)
-    made: str = ""
+    made: list[str] = field(default_factory=list)
     wrong: Wrong | None = None
-    is_half: bool = False
+    taken: SlotTaken | None = None
     deletions: list[str] = field(default_factory=list)
+    is_half: bool = False
+    is_kept: bool = False
     words: str = "rehearsed and undone"
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether it is known that nothing stands."""
+        return not (self.deletions or self.is_half or (self.is_kept and self.made))
 
 
 @dataclass(slots=True)
@@ -51,18 +64,30 @@ class RehearsalReport:
     groups: set[tuple[int, int, bool]] = field(default_factory=set)
     tables: dict[str, None] = field(default_factory=dict)
 
-    def tell(self, kind: BookingKind, done: Rehearsed, *, is_left: bool, took: float) -> None:
+    def tell(self, kind: BookingKind, done: Rehearsed, left: Sequence[str], took: float) -> None:
+        """Tells of one booking; `left` are the ids of what was to be undone and still stands."""
         self.taken |= done.progress.taken
         self.groups |= done.progress.groups
         if done.wrong is not None:
             self.failures[done.wrong].append(kind.words)
-        if is_left:
+        if done.is_kept and done.made and done.wrong is not None:
+            self.look.note(f"{kind.words}: it stays in the test tenant", ids=done.made)
+        elif done.deletions or left:
             remedy = f"run: {'; '.join(done.deletions)}" if done.deletions else "delete it by hand"
-            text, ids = f"{kind.words}: it was made, and could NOT be undone", [done.made]
-            self.look.failed(text, place=("booking",), remedy=remedy, ids=filter(None, ids))
+            text = f"{kind.words}: it was made, and could NOT be undone"
+            self.look.failed(text, place=("booking",), remedy=remedy, ids=left)
+        elif done.is_half:
+            text = f"{kind.words}: it may stand, as nobody knows what came of it"
+            remedy = "look for it, and delete it by hand"
+            self.look.failed(text, place=("booking",), remedy=remedy, ids=done.made)
         elif done.wrong is None:
             self.look.ok(f"{kind.words}: {done.words}", ids=kind.about, seconds=took)
             self.tables |= dict.fromkeys(done.progress.tables)
+
+    def missed(self, kind: BookingKind, why: str) -> None:
+        """Tells that a kind of booking could not be rehearsed."""
+        text = f"{kind.words}: {why}, so it was not rehearsed"
+        self.look.failed(text, place=("diary",), ids=kind.about, code=UNREHEARSED)
 
     def end(self, steps: Sequence[StepMap]) -> None:
         """Tells what failed, and what of the mapping's steps no booking took."""
@@ -90,13 +115,104 @@ class RehearsalReport:
                     self.look.note(f"{text} booking without it", place=branch)
 
 
+async def rehearse(
+    case: DoctorCase,
+    planner: Planner,
+    report: RehearsalReport,
+    book: Callable[[BookingKind], Awaitable[Rehearsed]],
+    *,
+    renews: bool = False,
+) -> None:
+    """Has every kind booked, and tells what came of each, whatever becomes of the others.
+
+    Where it `renews`, a free time is searched just before, as those booked before still stand.
+    """
+    for planned in planner.kinds:
+        begun = time.monotonic()
+        try:
+            kind = await planner.renewed(planned) if renews else planned
+            done = None if kind is None else await _booked(case, planner, kind, book)
+        except AdapterError as error:
+            report.missed(planned, f"no free time could be searched: {short(error)}")
+            continue
+        if done is None:
+            report.missed(planned, "each free time was taken meanwhile")
+            continue
+        left = await _standing(case, done, report.look)
+        report.tell(planned, done, left, time.monotonic() - begun)
+    if planner.kinds:
+        report.end(case.adapter.mapping.booking.steps)
+
+
+async def _booked(
+    case: DoctorCase,
+    planner: Planner,
+    planned: BookingKind,
+    book: Callable[[BookingKind], Awaitable[Rehearsed]],
+) -> Rehearsed | None:
+    """Books a kind, at another time where its own was taken meanwhile; None for no other time."""
+    kind: BookingKind | None = planned
+    for _ in range(MOST_TIMES):
+        if kind is None:
+            break
+        done = await book(kind)
+        if done.taken is None or not done.is_undone:
+            return done
+        if await planner.is_offered(kind):
+            done.wrong = _refused_for_nothing(case, done, done.taken)
+            return done
+        kind = await planner.renewed(kind)
+    return None
+
+
+def _refused_for_nothing(case: DoctorCase, done: Rehearsed, error: SlotTaken) -> Wrong:
+    """Returns what refuses a time as taken that is free before and after."""
+    place, free = done.progress.place, "though the time is free before and after"
+    if place[:2] != ("booking", "steps"):
+        return f"it was refused as taken, {free}: {short(error)}", place
+    step = case.adapter.mapping.booking.steps[int(place[2])]
+    if step.update is not None:
+        return f"its update changes no row, {free}: see `where`", (*place, "where")
+    rules: list[tuple[Place, ErrorRule]] = [
+        *(((*place, "errors", number), rule) for number, rule in enumerate(step.errors)),
+        *(
+            (("backend", "errors", number), rule)
+            for number, rule in enumerate(case.adapter.mapping.backend.errors)
+        ),
+    ]
+    named = [at for at, rule in rules if rule.means == "slot taken"]
+    sentence = f"it was refused as taken, {free}: {short(error)}"
+    return sentence, named[0] if len(named) == 1 else place
+
+
+async def _standing(case: DoctorCase, done: Rehearsed, look: Look) -> list[str]:
+    """Returns the ids of bookings that were to be undone and still stand."""
+
+    async def read(made: str, session: Session) -> Record:
+        return await session.reader("appointments").one(made)
+
+    left = []
+    for made in () if done.is_kept else done.made:
+        try:
+            record = await case.run(partial(read, made))
+        except NotFound:
+            continue
+        except AdapterError as error:
+            text = f"whether a rehearsed booking still stands could not be seen: {short(error)}"
+            look.failed(text, place=("booking",), ids=[made], remedy="see that it is gone")
+        else:
+            left += [made] if record["status"] != CANCELLED else []
+    return left
+
+
 async def seen(
-    case: DoctorCase, planner: Planner, kind: BookingKind, record: Record, session: Session
-) -> Wrong | None:
+    case: DoctorCase, planner: Planner, kind: BookingKind, record: Record, session: Session,
+    done: Rehearsed,
+) -> Wrong | None:  # fmt: skip
     """Returns what is wrong with a booking that was made, while it stands; None for nothing.
 
-    The session is another one than that of the booking. It books the same time again, and takes
-    back what should have been refused.
+    The session is another one than that of the booking. It books the same time again; what should
+    have been refused is among what was made then.
     """
     offered = await planner.still_offered(session, kind)
     if offered is not None:
@@ -104,13 +220,9 @@ async def seen(
         whose = "the vet in another schedule" if is_vet else "its schedule for another vet"
         whose = "its vet" if is_vet and offered == kind.free.offer.calendar else whose
         return f"the new appointment does not block {whose}", ("diary", "busy")
-    try:
-        await case.adapter.bookings.book(session, again(kind.draft), KnownTimes())
-    except SlotTaken:
-        pass
-    else:
-        with suppress(BackendNonsense):  # without booking.cancel it stays in the test tenant
-            await session.withdraw()
+    with suppress(SlotTaken):
+        second = await case.adapter.bookings.book(session, again(kind.draft), KnownTimes())
+        done.made.append(second["id"])
         return "the same time was booked twice", ("diary", "busy")
     if (created := record.get("createdAt")) is None:
         return None
@@ -128,14 +240,13 @@ def _in_words(apart: timedelta) -> str:
     return f"{size} {'before' if apart > timedelta() else 'after'}"
 
 
-def refusal(
-    case: DoctorCase, done: BookingProgress, error: AdapterError, detail: str = ""
-) -> Wrong:
+def refusal(case: DoctorCase, done: Rehearsed, error: AdapterError, detail: str = "") -> Wrong:
     """Returns why a booking was refused, and the place in the mapping that has to be mended."""
-    place = done.place
-    sentence = f"it was refused, and undone: {short(error)}{detail}"
+    place, undone = done.progress.place, ", and undone" if done.is_undone else ""
+    what = "it could not be looked at while it stood" if done.made else "it was refused"
+    sentence = f"{what}{undone}: {short(error)}{detail}"
     name = place[-1] if place[:3] == FIELDS else ""
-    if isinstance(name, str) and name in DRAFT_FIELDS:
+    if isinstance(name, str) and name in DRAFT_FIELDS and not done.made:
         sentence += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
         place = place if _is_written(case, name) else ("booking", "steps")
     return sentence, place

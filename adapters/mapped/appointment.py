@@ -7,7 +7,7 @@ from adapters.base import Draft, NotFound, PatientDeceased, Record, SlotTaken
 from adapters.mapped.session import Offer
 from adapters.mapped.slots import Interval
 
-DECEASED = "DECEASED"
+DECEASED, CANCELLED = "DECEASED", "CANCELLED"
 # Of the UUIDs that are made of references.
 _NAMESPACE = UUID("6f0c1d52-5d0b-4e0e-9a37-0d5a3f6f2c11")
 

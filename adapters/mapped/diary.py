@@ -317,7 +317,7 @@ class Diary:
             window = day_window(day, self.zone)
             if visit.type is None and calendar.type is not None:
                 visit = await self._assumed(session, calendar.type)
-            if (lasts := await self._lasts(session, calendar, visit)) is None:
+            if (lasts := await self.lasts(session, calendar, visit)) is None:
                 return []
             until = Interval(window.start, window.end + lasts)
             wide = DiarySpan(calendar, until, lasts, visit.type)
@@ -342,7 +342,7 @@ class Diary:
             self.unusable("schedules")
             return VisitKind(type_id, None, is_unclear=True)
 
-    async def _lasts(
+    async def lasts(
         self, session: Session, calendar: Calendar, visit: VisitKind
     ) -> timedelta | None:
         """Returns how long the visit lasts in the calendar; None where it is not offered there."""

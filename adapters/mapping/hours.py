@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from adapters.documents.problems import Misfit
@@ -30,6 +30,12 @@ class Shift:
     end: time
     day: date | None = None
     closed: frozenset[date] = frozenset()
+
+    @property
+    def lasts(self) -> timedelta:
+        """How long it is where the clocks do not change."""
+        begins, ends = (datetime.combine(date.min, at) for at in (self.start, self.end))
+        return (ends - begins) % timedelta(days=1) or timedelta(days=1)
 
     def begins_on(self, day: date) -> bool:
         if day in self.closed:

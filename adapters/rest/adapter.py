@@ -14,7 +14,7 @@ from adapters.base import AdapterError, BackendUnavailable, Draft, OutcomeUnknow
 from adapters.documents.document import Document
 from adapters.documents.problems import DocumentErrors, Problem, warnings_of
 from adapters.mapped.adapter import MappedAdapter
-from adapters.mapped.appointment import draft_values, offered_values
+from adapters.mapped.appointment import CANCELLED, draft_values, offered_values
 from adapters.mapped.records import Endless, Fields
 from adapters.mapped.session import (
     BookingProgress,
@@ -43,7 +43,6 @@ from adapters.values.times import instant_text
 from adapters.wrappers.deadline import CallSpan, Deadline
 
 T = TypeVar("T")
-CANCELLED = "CANCELLED"
 LATE = "the backend did not answer all in time"
 # What attempts at one booking have in common: the vet, and when it begins.
 Attempt = tuple[str, str]
@@ -52,7 +51,8 @@ Attempt = tuple[str, str]
 class RestSession:
     """Answers by calls over HTTP; a booking has until `deadline`, by the event loop's clock."""
 
-    _made: str | None = None
+    made: str | None = None
+    """The public id of the appointment that was made, while it was not withdrawn."""
     _attempt: Attempt | None = None
 
     def __init__(self, adapter: "RestAdapter", deadline: float, *, dry: bool = False) -> None:
@@ -136,10 +136,10 @@ class RestSession:
                 raise NothingSent
             with suppress(Unreadable):
                 key = self.progress.made[self._adapter.appointment]
-                self._made = self._readers["appointments"].key.converter.decode(key)
-            if self._made is None:
+                self.made = self._readers["appointments"].key.converter.decode(key)
+            if self.made is None:
                 raise OutcomeUnknown("the new appointment has no id that can be read")
-        return self._made
+        return self.made
 
     async def _take_steps(self, kind: str) -> None:
         """Makes the calls for a `time` or a `slot`; takes back what was done where one fails."""
@@ -186,14 +186,15 @@ class RestSession:
             try:
                 request, left = cancel.request(self._steps.values), self._deadline - _now()
                 await self._backend.write(request, max(LEAST_PATIENCE, left), bare=True)
-                if self._made is not None:
-                    record = await self._readers["appointments"].one(self._made)
+                if self.made is not None:
+                    record = await self._readers["appointments"].one(self.made)
             except base.NotFound:
                 pass
             except AdapterError as error:
                 raise OutcomeUnknown(f"an appointment could not be withdrawn: {error}") from error
             if record is not None and record["status"] != CANCELLED:
                 raise OutcomeUnknown("an appointment that was withdrawn still stands")
+            self.made = None
             await self._steps.undo()
 
     @asynccontextmanager

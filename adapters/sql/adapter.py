@@ -168,7 +168,7 @@ class SqlSession:
             raise
 
     def undoing(self) -> list[str]:
-        """Returns the statements that delete what no ROLLBACK undoes, last first, as texts."""
+        """Returns the statements that delete what stands and no ROLLBACK undoes, last first."""
         dialect, literal = self.connection.dialect, {"literal_binds": True}
         compiled = (each.compile(dialect=dialect, compile_kwargs=literal) for each in self._undo)
         return [" ".join(str(each).split()) for each in reversed(list(compiled))]
@@ -176,9 +176,10 @@ class SqlSession:
     async def withdraw(self) -> None:
         """Deletes, last first, what no ROLLBACK undoes. Raises the first failure at the end."""
         failure: SQLAlchemyError | None = None
-        for deletion in reversed(self._undo):
+        for deletion in self._undo[::-1]:
             try:
-                self.connection.execute(deletion)
+                if self.connection.execute(deletion).rowcount:
+                    self._undo.remove(deletion)
             except SQLAlchemyError as error:
                 failure = failure or error
         if failure is not None:

@@ -17,7 +17,15 @@ from rich.text import Text
 
 from adapters.base import Adapter, AdapterError, Report
 from adapters.doctor.labels import Names
-from adapters.examination import SAMPLE, Examination, Finding, Verdict
+from adapters.examination import (
+    DRY,
+    SAMPLE,
+    UNREHEARSED,
+    Examination,
+    Finding,
+    Verdict,
+    agreeing,
+)
 from gateway.backend import at_address, check_configured, credentials, is_at, open_backend, shapes
 from gateway.cli.command import Command, CommandGroup, Run, now, option, recording
 from gateway.cli.output import fail, legible, print_table, say, say_json
@@ -235,6 +243,14 @@ def _print_findings(findings: Sequence[Finding]) -> None:
     warnings, failed = counted(numbers[Verdict.WARNING], "warning"), numbers[Verdict.FAILED]
     notes = f"{counted(numbers[Verdict.NOTE], 'note')}, " if numbers[Verdict.NOTE] else ""
     outcome = "nothing here would fail a partner"
+    codes = Counter(finding.code for finding in findings)
+    untried = ["the rehearsal was dry, and made no booking"] if codes[DRY] else []
+    if missed := codes[UNREHEARSED]:
+        untried.append(
+            f"{counted(missed, 'kind')} of bookings {agreeing(missed, 'were')} not rehearsed"
+        )
+    if untried:
+        outcome = f"nothing is red, but {', and '.join(untried)}"
     if failed:
         outcome = "a partner would be failed; mend what is red and check again"
     say(f"{failed} failed, {warnings}, {notes}{numbers[Verdict.OK]} ok: {outcome}")

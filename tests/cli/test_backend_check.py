@@ -2,14 +2,17 @@
 
 import json
 import re
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from adapters.examination import DRY, UNREHEARSED, Finding, Verdict
 from adapters.sample import MAPPING
 from gateway.cli import main
+from gateway.inquiries import practice
 from gateway.settings import CHECKS
 from tests.adapters.clinic import copy_to
 
@@ -170,6 +173,35 @@ def test_without_a_practice_system_the_remedy_is_said(folder: Path) -> None:
     result = check()
     assert result.exit_code == 1
     assert "must say where the practice system is" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ((), "nothing here would fail a partner"),
+        (("no-such-row",), "nothing here would fail a partner"),
+        ((DRY,), "nothing is red, but the rehearsal was dry, and made no booking"),
+        ((UNREHEARSED,), "nothing is red, but 1 kind of bookings was not rehearsed"),
+        (
+            (DRY, UNREHEARSED, UNREHEARSED),
+            "nothing is red, but the rehearsal was dry, and made no booking,"
+            " and 2 kinds of bookings were not rehearsed",
+        ),
+    ],
+)
+def test_what_was_not_rehearsed_stands_in_the_last_sentence(
+    codes: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def found(*_: object) -> AsyncIterator[Finding]:
+        for code in codes:
+            yield Finding(
+                check="booking", subject="rehearsal", verdict=Verdict.WARNING, text="", code=code
+            )
+
+    monkeypatch.setattr(practice, "examine", found)
+    result = check("--booking")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].endswith(f" ok: {said}")
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,22 @@ cancelled where the mapping says how. Elsewhere its calls are only put together.
 """
 
 import asyncio
-import time
+from functools import partial
 
-from adapters.base import AdapterError, NotFound, OutcomeUnknown, SlotTaken
+from adapters.base import AdapterError, OutcomeUnknown, SlotTaken
 from adapters.doctor.case import Look
 from adapters.doctor.rehearsal import BookingKind, Planner
-from adapters.doctor.rehearsal_report import RehearsalReport, Rehearsed, refusal, seen
+from adapters.doctor.rehearsal_report import (
+    RehearsalReport,
+    Rehearsed,
+    refusal,
+    rehearse,
+    seen,
+)
 from adapters.doctor.rest.case import RestCase
+from adapters.examination import DRY, short
 from adapters.mapped.clock_change import KnownTimes
-from adapters.rest.adapter import CANCELLED, RestAdapter, RestSession
+from adapters.rest.adapter import RestAdapter, RestSession
 from adapters.rest.steps import NothingSent
 
 # Seconds that a rehearsed booking may take.
@@ -22,72 +29,61 @@ PATIENCE = 60.0
 
 async def rehearsal(case: RestCase, look: Look) -> None:
     """Makes every kind of booking, or puts its calls together, and tells what came of each."""
-    adapter, is_real = case.adapter, case.examination.is_tenant
-    planner = Planner(case, case.session, look)
+    is_real, planner = case.examination.is_tenant, Planner(case, look)
     await planner.plan()
     if not is_real:
         text = "dry: reads alone were sent, and the calls that write were put together"
         remedy = "to make the bookings, name a test tenant: backend check --booking --tenant URL"
-        look.warning(text, remedy=remedy)
-    elif planner.kinds and not adapter.mapping.booking.can_withdraw:
+        look.warning(text, remedy=remedy, code=DRY)
+    elif planner.kinds and not case.adapter.mapping.booking.can_withdraw:
         text = "the bookings below stay in the test tenant: the mapping has no booking.cancel"
         look.warning(text, place=("booking",))
-    report = RehearsalReport(look)
-    for planned in planner.kinds:
-        kind, begun = await planner.renewed(planned) if is_real else planned, time.monotonic()
-        done = None if kind is None else await _booked(case, planner, kind, is_real=is_real)
-        if done is None or kind is None:
-            text = f"{planned.words}: the time was taken meanwhile, so it was not rehearsed"
-            look.warning(text)
-            continue
-        is_left = await _is_left(case, done)
-        report.tell(kind, done, is_left=is_left, took=time.monotonic() - begun)
-    if planner.kinds:
-        report.end(adapter.mapping.booking.steps)
+    book = partial(_booked, case, planner, is_real=is_real)
+    await rehearse(case, planner, RehearsalReport(look), book, renews=is_real)
 
 
 async def _booked(
     case: RestCase, planner: Planner, kind: BookingKind, *, is_real: bool
-) -> Rehearsed | None:
-    """Books, looks and cancels it; returns None where the time was taken meanwhile."""
-    adapter, done = case.adapter, Rehearsed()
-    session = _session(adapter, dry=not is_real)
-    done.progress = session.progress
+) -> Rehearsed:
+    """Books, looks and cancels it."""
+    adapter = case.adapter
+    done = Rehearsed(is_kept=not adapter.mapping.booking.can_withdraw)
+    own, other = _session(adapter, dry=not is_real), _session(adapter)
+    done.progress, failure = own.progress, None
+    done.words = f"booked and {'kept' if done.is_kept else 'cancelled'}, in the test tenant"
     try:
-        record = await adapter.bookings.book(session, kind.draft, KnownTimes())
-        done.made = record["id"]
-        session.release()  # else whoever books the same time would wait for us
-        other = _session(adapter)
-        try:
-            done.wrong = await seen(case, planner, kind, record, other)
-        finally:
-            other.release()
-        done.words = "booked and kept, in the test tenant"
-        if adapter.mapping.booking.can_withdraw:
-            await session.withdraw()
-            done.words = "booked and cancelled, in the test tenant"
+        record = await adapter.bookings.book(own, kind.draft, KnownTimes())
+        done.made.append(record["id"])
+        own.release()  # else whoever books the same time would wait for us
+        done.wrong = await seen(case, planner, kind, record, other, done)
     except NothingSent:
         done.words = "its calls were put together, and not sent"
-    except SlotTaken:
-        return None
+    except SlotTaken as error:
+        done.taken = error
     except AdapterError as error:
-        done.is_half = isinstance(error, OutcomeUnknown)
-        done.wrong = done.wrong or refusal(case, done.progress, error)
+        failure = error
     finally:
-        session.release()
+        for session in (other, own):
+            await _withdraw(session, done)
+            session.release()
+    unknown = isinstance(failure, OutcomeUnknown) and not done.made
+    done.is_half = unknown or (not done.is_kept and any(each.made for each in (own, other)))
+    if failure is not None:
+        done.wrong = refusal(case, done, failure)
     return done
+
+
+async def _withdraw(session: RestSession, done: Rehearsed) -> None:
+    """Cancels what the session made, where the mapping says how; it is known what was made."""
+    if session.made is None:
+        return
+    done.made += [session.made] if session.made not in done.made else []
+    if not done.is_kept:
+        try:
+            await session.withdraw()
+        except AdapterError as error:
+            done.wrong = done.wrong or (short(error), ("booking", "cancel"))
 
 
 def _session(adapter: RestAdapter, *, dry: bool = False) -> RestSession:
     return RestSession(adapter, asyncio.get_running_loop().time() + PATIENCE, dry=dry)
-
-
-async def _is_left(case: RestCase, done: Rehearsed) -> bool:
-    """Returns whether a booking that was to be cancelled still stands."""
-    if not (done.made and case.adapter.mapping.booking.can_withdraw):
-        return done.is_half
-    try:
-        record = await case.session.reader("appointments").one(done.made)
-    except NotFound:
-        return False
-    return bool(record["status"] != CANCELLED)

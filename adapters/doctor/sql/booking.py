@@ -1,18 +1,24 @@
 """Looks at what a booking needs: rights, a counter of one row, and a rehearsal that is undone."""
 
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, null, select, text, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from adapters.base import AdapterError, BackendNonsense, NotFound, SlotTaken
+from adapters.base import AdapterError, BackendNonsense, OutcomeUnknown, SlotTaken
 from adapters.doctor.case import Look
 from adapters.doctor.rehearsal import BookingKind, Planner
-from adapters.doctor.rehearsal_report import FIELDS, RehearsalReport, Rehearsed, refusal, seen
+from adapters.doctor.rehearsal_report import (
+    FIELDS,
+    RehearsalReport,
+    Rehearsed,
+    refusal,
+    rehearse,
+    seen,
+)
 from adapters.doctor.sql.likeness import Likeness
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
@@ -131,32 +137,14 @@ async def rehearsal(case: SqlCase, look: Look) -> None:
         remedy = f"GRANT DELETE ON {table}"
         look.failed(f"{why} delete what was written there", place=("booking",), remedy=remedy)
         return
-    planner, report = await case.run(partial(_planned, case, look)), RehearsalReport(look)
-    likeness = Likeness(case)
+    planner, likeness = Planner(case, look), Likeness(case)
+    await planner.plan()
     with suppress(AdapterError):  # it tells by itself that it could not look
         await case.run(likeness.read)
-    for kind in planner.kinds:
-        begun = time.monotonic()
-        done = await _booked(case, planner, kind, likeness)
-        if done is None:
-            look.warning(f"{kind.words}: the desk took the time meanwhile, so it was not rehearsed")
-        else:
-            is_left = await _is_left(case, done)
-            report.tell(kind, done, is_left=is_left, took=time.monotonic() - begun)
+    book = partial(_booked, case, planner, likeness)
+    await rehearse(case, planner, RehearsalReport(look), book)
     if planner.kinds:
-        report.end(case.adapter.mapping.booking.steps)
         likeness.judge(look)
-
-
-async def _is_left(case: SqlCase, done: Rehearsed) -> bool:
-    """Returns whether something of a booking is still there."""
-    if done.is_half or not done.made:
-        return done.is_half
-    try:
-        await case.run(lambda session: session.reader("appointments").one(done.made))
-    except NotFound:
-        return False
-    return True
 
 
 async def _undeletable(case: SqlCase, session: SqlSession) -> list[str]:
@@ -176,48 +164,45 @@ async def _undeletable(case: SqlCase, session: SqlSession) -> list[str]:
     return denied
 
 
-async def _planned(case: SqlCase, look: Look, session: SqlSession) -> Planner:
-    look.findings.clear()
-    planner = Planner(case, session, look)
-    await planner.plan()
-    return planner
-
-
 async def _booked(
-    case: SqlCase, planner: Planner, kind: BookingKind, likeness: Likeness
-) -> Rehearsed | None:
-    """Books, looks and undoes it; returns None where the time was taken meanwhile."""
-    done = Rehearsed()
+    case: SqlCase, planner: Planner, likeness: Likeness, kind: BookingKind
+) -> Rehearsed:
+    """Books, looks and undoes it."""
+    done, detail, sessions = Rehearsed(), "", list[SqlSession]()
+    failure: AdapterError | None = None
 
     def work(connection: Connection) -> Any:
-        nonlocal done
-        done = Rehearsed()
-        session = _session(case, connection)
-        done.progress = session.progress
+        nonlocal done, detail
+        done, detail = Rehearsed(), ""
+        own, other = _session(case, connection), _session(case, connection)
+        sessions.extend((own, other))  # those of an attempt before may have left something
+        done.progress = own.progress
         try:
-            record = complete(case.adapter.bookings.book(session, kind.draft, KnownTimes()))
-            done.made, done.is_half = record["id"], bool(session.undoing())
+            record = complete(case.adapter.bookings.book(own, kind.draft, KnownTimes()))
+            done.made.append(record["id"])
             likeness.take(connection, done.progress)
-            done.wrong = complete(seen(case, planner, kind, record, _session(case, connection)))
-            complete(session.withdraw())
-            done.is_half = False
-        except BackendNonsense as error:
+            done.wrong = complete(seen(case, planner, kind, record, other, done))
+        except BackendNonsense:
             detail = _status(connection, case, done.progress)
-            done.wrong = refusal(case, done.progress, error, detail)
             raise
         finally:
-            done.deletions = session.undoing()
+            for session in (other, own):
+                with suppress(SQLAlchemyError):  # what is left is told below
+                    complete(session.withdraw())
         raise _Undone
 
     try:
         await case.engine.book(work)
-    except SlotTaken:
-        return None
+    except SlotTaken as error:
+        done.taken = error
     except AdapterError as error:
-        done.is_half = done.is_half or (not done.wrong and bool(done.deletions))
-        done.wrong = done.wrong or refusal(case, done.progress, error, "")
+        failure = error
     except _Undone:
         pass
+    done.deletions = [text for session in reversed(sessions) for text in session.undoing()]
+    done.is_half = isinstance(failure, OutcomeUnknown)
+    if failure is not None:
+        done.wrong = done.wrong or refusal(case, done, failure, detail)
     return done
 
 

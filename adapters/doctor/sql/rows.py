@@ -34,7 +34,7 @@ class SqlCase(DoctorCase):
     """A mapped database, asked through connections that have more time than a call's."""
 
     ahead = timedelta(days=90)
-    most_vets = 50
+    most_vets = 200
     most_durations = 400
     # records from either end that are kept for other looks
     kept = SAMPLE // 2
