@@ -1,6 +1,6 @@
 """Defines the mapped database that the doctor looks at; of its rows a page is held at a time."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -131,11 +131,12 @@ class SqlCase(DoctorCase):
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         mapped = self.adapter.mapping.resources[target]
         bare = mapped.model_copy(update=_BARE)
-        unseen = ids - self._existing(target, mapped, sorted(ids))
-        gone = unseen - self._existing(target, bare, sorted(unseen))
+        unseen = ids - self._existing(target, mapped, ids)
+        gone = unseen - self._existing(target, bare, unseen)
         return ids, gone, unseen - gone
 
-    def _existing(self, target: str, mapped: ResourceMap, ids: Sequence[str]) -> set[str | None]:
+    def _existing(self, target: str, mapped: ResourceMap, some: Set[str]) -> set[str | None]:
+        ids = sorted(some - {NO_PARENT})
         reader, existing = self.adapter.readers[target], set[str | None]()
         key = reader.table.key
         statement = rows_of(mapped, *key.labelled("row_key"))

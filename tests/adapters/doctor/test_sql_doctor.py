@@ -301,6 +301,14 @@ FAULTS = [
         together=4,
     ),
     Fault(
+        "rows of a list that have no parent",
+        "links",
+        FAILED,
+        "parent: CASE",
+        "lead to none of the invoices is `parent` the",
+        mapping=(("parent: l.ID_FACT", "parent: CASE WHEN l.ID_LIGNE % 2 = 0 THEN l.ID_FACT END"),),
+    ),
+    Fault(
         "a list by a wrong parent",
         "links",
         FAILED,
