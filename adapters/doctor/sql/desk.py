@@ -6,7 +6,7 @@ by long keys of letters that stand in another column.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, types
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.doctor.values import LONGEST_CODE
-from adapters.mapping.models import ResourceMap
+from adapters.mapping.models import ResourceMap, StepMap
 from adapters.sql.booking import named_table
 from adapters.sql.engines.base import Speech, given
 from adapters.sql.inspection import inspected
@@ -141,6 +141,25 @@ def named(tables: Iterable[DeskTable], name: str) -> DeskTable | None:
     spelt = {table.name.lower(): table for table in tables}
     last = {table.name.lower().rpartition(".")[2]: table for table in spelt.values()}
     return spelt.get(bare) or last.get(bare.rpartition(".")[2])
+
+
+def spelt(tables: Sequence[DeskTable], steps: Iterable[StepMap]) -> list[DeskTable]:
+    """Returns the tables with their columns as the steps spell them, which may be in other case."""
+    names: dict[str, dict[str, str]] = {}
+    for step in steps:
+        if step.table and (table := named(tables, step.table)):
+            own = {name.lower(): name for name in (*step.keys, *step.values)}
+            names.setdefault(table.name, {}).update(own)
+    return [_respelt(table, names.get(table.name, {})) for table in tables]
+
+
+def _respelt(table: DeskTable, names: Mapping[str, str]) -> DeskTable:
+    def of(name: str) -> str:
+        return names.get(name.lower(), name)
+
+    columns = {of(name): column._replace(name=of(name)) for name, column in table.columns.items()}
+    foreign = {of(name): leads for name, leads in table.foreign.items()}
+    return replace(table, columns=columns, key=tuple(map(of, table.key)), foreign=foreign)
 
 
 def column_of(

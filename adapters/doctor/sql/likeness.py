@@ -19,6 +19,7 @@ from adapters.doctor.sql.desk import (
     named,
     references,
     rows_about,
+    spelt,
     tables_of,
     telling,
     text_of,
@@ -85,7 +86,7 @@ class Likeness:
         self._forget()  # a session may begin again
         adapter, connection = self.case.adapter, session.connection
         try:
-            self.tables = tables_of(connection, adapter.engine.speech)
+            self.tables = spelt(tables_of(connection, adapter.engine.speech), self.booking.steps)
         except Unlisted as error:
             self.why = f"the desk's rows were not compared with ours: {error}"
             return

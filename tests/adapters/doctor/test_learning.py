@@ -497,6 +497,14 @@ def with_seconds(steps: Steps) -> None:
     of(steps, "entry")["opens"] = {"draft": "scheduledAt", "pattern": "%H:%M:%S"}
 
 
+def in_capitals(steps: Steps) -> None:
+    """Spells names as the database may too, and one value wrongly."""
+    [step] = [each for each in steps if each.get("insert") == "appointment"]
+    step["key"] = step["key"].upper()
+    step["values"] = {name.upper(): value for name, value in step["values"].items()}
+    step["values"]["SOURCE"] = "web"
+
+
 BROKEN: dict[str, tuple[Callable[[Steps], object], str, Verdict, str]] = {
     "a number is left out": (
         lambda steps: of(steps, "appointment").pop("number"),
@@ -513,6 +521,12 @@ BROKEN: dict[str, tuple[Callable[[Steps], object], str, Verdict, str]] = {
     "another source": (
         lambda steps: of(steps, "appointment").update(source="web"),
         "appointment.source",
+        WARNING,
+        r"another in ours.*write the desk's value \(desk\)",
+    ),
+    "another source, in capitals": (
+        in_capitals,
+        "appointment.SOURCE",
         WARNING,
         r"another in ours.*write the desk's value \(desk\)",
     ),
