@@ -1,7 +1,7 @@
 """How each dialect is spoken through ODBC, and SQLAlchemy's dialects on pyodbc."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import pyodbc
 import sqlalchemy as sa
@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import Dialect
 from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from adapters.base import BackendNonsense
@@ -138,6 +139,11 @@ class _Plain(SQLCompiler):
             return ""
         number = self._size(size)
         return f" LIMIT {number}" if limits == "limit" else f" FETCH FIRST {number} ROWS ONLY"
+
+    def visit_sequence(self, *_: Any, **__: Any) -> NoReturn:
+        """Raises what a database says that has no sequences, as each spells them its own way."""
+        said = "no sequence can be asked for without a dialect: draw the number from a counter"
+        raise DBAPIError(None, None, pyodbc.ProgrammingError("42000", said))
 
     def _size(self, size: Any) -> int:
         return int(size.effective_value)

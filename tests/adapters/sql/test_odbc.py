@@ -322,6 +322,21 @@ PLAIN = MAPPING.replace("  reference: reference\n", "  reference: reference\nLOC
 LOCK = "  lock: UPDATE vet SET name = name WHERE id = :vet\n"
 
 
+async def test_without_a_dialect_a_sequence_is_refused_at_its_line(
+    clinic: str, tmp_path: Path
+) -> None:
+    sequence = "  steps:\n", "  steps:\n    - {sequence: visit_id_seq, name: number}\n"
+    text = PLAIN.replace("LOCK", LOCK).replace(*sequence)
+    adapter = connect(by_odbc(clinic, limit="limit", dialect="plain"), tmp_path, text)
+    with pytest.raises(DocumentErrors, match="draw the number from a counter") as raised:
+        await adapter.check()
+    [problem] = raised.value.problems
+    assert "sequence" in text.splitlines()[problem.line - 1]
+    with pytest.raises(BackendNonsense):
+        await adapter.create_appointment(await _draft(adapter))
+    await adapter.aclose()
+
+
 def plain(url: str, folder: Path, lock: str = "") -> SqlAdapter:
     address = by_odbc(url, limit="limit", dialect="plain")
     text = PLAIN.replace("LOCK", lock)
