@@ -10,6 +10,7 @@ from adapters.documents.problems import DocumentErrors, Problem
 from adapters.mapping.checker import Checker
 from adapters.mapping.expressions import NamedExpressions
 from adapters.mapping.models import MappingFile, Reading
+from adapters.values.times import is_zone
 
 # The places that only a mapping of one adapter has; * is any name.
 _SIGNS: Mapping[str, tuple[Place, ...]] = {
@@ -58,7 +59,8 @@ def read_mapping(
         raise DocumentErrors([document.problem(("version",), text, "older-form")])
     named = NamedExpressions(document, adapter == "sql")
     zone = document.data.get("zone") if isinstance(document.data, dict) else None
-    reading = Reading(named, adapter == "sql", str(zone), address)
+    # a wrong zone is told once, and not at each path that has the day
+    reading = Reading(named, adapter == "sql", str(zone) if is_zone(zone) else "UTC", address)
     mapping, most, problems = check_most(document, MappingFile, reading)
     problems = [*document.flaws, *named.problems, *problems]
     if mapping is not None:

@@ -18,6 +18,7 @@ from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions, signature
 
 from adapters.values.convert import Unreadable, by_value
+from adapters.values.times import is_zone
 
 Path = Callable[[Any], Any]
 Steps = tuple[str | int, ...]
@@ -60,11 +61,21 @@ def _number(exact: Decimal | int) -> Any:
 def path_problem(expression: str) -> str | None:
     """Returns why the expression is no path; None where it is one."""
     try:
-        jmespath.compile(expression)
+        parsed = jmespath.compile(expression).parsed
     except (JMESPathError, ValueError) as error:
         reason = str(error).partition("\n")[0].removesuffix(":")
         return f"this is no JMESPath expression: {reason}"
-    return None
+    if all(_has_zone(node) for node in _nodes(parsed) if node.get("value") == "today"):
+        return None
+    return "today takes a time zone in quotes, such as 'Europe/Paris'; :today has the clinic's"
+
+
+def _has_zone(node: Any) -> bool:
+    """Returns whether a node is no call of `today`, or one with a time zone."""
+    if node["type"] != "function_expression":
+        return True
+    kinds = [child["type"] for child in node["children"]]
+    return kinds == ["literal"] and is_zone(node["children"][0]["value"])
 
 
 @cache
@@ -98,14 +109,14 @@ def heads(expression: str) -> list[Steps]:
 @cache
 def names_in(expression: str) -> frozenset[str]:
     """Returns every name that an expression reads, whatever it starts from."""
-    return frozenset(_names(jmespath.compile(expression).parsed))
+    nodes = _nodes(jmespath.compile(expression).parsed)
+    return frozenset(node["value"] for node in nodes if node["type"] == "field")
 
 
-def _names(node: Any) -> Iterator[str]:
-    if node["type"] == "field":
-        yield node["value"]
+def _nodes(node: Any) -> Iterator[Any]:
+    yield node
     for child in node["children"]:
-        yield from _names(child)
+        yield from _nodes(child)
 
 
 def _heads(node: Any) -> list[Steps]:

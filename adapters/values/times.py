@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapters.values.convert import Unreadable, decimal, number_or_none, plain
 
@@ -34,6 +35,14 @@ MOST_HOURS = 16_384
 # Bounds are compared as the backend writes them, so a change of the clocks, or a T between day and
 # time, needs some room. What really lies within is decided by the times that were read.
 ROOM = timedelta(days=1, hours=2)
+
+
+def is_zone(name: Any) -> bool:
+    """Returns whether a time zone has that name."""
+    try:
+        return bool(ZoneInfo(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+        return False
 
 
 def wall(raw: Any, zero: tuple[str, ...], pattern: str = PATTERN) -> datetime | None:

@@ -258,3 +258,14 @@ def test_the_day_is_named_in_a_path_outside_quotes_alone() -> None:
     assert dated(plain, "Europe/Paris") == plain
     made = dated("[?from <= :today && till >= :today]", "Asia/Tokyo")
     assert made == "[?from <= today('Asia/Tokyo') && till >= today('Asia/Tokyo')]"
+
+
+@pytest.mark.parametrize("zone", ["zone: Nowhere/X\n", 'zone: "O\'x"\n', ""])
+def test_a_wrong_zone_is_told_once(tmp_path: Path, zone: str) -> None:
+    text = cloud.MAPPING.read_text().replace("zone: Europe/Paris\n", zone)
+    path = tmp_path / "cloud.yaml"
+    path.write_text(text.replace("location: shelf", 'location: "shelf[?since <= :today]"', 1))
+    with pytest.raises(DocumentErrors) as caught:
+        load_mapping(path, shapes(), "rest", ["user", "password", "token"])
+    [problem] = caught.value.problems
+    assert "zone" in problem.text

@@ -76,6 +76,15 @@ def test_what_is_no_path_is_said() -> None:
         assert path_problem(expression)
 
 
+def test_a_day_is_that_of_a_known_zone() -> None:
+    for known in ("today('Europe/Paris')", "a[?b <= today('UTC')]", "today", "today.a || b"):
+        assert path_problem(known) is None
+    for unknown in ("'Nowhere/X'", "'../x'", "''", "UTC", "`5`", "'UTC', 'UTC'", ""):
+        said = path_problem(f"a || [b, today({unknown})]")
+        assert said is not None
+        assert "today takes a time zone in quotes, such as 'Europe/Paris'" in said
+
+
 def test_a_condition_holds_unless_it_is_nothing_or_false() -> None:
     assert all(map(holds, (True, 0, 1, "x", [0])))
     assert not any(map(holds, (None, False, "", [], {})))
