@@ -14,6 +14,7 @@ from typing import NamedTuple
 from adapters.documents.document import Document
 from adapters.documents.problems import Misfit, Problem, did_you_mean, nearest
 from adapters.mapping.conversion import DRAFT_FIELDS, DRAFT_KEYS
+from adapters.mapping.paths import goes_on
 
 # The names for the time on the clinic's clock.
 NOW, TODAY = "now", "today"
@@ -95,7 +96,7 @@ class _Circle(Exception):
 
 @dataclass(slots=True)
 class NamedExpressions:
-    """The named expressions of a mapping, and which of them are used.
+    """The named expressions of a mapping, in SQL or JMESPath, and which of them are used.
 
     `problems` are those of the table itself; a name that is wrong there is left as it stands.
     """
@@ -195,8 +196,7 @@ class NamedExpressions:
                     raise Misfit("bad-expression", f"{{{name}}} has too many names in its values")
                 inner = [self._expanded(one, values, way, taken) for one in given or ()]
                 value = self._value(name, inner, values, way)
-            is_whole = not text[: sign.start()].strip() and not text[end:].strip()
-            bare = is_whole or _single(value) or _joins(" ".join(value.split()))
+            bare = self._is_bare(value, text[: sign.start()].strip(), text[end:].strip())
             made += [text[start : sign.start()], value if bare else f"({value})"]
             start = end
             if sum(map(len, made)) > LONGEST:
@@ -204,6 +204,14 @@ class NamedExpressions:
                     "bad-expression", f"{{{name}}} makes it longer than {LONGEST // 1024} KiB"
                 )
         return "".join([*made, text[start:]])
+
+    def _is_bare(self, value: str, before: str, behind: str) -> bool:
+        """Returns whether what stands for a name needs no parentheses between those texts."""
+        if not before and not behind:
+            return True
+        if not self.is_sql and behind.startswith("."):  # parentheses would end a projection
+            return goes_on(dated(value, "UTC"), first=not before)
+        return bool(_single(value) or _joins(" ".join(value.split())))
 
     def _value(
         self, name: str, given: Sequence[str], values: Mapping[str, str], way: tuple[str, ...]

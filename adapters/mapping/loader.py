@@ -60,7 +60,7 @@ def read_mapping(
     named = NamedExpressions(document, adapter == "sql")
     zone = document.data.get("zone") if isinstance(document.data, dict) else None
     # a wrong zone is told once, and not at each path that has the day
-    reading = Reading(named, adapter == "sql", str(zone) if is_zone(zone) else "UTC", address)
+    reading = Reading(named, str(zone) if is_zone(zone) else "UTC", address)
     mapping, most, problems = check_most(document, MappingFile, reading)
     problems = [*document.flaws, *named.problems, *problems]
     if mapping is not None:

@@ -55,10 +55,9 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file is read with: its named expressions, adapter and zone, the backend's address."""
+    """What a file is read with: its named expressions and zone, and the backend's address."""
 
     named: NamedExpressions
-    is_sql: bool
     zone: str
     address: str = ""
 
@@ -75,7 +74,7 @@ def _readable(text: str, info: ValidationInfo) -> str:
     if reading is None:
         return text
     written = reading.named.expanded(text)
-    return (on_clock if reading.is_sql else dated)(written, reading.zone)
+    return (on_clock if reading.named.is_sql else dated)(written, reading.zone)
 
 
 class BackendKind(str):

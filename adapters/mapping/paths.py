@@ -88,6 +88,17 @@ def path(expression: str) -> Path:
     return _field(steps[0]) if len(steps) == 1 and isinstance(steps[0], str) else _walk(steps)
 
 
+def goes_on(expression: str, *, first: bool) -> bool:
+    """Returns whether a dot behind an expression goes on from all of it, and each item of a list.
+
+    Of a pipe it does where that stands `first` in a path.
+    """
+    if path_problem(expression) is not None:
+        return False
+    kind = jmespath.compile(expression).parsed["type"]
+    return kind not in _LOOSE and (first or kind != "pipe")
+
+
 def value_at(way: Path, data: Any) -> Any:
     """Returns what a path finds; None where it raises Unreadable."""
     try:
@@ -131,6 +142,8 @@ def _heads(node: Any) -> list[Steps]:
     return _heads(children[0])
 
 
+# Expressions behind which a dot belongs to their last part alone.
+_LOOSE = frozenset(("or_expression", "and_expression", "not_expression", "comparator", "expref"))
 # Expressions whose parts all start at the same value. In others only the first part does.
 _OF_THE_SAME = frozenset(
     ("and_expression", "not_expression", "comparator", "function_expression", "multi_select_list")

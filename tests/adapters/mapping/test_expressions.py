@@ -1,6 +1,7 @@
 """Named expressions are written out where a mapping has expressions, and nowhere else."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from adapters.mapping import checker  # noqa: F401 - with its table of checks
 from adapters.mapping.expressions import LONGEST, NamedExpressions, OnClock, dated, on_clock
 from adapters.mapping.loader import load_mapping
 from adapters.mapping.models import MappingFile
+from adapters.mapping.paths import path
 from gateway.backend import shapes
 from tests.adapters.mapping.test_mapping import SAMPLE
 from tests.adapters.rest import cloud
@@ -64,6 +66,46 @@ def table(text: str = TABLE) -> NamedExpressions:
 )
 def test_a_name_is_replaced_by_what_it_stands_for(written: str, meant: str) -> None:
     assert table().expanded(written) == meant
+
+
+PATHS = """\
+expressions:
+  contacts: "telecom[?s == 'p']"
+  either: telecom || others
+  piped: "@ | telecom[?s == 'p']"
+  values: "{contacts}.v"
+  past: "telecom[?'2000-01-01' < :today]"
+  first(x): "{x}[0]"
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("{contacts}.v", [1, 2]),
+        ("{contacts}.v | [0]", 1),
+        (" { contacts } .v | [0]", 1),
+        ("none || {contacts}.v", [1, 2]),
+        ("length({contacts}.v)", 2),
+        ("{values} | [0]", 1),
+        ("{piped}.v | [1]", 2),
+        ("{either}[1].v", 2),
+        ("{either}.v", None),
+        ("{past}.v", [1, 2, 3]),
+        # brackets are of the list as a whole
+        ("{contacts}[0].v", 1),
+        ("{first({contacts})}.v", 1),
+    ],
+)
+def test_a_path_goes_on_behind_a_name_as_if_it_were_written_out(written: str, found: Any) -> None:
+    named = NamedExpressions(parse_document(PATHS.encode(), "cloud.yaml"), is_sql=False)
+    assert named.problems == []
+    telecom = [{"s": "p", "v": 1}, {"s": "p", "v": 2}, {"s": "f", "v": 3}]
+    assert path(dated(named.expanded(written), "UTC"))({"telecom": telecom}) == found
+
+
+def test_a_dot_behind_a_name_in_sql_leaves_its_parentheses() -> None:
+    assert table("expressions:\n  row: f(a.X)\n").expanded("{row}.Y") == "(f(a.X)).Y"
 
 
 @pytest.mark.parametrize(

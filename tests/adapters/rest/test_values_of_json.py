@@ -22,7 +22,7 @@ from tests.adapters.clinic import NOW, SECRET, TODAY, ask, slots
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
 
 READING = Reading(
-    NamedExpressions(parse_document(b"{}", "x")), False, "UTC", "https://fhir.example.org/r4"
+    NamedExpressions(parse_document(b"{}", "x"), is_sql=False), "UTC", "https://fhir.example.org/r4"
 )
 
 
