@@ -1,6 +1,8 @@
 """Plain paths are walked by ourselves: they must find just what the library finds."""
 
+import re
 import timeit
+from pathlib import Path
 from typing import Any
 
 import jmespath
@@ -59,6 +61,15 @@ def test_numbers_are_reckoned_with_as_they_are_written(expression: str, found: A
     rows = [{"n": 2, "of": 12}, {"n": 1, "of": 2}]
     made = path(expression)({"a": 0.1, "b": 0.2, "rows": rows})
     assert (made, type(made)) == (found, type(found))
+
+
+@pytest.mark.parametrize(("rate", "net"), [(20, 10), (0, 12), (None, 12)])
+def test_the_net_amount_of_the_reference_is_there_without_a_rate(
+    rate: int | None, net: int
+) -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "mapping.md").read_text()
+    [written] = re.findall(r'total: "(quotient\(gross, .*)"', docs)
+    assert path(written)({"gross": 12, "rate": rate}) == net
 
 
 @pytest.mark.parametrize(
