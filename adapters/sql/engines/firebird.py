@@ -36,7 +36,7 @@ from firebird.driver import (
     driver_config,
 )
 from firebird.driver.core import CHARSET_MAP
-from firebird.driver.types import CancelType
+from firebird.driver.types import CancelType, SQLDataType
 from sqlalchemy import Connection, Executable, case, event, func, literal_column, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
@@ -83,6 +83,7 @@ BEGIN_READ, BEGIN_BOOKING = "BEGIN READING", "BEGIN BOOKING"
 _NOT_THERE, _MALFORMED = 335544344, 335544849
 _HIDDEN = re.compile("Dynamic SQL Error|SQL error code|At line|At block|invalid request BLR").match
 _ACCESS = re.compile(r'Table "([^"]+)"(?: as "[^"]+")? (Full Scan|Access)|Index "([^"]+)"').finditer
+_MOMENT = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:").match
 _BYTES = re.compile("[\udc80-\udcff]").search
 # The type and the size of a FLOAT, in the description of a column.
 _SHORT = (float, 4)
@@ -292,6 +293,14 @@ def _given(value: Any) -> Any:
     return int(value) if value in (0, 1) else str(value)
 
 
+def _fitting(prepared: Any, bound: Sequence[Any]) -> Iterator[Any]:
+    """Yields parameters; a time beside a DATE is cut to its day, as other databases do."""
+    for number, value in enumerate(map(_given, bound)):
+        is_time = isinstance(value, str) and _MOMENT(value)
+        kind = prepared._in_meta.get_type(number) if is_time else None  # noqa: SLF001 - as above
+        yield value[:10] if kind is SQLDataType.DATE else value
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
         # a text in another character set stays bytes, for a converter
@@ -415,9 +424,11 @@ class FirebirdLane(ThreadLane):
             self._control(opened, text)
             return ()
         try:
-            with closing(raw.cursor()) as cursor:
+            if not raw.is_active():
+                raw.begin()
+            with closing(raw.cursor()) as cursor, cursor.prepare(text) as prepared:
                 cursor.stream_blob_threshold = sys.maxsize
-                cursor.execute(text, list(map(_given, bound)))
+                cursor.execute(prepared, list(_fitting(prepared, bound)))
                 if cursor.description is None:
                     return ()
                 rows = [tuple(map(_plain, row)) for row in cursor.fetchall()]

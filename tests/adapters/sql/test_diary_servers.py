@@ -78,6 +78,31 @@ async def test_an_absence_that_ends_never_blocks_however_that_is_written(
         await adapter.aclose()
 
 
+@pytest.mark.parametrize("longest", ["", ", longest: 3"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_absence_of_days_without_a_time_lasts_until_its_last_day_is_over(
+    kind: str, longest: str, tmp_path: Path
+) -> None:
+    type_ = "text" if kind == "sqlite" else "date"
+    with practice(kind, tmp_path) as made:
+        await made.run(
+            "DROP TABLE absence",
+            f"CREATE TABLE absence (vet INTEGER, starts {type_}, ends {type_})",
+            f"INSERT INTO absence VALUES (1, '{DAY - timedelta(days=1)}', '{DAY}')",
+            f"INSERT INTO absence VALUES (2, '{DAY}', '{DAY}')",
+        )
+        written = (ABSENCES, ABSENCES.replace("ends}", f"ends{longest}}}"))
+        adapter = made.open(tmp_path, changed(made, written))
+        week = [DAY + timedelta(days=number) for number in range(-3, 4)]
+        first, second, open_ = [
+            [day for day in week if await slots(adapter, vet, day)] for vet in (0, 1, 2)
+        ]
+        assert DAY in open_
+        assert first == [day for day in open_ if day not in (DAY, DAY - timedelta(days=1))]
+        assert second == [day for day in open_ if day != DAY]
+        await adapter.aclose()
+
+
 async def test_without_an_end_the_minutes_hold_also_where_rows_may_be_endless(
     tmp_path: Path,
 ) -> None:
