@@ -160,7 +160,7 @@ def values() -> list[str]:
 
 READS = {
     "text": "Text, without the blanks round it; blank is no value. `encoding` (cp1252, say) is that"
-    " of texts that are no UTF-8.",
+    " of texts that are no UTF-8; `longest` cuts what a booking writes.",
     "joined text": "Several columns, or one, as one text: `separator` (`, `) between those that"
     " are not blank.",
     "part of text": "One part of a text such as `Last,First`: `part` 1, 2 ... or -1 for the last,"

@@ -11,6 +11,7 @@ from adapters.base import FieldShape, Shapes, inside, lists_in
 from adapters.documents.document import Document, Place
 from adapters.documents.models import MODEL_CHECKS
 from adapters.documents.problems import Problem, did_you_mean, read_checks
+from adapters.ids.table import REFERS
 from adapters.mapping import models
 from adapters.mapping.conversion import DRAFT_FIELDS, DRAFT_KEYS, Conversion, Strict
 from adapters.mapping.converters import IN_COLUMNS, conversion_faults, conversion_name
@@ -342,10 +343,23 @@ class Checker:
             self.is_known((*place, "if"), "unfilled", own.constant, DRAFT, text)
 
     def _named(self, place: Place, sql: str, made: Sequence[str]) -> None:
+        widths = self._widths() if sql else {}
         for name in models.NAMED(sql):
             text, more = f"no step before this one is called {name}", "; write \\: for a colon"
-            known = [*made, *DRAFT, *CLOCK, *self._items(place)]
-            self.is_known(place, "unfilled", name, known, text, more)
+            parts = [f"{key}_{n}" for key, width in widths.items() for n in range(1, width + 1)]
+            known = [*made, *DRAFT, *CLOCK, *self._items(place), *parts]
+            if self.is_known(place, "unfilled", name, known, text, more) and name in widths:
+                text = f"{name} is a key of {widths[name]} columns: write :{name}_1, :{name}_2"
+                self.say(place, "unfilled", text)
+
+    def _widths(self) -> dict[str, int]:
+        """Returns how many columns the keys have that a booking knows, where these are several."""
+        resources, steps = self.mapping.resources, self.mapping.booking.steps
+        found = {step.name: len(step.keys) for step in steps if step.name is not None}
+        for name, resource in REFERS.items():
+            if resource in resources:
+                found[name] = len(resources[resource].key.source)
+        return {name: width for name, width in found.items() if width > 1}
 
     def _secret(self, place: Place, name: str) -> None:
         if name not in self.secrets:

@@ -106,6 +106,7 @@ class Conversion(Strict):
     separator: str | None = Field(default=None, min_length=1)
     part: int | None = None
     encoding: Annotated[str, checked(_known_encoding)] | None = None
+    longest: OfSql[int | None] = Field(default=None, ge=1)
     order: Literal["rgb", "bgr"] | None = None
     pattern: str | None = None
     unit: Literal["seconds", "milliseconds"] | None = None

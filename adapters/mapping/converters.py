@@ -37,7 +37,7 @@ _Kind, _CLOCK, _WALL_CLOCK = ConverterKind, ("as_text", "columns"), ("as_text", 
 _CODED = frozenset({"boolean", "date", "email", "money", "percent", "uuid"})
 # All that may stand under `as`.
 CONVERTERS: Mapping[str, ConverterKind] = {
-    "text": _Kind({"encoding"}, {"text"}, convert.Text),
+    "text": _Kind({"encoding", "longest"}, {"text"}, convert.Text),
     "joined text": _Kind({"separator", "encoding"}, {"text"}, convert.JoinedText),
     "part of text": _Kind({"separator", "part", "encoding"}, {"text"}, convert.PartOfText),
     "split text": _Kind({"separator", "encoding"}, {"text"}, convert.SplitText),

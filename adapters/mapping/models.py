@@ -46,6 +46,8 @@ METHODS = ("get", "post", "put", "patch", "delete")
 Meaning = Literal["slot taken", "not found", "rejected", "unavailable", "logged out", "unusable"]
 # The names in a step's SQL, each behind a colon, and those in the braces of a call's path.
 NAMED = re.compile(r"(?<![:\w\\]):(\w+)(?!:)").findall
+# A column of a key of several, by its number.
+PART = re.compile(r"(\w+)_([1-9])").fullmatch
 _BRACED = re.compile(r"\{(\w*)\}").findall
 # A body that is sent as a form, and what other bodies may be.
 FORM = "form"
@@ -225,6 +227,8 @@ class ValueSource(ShortForm, Conversion):
         yield from super().faults()
         if self.match is not None and self.reference is not None:
             yield "takes match or reference, not both"
+        if self.longest is not None:
+            yield "longest goes with what a booking writes"
 
     @property
     def expressions(self) -> tuple[str, ...]:

@@ -12,7 +12,15 @@ from adapters.mapped.session import BookingProgress
 from adapters.mapping.conversion import DRAFT_FIELDS, Conversion
 from adapters.mapping.converters import Converters
 from adapters.mapping.expressions import CLOCK
-from adapters.mapping.models import NAMED, MappingFile, StepCondition, StepMap, WrittenValue
+from adapters.mapping.models import (
+    NAMED,
+    PART,
+    BookingMap,
+    MappingFile,
+    StepCondition,
+    StepMap,
+    WrittenValue,
+)
 from adapters.sql.clock import moment
 from adapters.sql.engines.base import HALF, Criterion, given
 from adapters.values.convert import Converter, Text
@@ -60,6 +68,14 @@ def condition_of(item: Mapping[str, WrittenValue]) -> StepCondition | None:
     return StepCondition(draft=name, sql=own.sql)
 
 
+def _reason(booking: BookingMap) -> Text:
+    """Returns how the appointment keeps a reason: as its own row does, or else any other."""
+    own = [step for step in booking.steps if step.name == booking.appointment]
+    written = (value for step in (*own, *booking.steps) for value in step.written)
+    found = next((value for value in written if value.draft == "reason"), None)
+    return Text() if found is None else Text(found.encoding or "utf-8", found.longest)
+
+
 class BookingWrites:
     """The rows that a booking writes, in the mapping's order."""
 
@@ -76,8 +92,7 @@ class BookingWrites:
             for value in values
             if value.draft in DRAFT_FIELDS
         }
-        encodings = (value.encoding for value in values if value.draft == "reason")
-        self._reason = next((Text(name) for name in encodings if name is not None), Text())
+        self._reason = _reason(booking)
 
     def kept(self, draft: Draft) -> Draft:
         """Returns the draft as the practice system can keep it: its encoding may lack letters."""
@@ -212,10 +227,16 @@ class _Scope:
                 yield moment(name, self.zone, self.values["createdAt"])
             elif name in self.item:
                 yield parameter(name, self.column_value(self.item[name]))
-            elif name in self.made:
-                yield parameter(name, self.made[name])
             else:
-                yield parameter(name, self._encoded(name, self.converters[0].get(name)))
+                yield parameter(name, self._raw(name))
+
+    def _raw(self, name: str) -> Any:
+        if name in self.made:
+            return self.made[name]
+        if name not in self.values and (part := PART(name)):
+            raw = self._raw(part[1])
+            return None if raw is None else raw[int(part[2]) - 1]
+        return self._encoded(name, self.converters[0].get(name))
 
     def _encoded(self, name: str, converter: Converter | None) -> Any:
         value = self.values[name]

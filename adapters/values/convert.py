@@ -108,14 +108,19 @@ class ReadOnly(AsItIs):
 
 @dataclass(frozen=True, slots=True)
 class Text(AsItIs):
-    """Text, stripped; blank is no value. What the encoding lacks is written as a question mark."""
+    """Text, stripped; blank is no value.
+
+    What the encoding lacks is written as a question mark, and no more than the `longest` letters.
+    """
 
     encoding: str = "utf-8"
+    longest: int | None = None
 
     def decode(self, raw: Any) -> str | None:
         return plain(raw, self.encoding)
 
     def encode(self, value: Any) -> tuple[Any, ...]:
+        value = value[: self.longest].rstrip() if self.longest else value
         if self.encoding == "utf-8":
             return (value,)
         return (value.encode(self.encoding, "replace").decode(self.encoding),)

@@ -21,6 +21,7 @@ GIVEN: dict[str, Any] = {
     "separator": "/",
     "part": 2,
     "encoding": "cp1252",
+    "longest": 80,
     "order": "bgr",
     "pattern": "%Y%m%d",
     "unit": "milliseconds",

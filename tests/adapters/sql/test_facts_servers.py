@@ -11,7 +11,9 @@ import pytest
 from time_machine import travel
 
 from adapters.base import Draft, Query
+from adapters.documents.problems import DocumentErrors
 from adapters.sql.adapter import SqlAdapter
+from tests.adapters.shelf import Shelf
 from tests.races.practice import KINDS, ZONE, Practice, at, practice, working_days
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -42,7 +44,7 @@ async def opened(
     for right, wrong in changes:
         assert right in text, right
         text = text.replace(right, wrong, 1)
-    async with aclosing(made.open(folder, text)) as adapter:
+    async with aclosing(made.open(folder, text, ids=Shelf())) as adapter:
         await adapter.check()
         yield adapter
 
@@ -353,3 +355,42 @@ async def test_fact_32_taxes_are_percent_fraction_or_code_and_prices_gross_or_ne
         ("5.50", "100.00"),
         ("20.00", "50.00"),
     ]
+
+
+# A key of two columns.
+TWO = (
+    ("patients: {from: patient, key: id,", "patients: {from: patient, key: [client, id],"),
+    (
+        "patientId: SELECT p.patient FROM attendance p WHERE p.appointment = a.id",
+        "patientId:\n        - SELECT p.client FROM attendance p WHERE p.appointment = a.id\n"
+        "        - SELECT p.patient FROM attendance p WHERE p.appointment = a.id",
+    ),
+    ("      patientId: patient\n", ""),
+    ("patient: {draft: patientId}", "patient: {sql: 'CAST(:patientId_2 AS INTEGER)'}"),
+    ("client: {draft: clientId}", "client: {draft: patientId, part: 1}"),
+)
+
+
+async def test_fact_1_sql_of_a_booking_names_each_column_of_a_key_of_several(
+    kind: str, tmp_path: Path
+) -> None:
+    with practice(kind, tmp_path) as made:
+        async with opened(tmp_path, made, *TWO) as adapter:
+            draft = await a_draft(adapter)
+            booked = await adapter.create_appointment(draft)
+            assert booked["patientId"] == draft.patient_id
+        whole = (*TWO[:3], ("patient: {draft: patientId}", "patient: {sql: ':patientId'}"))
+        with pytest.raises(DocumentErrors, match=r"a key of 2 columns: write :patientId_1"):
+            async with opened(tmp_path, made, *whole):
+                pass
+
+
+async def test_fact_14_a_reason_is_kept_as_its_column_can_hold_it(
+    kind: str, tmp_path: Path
+) -> None:
+    change = ("note: {draft: reason}", "note: {draft: reason, encoding: cp1252, longest: 12}")
+    with practice(kind, tmp_path) as made:
+        async with opened(tmp_path, made, change) as adapter:
+            draft = await a_draft(adapter, reason="é\N{DOG FACE} coughs since Monday")
+            booked = await adapter.create_appointment(draft)
+            assert booked["reason"] == "é? coughs si"
