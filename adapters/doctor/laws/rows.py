@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import ClassVar
 
 from adapters.base import Record
 from adapters.doctor.case import KEY, DoctorCase, LawLook
@@ -74,31 +75,94 @@ class PaidPlusBalance(Sum):
         return None if record["status"] in UNSETTLED else super().holds(record)
 
 
-class LinesAddUp(RowTrial):
-    """The lines of an invoice add up to its subtotal."""
+class WholeInvoices:
+    """Reads invoices with the lists inside them, once for all the laws of a page."""
 
-    fields = ("subtotal",)
-
-    def __init__(self, part: LawLook, case: DoctorCase) -> None:
-        super().__init__(part)
+    def __init__(self, case: DoctorCase) -> None:
         self._case = case
+        self._page: Sequence[Record] = ()
+        self._whole = list[Record]()
+
+    async def of(self, page: Sequence[Record]) -> Sequence[Record]:
+        """Returns the invoices of a page with their lists."""
+        if page is not self._page:
+            keys = {record["id"]: record[KEY] for record in page}
+            whole = await self._case.with_lists("invoices", [*page])
+            self._page = page
+            self._whole = [{**record, KEY: keys[record["id"]]} for record in whole]
+        return self._whole
+
+
+class AddUp(RowTrial):
+    """The amounts of a list in an invoice add up to a field of it."""
+
+    inner: ClassVar[str]
+    amount: ClassVar[str]
+
+    def __init__(self, part: LawLook, invoices: WholeInvoices) -> None:
+        super().__init__(part)
+        self._invoices = invoices
 
     async def take(self, page: Sequence[Record]) -> None:
-        keys = {record["id"]: record[KEY] for record in page}
-        whole = await self._case.with_lists("invoices", [*page])
-        await super().take([{**record, KEY: keys[record["id"]]} for record in whole])
+        await super().take(await self._invoices.of(page))
 
     def holds(self, record: Record) -> bool | None:
-        amounts = [line["total"] for line in record["lines"] or ()]
-        if record["subtotal"] is None or not amounts or None in amounts:
+        [field], amounts = self.fields, self._amounts(record)
+        if record[field] is None or None in amounts or not self.is_told(record, amounts):
             return None
-        apart = abs(Decimal(record["subtotal"]) - sum(map(Decimal, amounts)))
+        apart = abs(Decimal(record[field]) - sum(map(Decimal, amounts)))
         return bool(apart < CENT + CENT_OF_A_LINE * len(amounts))
 
+    def is_told(self, record: Record, amounts: Sequence[str]) -> bool:
+        """Returns whether the list says anything of the sum."""
+        return bool(amounts)
+
+    def _amounts(self, record: Record) -> list[str]:
+        return [each[self.amount] for each in record[self.inner] or ()]
+
     def example(self, record: Record) -> str:
-        lines = [Decimal(line["total"]) for line in record["lines"]]
-        values = {"subtotal": record["subtotal"], f"{counted(len(lines), 'line')} of": sum(lines)}
-        return told(record, values)
+        [field], amounts = self.fields, [Decimal(each) for each in self._amounts(record)]
+        few = counted(len(amounts), self.inner.removesuffix("s"))
+        return told(record, {field: record[field], f"{few} of": sum(amounts)})
+
+
+class LinesAddUp(AddUp):
+    """The lines of an invoice add up to its subtotal."""
+
+    fields, inner, amount = ("subtotal",), "lines", "total"
+
+
+class PaymentsAddUp(AddUp):
+    """The payments of an invoice add up to what was paid; without any, nothing was."""
+
+    fields, inner, amount = ("amountPaid",), "payments", "amount"
+
+    def is_told(self, record: Record, amounts: Sequence[str]) -> bool:
+        return bool(amounts) or Decimal(record["amountPaid"]) != 0
+
+
+class NumbersAreUnique(RowTrial):
+    """No two issued invoices have one number; of a number it keeps 64 bits, and the year."""
+
+    fields = ("number",)
+
+    def __init__(self, part: LawLook) -> None:
+        super().__init__(part)
+        self._years = dict[int, str]()
+        self._by_year = True
+
+    def holds(self, record: Record) -> bool | None:
+        number, year = record["number"], (record.get("issuedAt") or "")[:4]
+        if not number or record.get("status") in UNSETTLED:
+            return None
+        first = self._years.get(mark := hash(number))
+        self._years.setdefault(mark, year)
+        self._by_year &= first is None or year != first
+        return first is None
+
+    def tell(self) -> None:
+        more = ", each in another year: is the year a part of it?" if self._by_year else ""
+        self.part.tell(most=self.most, more=more)
 
 
 class OwnersHaveNames(RowTrial):
@@ -184,9 +248,14 @@ OF_ROWS: Mapping[str, Sequence[tuple[str, str, type[RowTrial]]]] = {
     "invoices": [
         ("total-is-net-plus-tax", "total", NetPlusTax),
         ("total-is-paid-plus-balance", "balance", PaidPlusBalance),
+        ("numbers-are-unique", "number", NumbersAreUnique),
     ],
     "stock": [("low-by-quantity", "isLow", LowByQuantity)],
 }
+SUMS: Sequence[tuple[str, type[AddUp]]] = (
+    ("lines-add-up", LinesAddUp),
+    ("payments-add-up", PaymentsAddUp),
+)
 
 
 def row_trials(name: str, case: DoctorCase, part_of: PartOf) -> Iterator[Trial]:
@@ -203,10 +272,16 @@ def row_trials(name: str, case: DoctorCase, part_of: PartOf) -> Iterator[Trial]:
         named = [at for at in OwnersHaveNames.fields if at in mapped.fields]
         if named and (part := part_of("owners-have-names", named[-1])):
             yield OwnersHaveNames(part)
-    if name == "invoices" and _has_sums(mapped) and (part := part_of("lines-add-up", "subtotal")):
-        yield LinesAddUp(part, case)
+    if name == "invoices":
+        yield from _sums(mapped, case, part_of)
 
 
-def _has_sums(mapped: ResourceMap) -> bool:
-    lines = mapped.lists.get("lines")
-    return lines is not None and "total" in lines.fields and "subtotal" in mapped.fields
+def _sums(mapped: ResourceMap, case: DoctorCase, part_of: PartOf) -> Iterator[Trial]:
+    """Yields the laws of the lists in invoices whose amounts and sums are mapped."""
+    invoices = WholeInvoices(case)
+    for law, sums in SUMS:
+        [at], inner = sums.fields, mapped.lists.get(sums.inner)
+        if at not in mapped.fields or inner is None or sums.amount not in inner.fields:
+            continue
+        if part := part_of(law, at):
+            yield sums(part, invoices)

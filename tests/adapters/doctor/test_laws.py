@@ -105,6 +105,25 @@ BREACHES = [
         ("UPDATE LIGNES_FACT SET TOTAL_HT = '999,00' WHERE ID_LIGNE = 40",),
     ),
     Breach(
+        "payments-add-up", WARNING, "amountPaid: {source: f.PAYE", "payments that do not add up",
+        r"key \d+: amountPaid \d+.\d\d, 0 payments of 0",
+        mapping=(
+            ("from: REGLEMENTS g\n", "from: REGLEMENTS g\n        where: g.MODE <> 'CB'\n"),
+        ),
+        together=2,
+    ),
+    Breach(
+        "numbers-are-unique", WARNING, "number: ", r"\d+ rows of .* another invoice has too see",
+        r"key \d+: number \d\d$",
+        mapping=(("number: f.NUMERO", "number: SUBSTR(f.NUMERO, -2)"),),
+        together=3,
+    ),
+    Breach(
+        "numbers-are-unique", WARNING, "number: ", "each in another year: is the year a part of it",
+        mapping=(("number: f.NUMERO", "number: SUBSTR(f.NUMERO, -5)"),),
+        together=4,
+    ),
+    Breach(
         "tax-is-percent", FAILED, "taxRate: CAST", "all .* above 0 are below 1 %.*multiply",
         r"key \d+: taxRate 0\.\d",
         mapping=(
@@ -456,6 +475,15 @@ JSON_BREACHES = [
     JsonBreach(
         "lines-add-up", WARNING, "subtotal: net", "150 rows of 150: lines that do not add up",
         r"2 lines of \d+.\d\d", add_fines,
+    ),
+    JsonBreach(
+        "payments-add-up", WARNING, "amountPaid: paid", "payments that do not add up",
+        r"amountPaid \d+.\d\d, 2 payments of \d+.\d\d",
+        change("bills", lambda bill: {"payments": 2 * bill["payments"]}),
+    ),
+    JsonBreach(
+        "numbers-are-unique", WARNING, "number: ref", "149 rows of 150: a number that another",
+        r"key \d+: number 81/2026", change("bills", lambda bill: {"ref": "81/2026"}),
     ),
     JsonBreach(
         "tax-is-percent", FAILED, "taxRate: vat", "they look like fractions", "taxRate 0.20",
