@@ -21,7 +21,15 @@ from adapters.base import (
 )
 from adapters.doctor import doctor_of, half_read
 from adapters.documents.problems import DocumentErrors, Problem
-from adapters.examination import MOST_IDS, Examination, Finding, Verdict, counted, short
+from adapters.examination import (
+    MOST_IDS,
+    UNREHEARSED,
+    Examination,
+    Finding,
+    Verdict,
+    counted,
+    short,
+)
 from gateway.contract import operations as contract
 from gateway.contract.operations import Match, Operation, Param
 from gateway.contract.resources import RESOURCES
@@ -110,7 +118,7 @@ async def _checked(adapter: Adapter, examination: Examination) -> AsyncIterator[
         yield _finding("mapping", "names", Verdict.FAILED, _words(error))
     if examination.booking:
         text = "no booking was tried: this adapter has no way to undo one"
-        yield _finding("booking", "rehearsal", Verdict.WARNING, text)
+        yield _finding("booking", "rehearsal", Verdict.WARNING, text, code=UNREHEARSED)
 
 
 def _reported(troubles: Sequence[Trouble]) -> Iterator[Finding]:

@@ -35,12 +35,12 @@ MOST_PATIENTS = 200
 # The most vets, and types, that are rehearsed, and those that are told one by one where none is.
 MOST, MOST_TOLD = 200, 20
 # Seconds that one way to take a time may be searched.
-PATIENCE = 60.0
+PATIENCE = 300.0
 REASON = "Contrôle"
 # As long as the contract allows, with letters beyond ASCII and what SQL has to escape.
 LONGEST = ('L\'état général: è 50 % \\ "x" ' * 18)[:500]
 SLOT, SEVERAL, COMPUTED = "a slot row", "several slot rows", "a computed time"
-# The vets with which a visit of several slot rows is searched.
+# The vets with which a visit of several slot rows is searched, and a time after a clock changed.
 FEW_VETS = 3
 YEAR, NOON, HOUR = 366, clock_time(12), timedelta(hours=1)
 TYPES = "appointmentTypes"
@@ -330,8 +330,10 @@ class Planner:
     async def _of_changes(self, drafts: "Drafts", how: str, plain: Free) -> None:
         """Plans a booking after each of the next two changes of the clock."""
         for day in changes_of_clock(self._today, self._diary.zone):
-            about = f"{how} {day}"
-            free = await self._first(about, plain.vet, plain.type, how, day)
+            about, free = f"{how} {day}", None
+            vets = dict.fromkeys([plain.vet, *(kind.free.vet for kind in self.kinds)])
+            for vet in list(vets)[:FEW_VETS]:
+                free = free or await self._first(about, vet, plain.type, how, day)
             if free is not None:
                 self.kinds.append(drafts.kind(free, f"after the clocks change on {day}"))
             elif how != SEVERAL:

@@ -112,7 +112,7 @@ class RehearsalReport:
                     )
                 elif (number, group, False) not in self.groups:
                     text = "every booking that was rehearsed writes this group: not rehearsed is a"
-                    self.look.note(f"{text} booking without it", place=branch)
+                    self.look.note(f"{text} booking without it", place=branch, code=UNREHEARSED)
 
 
 async def rehearse(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from adapters.examination import Verdict
+from adapters.examination import UNREHEARSED, Verdict
 from tests.adapters.doctor.test_learning import rehearsed
 from tests.races.practice import practice
 
@@ -37,3 +37,4 @@ async def test_what_no_booking_writes_or_leaves_out_is_told_at_its_group(tmp_pat
         "LONGEST,": NEVER,
         "ALWAYS,": ALWAYS,
     }
+    assert [role for role, each in told if each.code == UNREHEARSED] == ["ALWAYS,"]
