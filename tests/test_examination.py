@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.base import Query, Record, Trouble
-from adapters.examination import Examination, Finding, Verdict
+from adapters.examination import UNREHEARSED, Examination, Finding, Verdict
 from adapters.sql.adapter import SqlAdapter
 from gateway.contract.operations import OPERATIONS
 from gateway.examination import examined
