@@ -2,6 +2,9 @@
 
 A value that is not in its type's form is kept as the text that stands there, so that whoever reads
 the copy can tell of it. One bad value is no reason to have no table.
+
+The library `dbf` (0.99), by which the tests write tables, reads neither dBASE IV tables with memos
+nor Visual FoxPro tables with texts of varying length, which practices have.
 """
 
 import mmap
