@@ -15,6 +15,7 @@ from adapters.doctor.rehearsal_report import (
     FIELDS,
     RehearsalReport,
     Rehearsed,
+    Wrong,
     refusal,
     rehearse,
     seen,
@@ -202,12 +203,25 @@ async def _booked(
     done.deletions = [text for session in reversed(sessions) for text in session.undoing()]
     done.is_half = isinstance(failure, OutcomeUnknown)
     if failure is not None:
-        done.wrong = done.wrong or refusal(case, done, failure, detail)
+        done.wrong = done.wrong or _refused(case, kind, done, failure, detail)
     return done
 
 
 def _session(case: SqlCase, connection: Connection) -> SqlSession:
     return SqlSession(case.adapter, case.engine.opened(connection))
+
+
+def _refused(
+    case: SqlCase, kind: BookingKind, done: Rehearsed, error: AdapterError, detail: str
+) -> Wrong:
+    """Returns why it was refused, and where; a text that is too long is the draft's only one."""
+    text, place = refusal(case, done, error, detail)
+    if ErrorKind.LONG in text and kind.draft.reason and place[:2] == ("booking", "steps"):
+        step = case.adapter.mapping.booking.steps[int(place[2])]
+        columns = [name for name, value in step.values.items() if value.draft == "reason"]
+        if len(columns) == 1:
+            return f"{text}, {columns[0]}", (*place, "values", columns[0])
+    return text, place
 
 
 def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str:

@@ -47,8 +47,14 @@ class ErrorKind(StrEnum):
     REFUSED = "a rule of the database refused a row"
     # a missing grant
     DENIED = "the account may not do that"
+    # a value of a row, or of a booking
+    UNFIT = "a value could not be converted (its type, or letters the column's character set lacks)"
+    LONG = "a text is too long for its column"
     STATEMENT = "a statement failed: an unknown name, or bad grammar"
     OTHER = "a statement failed"
+
+
+_COMPLAINTS = frozenset({ErrorKind.STATEMENT, ErrorKind.DENIED, ErrorKind.UNFIT, ErrorKind.LONG})
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +191,7 @@ class Speech(Protocol):
 
     def complaint(self, error: DBAPIError) -> str | None:
         """Returns the database's sentence about an explained statement; None for another error."""
-        if self.kind(error) not in (ErrorKind.STATEMENT, ErrorKind.DENIED):
+        if self.kind(error) not in _COMPLAINTS:
             return None
         return " ".join(str(self.sentence(error)).split())
 

@@ -75,6 +75,8 @@ STATES = {
     "08": ErrorKind.DOWN,
     "40001": ErrorKind.AGAIN,
     "23": ErrorKind.REFUSED,
+    **dict.fromkeys(("22003", "22007", "22008", "22018", "22021"), ErrorKind.UNFIT),
+    "22001": ErrorKind.LONG,
     **dict.fromkeys(("07", "22", "39", "42", "HY004"), ErrorKind.STATEMENT),
 }
 # What a connection cannot be used after.

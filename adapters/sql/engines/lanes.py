@@ -160,7 +160,12 @@ class Lane(ABC):
     begin_booking: str = "BEGIN"
     end_read: str = "COMMIT"
     rollback: str = "ROLLBACK"
-    never_committed: ClassVar = frozenset({ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED})
+    never_committed: ClassVar = frozenset(
+        {
+            *(ErrorKind.AGAIN, ErrorKind.DUPLICATE, ErrorKind.REFUSED),
+            *(ErrorKind.UNFIT, ErrorKind.LONG),
+        }
+    )
     unreadable: ClassVar[tuple[type[Exception], ...]] = ()
     question: ClassVar[str] = "SELECT 1"
     reads_alone: ClassVar[bool] = False

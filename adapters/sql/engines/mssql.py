@@ -40,6 +40,8 @@ SENTENCES = {
     ErrorKind.DUPLICATE: ("duplicate key", "violation of unique", "violation of primary"),
     ErrorKind.REFUSED: ("conflicted with the", "cannot insert the value null"),
     ErrorKind.DENIED: ("permission was denied",),
+    ErrorKind.UNFIT: ("conversion failed", "error converting data type", "out-of-range value"),
+    ErrorKind.LONG: ("would be truncated",),
     ErrorKind.STATEMENT: (
         *("invalid column name", "invalid object name", "incorrect syntax", "could not be bound"),
         *("is not a recognized", "cannot find either column", "could not find stored procedure"),

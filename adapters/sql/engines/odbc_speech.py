@@ -33,6 +33,8 @@ STATES = {
     "23505": ErrorKind.DUPLICATE,
     "28": ErrorKind.DOWN,
     "42501": ErrorKind.DENIED,
+    **dict.fromkeys(("22003", "22007", "22008", "22018", "22021", "22P"), ErrorKind.UNFIT),
+    "22001": ErrorKind.LONG,
     **dict.fromkeys(("07", "22", "42", "37", "S0"), ErrorKind.STATEMENT),
 }
 # What drivers put around the database's own words.

@@ -39,7 +39,8 @@ KINDS = {
     **dict.fromkeys(("23505", "23P01"), ErrorKind.DUPLICATE),
     **dict.fromkeys(("23", "P0001"), ErrorKind.REFUSED),
     "42501": ErrorKind.DENIED,
-    # 22: a constant of the statement that its type cannot read
+    **dict.fromkeys(("22003", "22007", "22008", "22018", "22021", "22P"), ErrorKind.UNFIT),
+    "22001": ErrorKind.LONG,
     **dict.fromkeys(("22", "42", "0A", "3F"), ErrorKind.STATEMENT),
     # a table was changed: prepared anew it goes
     "InvalidCachedStatementError": ErrorKind.AGAIN,

@@ -41,6 +41,7 @@ KINDS = {
     "SQLITE_CONSTRAINT_UNIQUE": ErrorKind.DUPLICATE,
     "SQLITE_CONSTRAINT_PRIMARYKEY": ErrorKind.DUPLICATE,
     "SQLITE_CONSTRAINT": ErrorKind.REFUSED,
+    "SQLITE_MISMATCH": ErrorKind.UNFIT,
     "SQLITE_ERROR": ErrorKind.STATEMENT,
     **dict.fromkeys(DOWN, ErrorKind.DOWN),
     **dict.fromkeys(("SQLITE_BUSY", "SQLITE_LOCKED"), ErrorKind.BUSY),

@@ -274,6 +274,16 @@ FAULTS = [
         mapping=(("patientId: animal", "patientId: ZWQ"),),
     ),
     Fault(
+        "a column that is too short for a reason",
+        BOTH,
+        "booking",
+        FAILED,
+        "note: {draft: reason}",
+        r"a text is too long for its column \(\w+\), note .*a reason of 500 characters",
+        ("ALTER TABLE visit DROP COLUMN note", "ALTER TABLE visit ADD COLUMN note VARCHAR(80)"),
+        booking=True,
+    ),
+    Fault(
         "a renamed table",
         BOTH,
         "mapping",

@@ -116,6 +116,10 @@ def test_what_the_server_says_is_understood_and_its_codes_quote_no_value() -> No
         "Violation of UNIQUE KEY constraint 'u'. The duplicate key is (061).": ErrorKind.DUPLICATE,
         "The SELECT permission was denied on the object 't'": ErrorKind.DENIED,
         "Invalid column name 'nothing'.": ErrorKind.STATEMENT,
+        "Conversion failed when converting date and/or time from character string.": (
+            ErrorKind.UNFIT
+        ),
+        "String or binary data would be truncated in table 'RDV'": ErrorKind.LONG,
     }
     for said, kind in kinds.items():
         error = _error("Syntax error or access violation", said)
