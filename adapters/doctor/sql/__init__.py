@@ -127,8 +127,8 @@ def _told(
         # the part of the mapping that cannot be read without it
         rows = fault.place[: 2 if fault.place[0] == "resources" else 3]
         is_certain = CHECKS[fault.code].severity is Severity.ERROR
-        if is_certain:
-            lost.add(rows)
+        if is_certain:  # rows that cannot be locked can still be read
+            lost.add(("booking",) if fault.code == "no-lock" else rows)
         look.judge(
             Verdict.FAILED if is_certain else Verdict.WARNING,
             fault.text,

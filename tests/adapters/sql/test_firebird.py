@@ -16,13 +16,15 @@ from sqlalchemy.engine import make_url
 
 from adapters.base import BackendNonsense, BackendUnavailable
 from adapters.documents.problems import DocumentErrors
+from adapters.doctor.sql import examine
 from adapters.draft import draft_mapping
+from adapters.examination import Examination, Verdict
 from adapters.mapping.models import RowSource
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import given
 from gateway.backend import shapes
-from tests.adapters.clinic import everything, slots
+from tests.adapters.clinic import NOW, everything, slots
 from tests.adapters.servers import execute, firebird_connection, firebird_database
 from tests.adapters.sql.test_sql_adapter_servers import (
     IDENTITY,
@@ -212,6 +214,9 @@ async def test_the_smallest_rights_are_enough_and_more_are_told(
             await adapter.check()
         assert {each.code for each in raised.value.problems} == {"no-lock"}
         assert "no permission for UPDATE" in str(raised.value)
+        looks = examine(connect(there, tmp_path), Examination(now=NOW))
+        [red] = [each async for each in looks if each.verdict is Verdict.FAILED]
+        assert "no permission for UPDATE" in red.text
         execute(clinic, f"GRANT UPDATE ON vet TO USER {user}")
         await adapter.aclose()
         adapter = connect(there, tmp_path)
