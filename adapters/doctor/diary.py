@@ -11,7 +11,7 @@ from adapters.doctor.case import DoctorCase, Look
 from adapters.doctor.laws.calendars import lengths_judged, rows_judged
 from adapters.doctor.laws.hours import DAYS, NOT_HELD, TIMED, times_of
 from adapters.doctor.schedules import schedules
-from adapters.examination import agreeing, counted, weighed
+from adapters.examination import Verdict, agreeing, counted, weighed
 from adapters.mapped.diary import BusySource, HoursSource, SlotsSource
 from adapters.mapped.session import DiarySpan
 from adapters.mapped.slots import Interval
@@ -96,10 +96,14 @@ def _everybodys(case: DoctorCase) -> Look:
             # `where` may choose the rows without a vet, while another source has the others
             where = " ".join((source.where or "").lower().split())
             vets = [s.vet.text for s in sources if s.from_ == source.from_ and s.vet]
-            if not any(f"{vet.lower()} is null" in where for vet in vets):
-                remedy = "name it, unless they are meant for everybody"
-                text = f"no `vet` here: each row {what}"
-                look.warning(text, "diary", kind, number, subject=kind, remedy=remedy)
+            if any(f"{vet.lower()} is null" in where for vet in vets):
+                continue
+            verdict, text = Verdict.WARNING, f"no `vet` here: each row {what}"
+            remedy = "name it, unless they are meant for everybody"
+            if kind == "busy" and getattr(source, "key", None) is None:  # they are no appointments
+                verdict, text = Verdict.NOTE, f"{text}, as closed days do"
+                remedy = "leave it so where that is meant; name `vet` where a row is of one vet"
+            look.judge(verdict, text, "diary", kind, number, subject=kind, remedy=remedy)
     return look
 
 

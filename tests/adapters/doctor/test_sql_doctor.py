@@ -761,6 +761,15 @@ async def test_a_source_of_the_rows_that_have_no_vet_names_none(database: Path) 
     assert "no `vet` here" not in told
 
 
+async def test_closed_days_of_everybody_are_no_warning(database: Path) -> None:
+    text = SAMPLE.replace("      vet: b.ID_VETO\n", "")
+    assert text != SAMPLE
+    found = await found_in(database, text, rows=100, alone=True)
+    [told] = [each for each in found if "no `vet` here" in each.text]
+    assert told.verdict is Verdict.NOTE
+    assert "name `vet` where a row is of one vet" in told.remedy
+
+
 async def test_an_untouched_draft_is_told_each_line_that_it_left_open(database: Path) -> None:
     draft, _ = await draft_mapping(f"sqlite:///{database}", shapes(), "Europe/Paris", "")
     found = await found_in(database, draft, rows=50, alone=True)

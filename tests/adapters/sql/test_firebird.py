@@ -15,8 +15,8 @@ from sqlalchemy import select, text
 from sqlalchemy.engine import make_url
 
 from adapters.base import BackendNonsense, BackendUnavailable
-from adapters.documents.problems import DocumentErrors
 from adapters.doctor.sql import examine
+from adapters.documents.problems import DocumentErrors
 from adapters.draft import draft_mapping
 from adapters.examination import Examination, Verdict
 from adapters.mapping.models import RowSource
