@@ -225,7 +225,12 @@ async def seen(
         done.made.append(second["id"])
         return "the same time was booked twice", ("diary", "busy")
     if (created := record.get("createdAt")) is None:
-        return None
+        if case.adapter.bookings.has_reference:
+            return None
+        text = "createdAt of the new appointment is null, and there is no booking.reference: after"
+        text = f"{text} a lost answer the booking cannot be told from others, or not found again"
+        text = f"{text}; write what it is read from, as {{draft: createdAt}}"
+        return text, (*FIELDS, "createdAt")
     # written by the gateway, or by the backend's clock
     moments, written = (datetime.now(UTC), kind.draft.now), datetime.fromisoformat(created)
     if abs(apart := min((now - written for now in moments), key=abs)) > FRESH:

@@ -348,7 +348,11 @@ class _Column:
         is_coded = is_few and all(len(code) <= LONGEST_CODE for code in codes)
         if len(theirs) < ENOUGH:
             return
-        if is_fixed and many > NEARLY_ALL * len(theirs) and common not in ours:
+        if len(codes) > NEARLY_ALL * len(theirs) and self._is_constant(written, ours):
+            text = f"one value in all of ours, and one of its own in each of {told} of the desk's"
+            remedy = "is it a counter's or a sequence's number, or made of what is booked?"
+            part.warning(text, remedy=remedy)
+        elif is_fixed and many > NEARLY_ALL * len(theirs) and common not in ours:
             text = f"one value in {many * 100 // len(theirs)}% of {told} of the desk's"
             remedy = f"write the desk's value{_common(theirs)}, or leave it where it is meant"
             part.warning(f"{text}, and another in ours", remedy=remedy)
@@ -359,6 +363,12 @@ class _Column:
             part.warning(f"{text} {shown}", remedy="write one of these, or say it to the practice")
         elif not is_fixed or not strange:
             self._format(part, theirs, ours)
+
+    def _is_constant(self, written: WrittenValue | None, ours: Sequence[str]) -> bool:
+        """Returns whether each booking writes one value, or leaves what stands for none."""
+        if written is not None:
+            return written.origin == "constant"
+        return {*ours} <= {"", "0"}
 
     def _format(self, part: Look, theirs: Sequence[str], ours: Sequence[str]) -> None:
         shapes = Counter(map(_shape, theirs))

@@ -500,6 +500,29 @@ FAULTS = [
         booking=True,
     ),
     Fault(
+        "a booking that nothing finds again",
+        "booking",
+        FAILED,
+        "createdAt: r.DT_SAISIE",
+        "createdAt of the new appointment is null, .* no booking.reference.*as {draft: createdAt}",
+        mapping=(
+            ("  reference: r.REF_EXT", "  # reference: r.REF_EXT"),
+            ("        REF_EXT: {draft: reference}\n", ""),
+            ("        DT_SAISIE: {draft: createdAt}\n", ""),
+        ),
+        booking=True,
+    ),
+    Fault(
+        "a constant where each row has a number of its own",
+        "booking",
+        WARNING,
+        "NUM_RDV: X",
+        r"one value in all of ours, and one of its own in each of \d+ rows of the desk's is it a"
+        " counter's",
+        mapping=((NUMBER, "        NUM_RDV: X\n"),),
+        booking=True,
+    ),
+    Fault(
         "animals that lead to no client",
         "booking",
         FAILED,
