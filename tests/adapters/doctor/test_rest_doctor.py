@@ -459,6 +459,22 @@ async def test_what_a_booking_sends_wrongly_is_named_in_a_test_tenant(tmp_path: 
     assert any("another reason" in each.text for each in failed), said(failed)
 
 
+@pytest.mark.long
+async def test_a_booking_that_cannot_be_told_from_others_is_named(tmp_path: Path) -> None:
+    cloud = sound_cloud()
+    changes = (
+        ("  reference: ext_ref\n", ""),
+        ("createdAt: {source: entered", "createdAt: {source: x"),
+    )
+    found = await found_in(cloud, tmp_path, *changes, alone=True, booking=True, tenant=True)
+    failed = [each for each in found if each.subject == "rehearsal" and each.verdict is FAILED]
+    assert any("there is no booking.reference: after a lost" in each.text for each in failed)
+    text = (tmp_path / "mapping.yaml").read_text().splitlines()
+    assert {text[int(each.place.split(":")[-2]) - 1].strip()[:18] for each in failed} == {
+        "createdAt: {source"
+    }
+
+
 async def test_no_more_calls_are_under_way_than_one_read_may_have(tmp_path: Path) -> None:
     cloud = sound_cloud()
     found = await found_in(cloud, tmp_path, alone=True)
