@@ -716,9 +716,11 @@ class Checker:
             text = f"{name} is not the name of an insert with a key"
         else:
             kept = [step for step in steps if name in step.keep]
-            makers = [step for step in kept if not step.keep[name].optional]
+            makers = [it for it in kept if not it.keep[name].optional and it.each is None]
             near = did_you_mean(name, [kept for step in steps for kept in step.keep])
             text = f"{name} is nothing that a call keeps{near}"
+            if any(step.each for step in kept):
+                text = f"{name} is kept by a call that is made several times: keep it in one call"
             if not any(step.writes for step in steps):
                 only = "a get is a read, which may be sent twice: what books must be another method"
                 self.say(("booking", "steps"), "bad-booking", only)

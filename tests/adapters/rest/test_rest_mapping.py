@@ -73,6 +73,9 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "details without one": ("    one: /stock/{id}\n", "", "missing"),
     "a booking that only reads": (
         "    - post: /visits\n      body:", "    - get: /visits\n      query:", "sent twice"),
+    "an appointment of each row": (
+        "    - post: /visits\n", "    - for: slot\n      each: slot\n      post: /visits\n",
+        "made several times: keep it in one call"),
     "a list's key": ("        key: no\n", "", "key is missing"),
     "whose patient": ("      patientId: animal.id\n      appointment", "      appointment",
                       "no booking can be made"),
