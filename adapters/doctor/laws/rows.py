@@ -110,12 +110,15 @@ class AddUp(RowTrial):
         [field], amounts = self.fields, self._amounts(record)
         if record[field] is None or None in amounts or not self.is_told(record, amounts):
             return None
-        apart = abs(Decimal(record[field]) - sum(map(Decimal, amounts)))
-        return bool(apart < CENT + CENT_OF_A_LINE * len(amounts))
+        return self._fits(record, amounts)
 
     def is_told(self, record: Record, amounts: Sequence[str]) -> bool:
         """Returns whether the list says anything of the sum."""
         return bool(amounts)
+
+    def _fits(self, record: Record, amounts: Sequence[str]) -> bool:
+        apart = abs(Decimal(record[self.fields[0]]) - sum(map(Decimal, amounts)))
+        return bool(apart < CENT + CENT_OF_A_LINE * len(amounts))
 
     def _amounts(self, record: Record) -> list[str]:
         return [each[self.amount] for each in record[self.inner] or ()]
@@ -130,6 +133,22 @@ class LinesAddUp(AddUp):
     """The lines of an invoice add up to its subtotal."""
 
     fields, inner, amount = ("subtotal",), "lines", "total"
+
+
+class GrossLinesAddUp(AddUp):
+    """The lines of an invoice add up to its total, as they are or with the tax of each."""
+
+    fields, inner, amount = ("total",), "lines", "total"
+
+    def holds(self, record: Record) -> bool | None:
+        if (holds := super().holds(record)) is not False:
+            return holds
+        rates = [Decimal(line["taxRate"] or 0) for line in record["lines"]]
+        amounts = [
+            str(Decimal(amount) * (1 + rate / 100))
+            for amount, rate in zip(self._amounts(record), rates, strict=True)
+        ]
+        return self._fits(record, amounts)
 
 
 class PaymentsAddUp(AddUp):
@@ -252,10 +271,6 @@ OF_ROWS: Mapping[str, Sequence[tuple[str, str, type[RowTrial]]]] = {
     ],
     "stock": [("low-by-quantity", "isLow", LowByQuantity)],
 }
-SUMS: Sequence[tuple[str, type[AddUp]]] = (
-    ("lines-add-up", LinesAddUp),
-    ("payments-add-up", PaymentsAddUp),
-)
 
 
 def row_trials(name: str, case: DoctorCase, part_of: PartOf) -> Iterator[Trial]:
@@ -279,7 +294,12 @@ def row_trials(name: str, case: DoctorCase, part_of: PartOf) -> Iterator[Trial]:
 def _sums(mapped: ResourceMap, case: DoctorCase, part_of: PartOf) -> Iterator[Trial]:
     """Yields the laws of the lists in invoices whose amounts and sums are mapped."""
     invoices = WholeInvoices(case)
-    for law, sums in SUMS:
+    lines = LinesAddUp if "subtotal" in mapped.fields else GrossLinesAddUp
+    every: Sequence[tuple[str, type[AddUp]]] = (
+        ("lines-add-up", lines),
+        ("payments-add-up", PaymentsAddUp),
+    )
+    for law, sums in every:
         [at], inner = sums.fields, mapped.lists.get(sums.inner)
         if at not in mapped.fields or inner is None or sums.amount not in inner.fields:
             continue

@@ -584,6 +584,31 @@ def test_each_law_is_broken_once_on_either_kind() -> None:
     assert {each.law for each in JSON_BREACHES} == {*LAWS} - OF_SQL - OF_BOOKINGS
 
 
+def without_tax(cloud: Cloud) -> None:
+    """Prices that include their tax."""
+    for bill in cloud.records.bills.values():
+        bill |= {"gross": bill["net"], "rows": [{**row, "vat": None} for row in bill["rows"]]}
+
+
+@pytest.mark.parametrize("prices", [on_json.nothing, without_tax])
+@pytest.mark.parametrize("change", [on_json.nothing, add_fines])
+async def test_without_a_subtotal_lines_add_up_to_the_total(
+    tmp_path: Path, prices: Callable[[Cloud], None], change: Callable[[Cloud], None]
+) -> None:
+    cloud = on_json.sound_cloud()
+    prices(cloud)
+    change(cloud)
+    without = ("      subtotal: net\n", "")
+    found = await on_json.found_in(cloud, tmp_path, without, alone=True)
+    [told] = [each for each in found if each.subject == "lines-add-up"]
+    if change is on_json.nothing:
+        assert (told.verdict, told.text) == (Verdict.OK, "invoices.total: 150 rows keep it")
+    else:
+        lines = "invoices.total: 150 rows of 150: lines that do not add up to the invoice"
+        assert (told.verdict, told.text) == (WARNING, lines)
+        assert "such as voided ones" in told.remedy
+
+
 OFF = """\
 accepted:
   start-before-end: Two visits of 2024 were typed without an end
