@@ -30,6 +30,7 @@ from adapters.mapping.models import NAMED, StepMap
 from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table
 from adapters.sql.engines.base import ErrorKind
+from adapters.sql.inspection import inspected
 from adapters.values.convert import Unreadable
 
 _GRANTS = "take from it what the page on connecting does not grant"
@@ -203,7 +204,7 @@ async def _booked(
     done.deletions = [text for session in reversed(sessions) for text in session.undoing()]
     done.is_half = isinstance(failure, OutcomeUnknown)
     if failure is not None:
-        done.wrong = done.wrong or _refused(case, kind, done, failure, detail)
+        done.wrong = done.wrong or await _refused(case, kind, done, failure, detail)
     return done
 
 
@@ -211,17 +212,31 @@ def _session(case: SqlCase, connection: Connection) -> SqlSession:
     return SqlSession(case.adapter, case.engine.opened(connection))
 
 
-def _refused(
+async def _refused(
     case: SqlCase, kind: BookingKind, done: Rehearsed, error: AdapterError, detail: str
 ) -> Wrong:
-    """Returns why it was refused, and where; a text that is too long is the draft's only one."""
+    """Returns why it was refused, and where; the column that the reason does not fit is named."""
     text, place = refusal(case, done, error, detail)
     if ErrorKind.LONG in text and kind.draft.reason and place[:2] == ("booking", "steps"):
         step = case.adapter.mapping.booking.steps[int(place[2])]
-        columns = [name for name, value in step.values.items() if value.draft == "reason"]
-        if len(columns) == 1:
-            return f"{text}, {columns[0]}", (*place, "values", columns[0])
+        with suppress(AdapterError):
+            room = await case.engine.inspect(partial(_room, step))
+            short_ = [name for name, most in room.items() if len(kind.draft.reason) > most]
+            if short_:
+                text += f", {short_[0]}, which takes {room[short_[0]]} letters"
+                return text, (*place, "values", short_[0])
     return text, place
+
+
+def _room(step: StepMap, connection: Connection) -> dict[str, int]:
+    """Returns how many letters the columns take into which a step writes the reason."""
+    columns = [name for name, value in step.values.items() if value.draft == "reason"]
+    schema, _, bare = step.table.rpartition(".")
+    with inspected(connection) as inspector:
+        known = inspector.get_columns(bare, schema or None)
+    lengths = {each["name"].lower(): getattr(each["type"], "length", None) for each in known}
+    room = {name: lengths.get(name.lower()) for name in columns}
+    return {name: most for name, most in room.items() if most}
 
 
 def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str:

@@ -33,6 +33,10 @@ _TABLES = re.compile(
     re.IGNORECASE,
 ).findall
 _QUOTES = '"`[]'
+_UNUSED = (
+    "{} has an index on {}, which cannot serve here: look for a join without a condition"
+    " (CROSS JOIN), and for functions around columns, in `from` and `where`"
+)
 Call = Callable[[SqlSession], Awaitable[Any]]
 
 
@@ -165,9 +169,18 @@ def _blamed(case: SqlCase, place: Place, alias: str, table: str) -> tuple[Place,
         if columns and case.engine.copy is None:  # a copy has one for plain columns
             name = "_".join([table.rpartition(".")[2], *columns])
             bare = re.sub(r"\W+", "_", name).strip("_").lower()
-            on = f"{quoted(case.session.connection, table)} ({', '.join(columns)})"
-            return at, f"CREATE INDEX {bare} ON {on}"
+            named = quoted(case.session.connection, table)
+            if _is_indexed(case, table, columns):
+                return at, _UNUSED.format(table, ", ".join(columns))
+            return at, f"CREATE INDEX {bare} ON {named} ({', '.join(columns)})"
     return place, "compare plain columns, which an index can serve"
+
+
+def _is_indexed(case: SqlCase, table: str, columns: Sequence[str]) -> bool:
+    """Returns whether an index of the table begins with the columns, in whatever order."""
+    wanted = {column.strip(_QUOTES).lower() for column in columns}
+    known = case.speech.indexes(case.session.connection, table)
+    return any({name.lower() for name in index[: len(wanted)]} == wanted for index in known)
 
 
 def _columns(

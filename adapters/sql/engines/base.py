@@ -9,8 +9,10 @@ from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, NoSuchTableError
 from sqlalchemy.types import NullType
+
+from adapters.sql.inspection import inspected
 
 T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
@@ -224,6 +226,18 @@ class Speech(Protocol):
     def unsafe_tables(self, connection: sa.Connection, tables: Sequence[str]) -> Sequence[str]:
         """Returns those of the tables that have no transactions."""
         return []
+
+    def indexes(self, connection: sa.Connection, table: str) -> Sequence[Sequence[str]]:
+        """Returns the columns of each index of the table, its keys included."""
+        schema, _, bare = table.rpartition(".")
+        with inspected(connection) as inspector:
+            try:
+                key = inspector.get_pk_constraint(bare, schema or None)["constrained_columns"]
+                known: list[Any] = [*inspector.get_unique_constraints(bare, schema or None)]
+                known += inspector.get_indexes(bare, schema or None)
+            except (NoSuchTableError, NotImplementedError):
+                return []
+        return [key, *([name or "" for name in each["column_names"]] for each in known)]
 
     def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
         """Returns the schemas that are not the server's own, where a database may have several."""

@@ -65,6 +65,14 @@ _SERIAL = text(
     " CAST(:number AS text)), 'USAGE') FROM pg_attribute WHERE attidentity = ''"
     " AND attrelid = to_regclass(CAST(:name AS text)) AND attname = CAST(:number AS text)"
 )
+# Those of all rows; what is no plain column has no name.
+_INDEXES = text(
+    "SELECT CAST(i.indexrelid AS text), COALESCE(CAST(a.attname AS text), '') FROM pg_index i"
+    " CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(number, place)"
+    " LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number"
+    " WHERE i.indrelid = to_regclass(CAST(:name AS text)) AND i.indpred IS NULL"
+    " ORDER BY i.indexrelid, k.place"
+)
 _SCHEMAS = text(
     "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%'"
     " AND nspname <> 'information_schema' AND has_schema_privilege(oid, 'CREATE') ORDER BY 1"
@@ -215,6 +223,14 @@ class PostgresSpeech(Speech):
 
     def may_number(self, connection: Connection, table: str, column: str) -> bool:
         return connection.scalar(_SERIAL, {"name": table, "number": column}) is not False
+
+    def indexes(self, connection: Connection, table: str) -> Sequence[Sequence[str]]:
+        """Returns them by a query of its own, as the driver's do not come through the codecs."""
+        name = ".".join(map(connection.dialect.identifier_preparer.quote, table.split(".")))
+        known: dict[str, list[str]] = {}
+        for index, column in connection.execute(_INDEXES, {"name": name}):
+            known.setdefault(index, []).append(column)
+        return list(known.values())
 
     def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
         others = {*inspector.get_schema_names()} - {"information_schema"}
