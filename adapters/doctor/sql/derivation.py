@@ -1,7 +1,7 @@
 """Derives what a booking writes into a column, from the values that the desk wrote there."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from adapters.doctor.sql.desk import DeskColumn, text_of
 from adapters.doctor.sql.examples import IDS, Example
 from adapters.doctor.values import LONGEST_CODE
-from adapters.mapping.models import ResourceMap
+from adapters.mapping.models import ResourceMap, ValueSource
 from adapters.sql.engines.base import Spelling
 from adapters.values.convert import bits
 from adapters.values.times import PATTERN
@@ -39,6 +39,8 @@ _TIMES = ("scheduledAt", "endTime", "createdAt")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
 _LENGTH = re.compile(r"(\d{1,2}):(\d\d)(:00)?").fullmatch
 NUMBERED = re.compile(r"(.*?)(\d{1,15})").fullmatch
+# The minutes of what a diary may count.
+_STEPS = (5, 10, 15, 20, 30, 60)
 # What is written for a moment that the gateway knows, and the clock of a product's own.
 NEAR = timedelta(minutes=10)
 
@@ -202,7 +204,7 @@ class Derivation:
                 # what is written as a time is one, though all the examples are at one hour
                 is_time = len({*texts}) > 1 or not str(texts[0]).isdecimal()
                 yield name, is_time, {"draft": name} | how
-        yield from self._minutes(texts, examples)
+        yield from self._minutes(column.name, texts, examples)
         reasons = [example.asked["reason"] for example in examples]
         if any(reasons) and [text or None for text in texts] == [each or None for each in reasons]:
             mapped = self.mapped.fields.get("reason")
@@ -242,7 +244,9 @@ class Derivation:
                     return made if is_plain else made | {"pattern": pattern}
         return None
 
-    def _minutes(self, texts: Sequence[str | None], examples: Sequence[Example]) -> Iterator[Fit]:
+    def _minutes(
+        self, column: str, texts: Sequence[str | None], examples: Sequence[Example]
+    ) -> Iterator[Fit]:
         minutes = [example.asked["minutes"] for example in examples]
         if None in minutes or None in texts:
             return
@@ -250,6 +254,10 @@ class Derivation:
         spelt = [str(text) for text in texts]
         if spelt == [str(each) for each in minutes]:
             yield "minutes", is_varied, {"draft": "minutes"}
+        elif (step := _step_of(spelt, minutes)) and (
+            is_varied or self._is_hinted(column, "minutes", None)
+        ):
+            yield "minutes", is_varied, {"sql": f":minutes / {step}"}
         lengths = [_LENGTH(text) for text in spelt]
         if all(lengths) and [int(it[1]) * 60 + int(it[2]) for it in lengths if it] == minutes:
             ends = {(it[3] or "") for it in lengths if it}
@@ -273,15 +281,17 @@ class Derivation:
         if not is_varied and len(spelt) == 2:
             return
         mapped = self.mapped.fields.get("isUrgent")
-        words = {}
-        if mapped is not None and mapped.yes and mapped.no:
-            words = {"yes": list(mapped.yes), "no": list(mapped.no)}
-        elif is_varied and {*texts} != {"0", "1"}:
+        words, of_mapping = {}, mapped is not None and mapped.yes and mapped.no
+        if mapped is not None and of_mapping and _are_codes(spelt, mapped):
+            words = {"yes": list(mapped.yes or ()), "no": list(mapped.no or ())}
+        elif is_varied and (of_mapping or {*texts} != {"0", "1"}):
             first = {
                 bool(example.asked["isUrgent"]): value
                 for value, example in zip(values, examples, strict=True)
             }
             words = {"yes": [bits(first[True])], "no": [bits(first[False])]}
+        elif of_mapping:
+            return
         if is_varied or (self._is_hinted(column, "isUrgent", None) and mapped is not None):
             yield "isUrgent", is_varied, {"draft": "isUrgent"} | words
 
@@ -333,6 +343,22 @@ class Derivation:
         if len(examples) == 1:
             return Derived(value, "one example cannot tell a constant from a value", is_sure=False)
         return Derived(value, agree + (f"; so is {also}" if also else ""), not also)
+
+
+def _are_codes(spelt: Mapping[bool, Set[str | None]], mapped: ValueSource) -> bool:
+    """Returns whether the values are the codes by which the mapping reads urgency."""
+    codes = {True: mapped.yes or (), False: mapped.no or ()}
+    return all(values <= {None, *map(text_of, codes[is_])} for is_, values in spelt.items())
+
+
+def _step_of(texts: Sequence[str], minutes: Sequence[int]) -> int | None:
+    """Returns of how many minutes one is, where the values count steps of as many each."""
+    counts = [int(text) for text in texts if text.isdecimal()]
+    if len(counts) < len(texts) or not all(counts):
+        return None
+    steps = {divmod(length, count) for length, count in zip(minutes, counts, strict=True)}
+    step, rest = steps.pop()
+    return None if steps or rest or step not in _STEPS else step
 
 
 def _is_personal(text: str, personal: set[str]) -> bool:

@@ -46,7 +46,7 @@ TABLES = (
     "CREATE TABLE part (id {serial}, appointment_id INTEGER, role VARCHAR(4) NOT NULL,"
     " who INTEGER, begins {stamp}, active INTEGER)",
     "CREATE TABLE entry (id {serial}, appointment_id INTEGER, day VARCHAR(10), opens VARCHAR(5),"
-    " minutes INTEGER)",
+    " minutes INTEGER, units SMALLINT)",
 )
 
 
@@ -78,8 +78,8 @@ class Desk:
                 "INSERT INTO part (appointment_id, role, who, begins, active)"
                 f" VALUES ({self.key}, 'PET', {patient}, '{begins}', 1),"
                 f" ({self.key}, 'VET', {vet}, '{begins}', 1)",
-                "INSERT INTO entry (appointment_id, day, opens, minutes)"
-                f" VALUES ({self.key}, '{day}', '10:00', {minutes})",
+                "INSERT INTO entry (appointment_id, day, opens, minutes, units)"
+                f" VALUES ({self.key}, '{day}', '10:00', {minutes}, {minutes // 5})",
                 f"UPDATE counters SET last = {self.number} WHERE name = 'VISIT'",
             )
             keys.append(str(self.key))
@@ -181,10 +181,23 @@ async def test_what_the_desk_writes_is_learnt_and_rehearses_green(
         "day": {"draft": "scheduledAt", "pattern": "%Y-%m-%d"},
         "opens": {"draft": "scheduledAt", "pattern": "%H:%M"},
         "minutes": {"draft": "minutes"},
+        "units": {"sql": ":minutes / 5"},
     }
     found = await rehearsed(desk.made, tmp_path, with_booking(desk.made, text))
     assert told(found, FAILED) == []
     assert [each for each in found if "rehearsed and undone" in each.text]
+
+
+async def test_urgency_is_written_in_codes_that_the_column_has(desk: Desk, tmp_path: Path) -> None:
+    await desk.books(4)
+    coded = """{source: "CASE WHEN a.urgent THEN 'T' ELSE 'F' END", yes: [T], no: [F]}"""
+    mapping = desk.made.mapping.replace("isUrgent: a.urgent", f"isUrgent: {coded}")
+    adapter = desk.made.open(tmp_path, mapping)
+    try:
+        text, _ = await booking_of(adapter, (), 4)
+    finally:
+        await adapter.aclose()
+    assert re.search(r" urgent: {draft: isUrgent, yes: \[(1|true)\], no: \[(0|false)\]}", text)
 
 
 async def test_no_name_and_no_reason_is_printed(desk: Desk, tmp_path: Path) -> None:
