@@ -1,7 +1,7 @@
 """Tells by the values which clock wrote a column of times: the clinic's, or one that shows UTC."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -9,25 +9,12 @@ from adapters.base import inside
 from adapters.draft.readings import moment, sample_of
 from adapters.draft.sources import Guess
 from adapters.draft.tables import Rows
+from adapters.values.clocks import ShownClock, clock_of
 
-# The times that are looked at, and how many of each half of a year prove something: by themselves,
-# and beside another column.
-MOST, MANY, SOME = 2_000, 70, 20
-# The share of the earliest and of the latest times that may be emergencies.
-ODD = 0.04
-# In minutes: how far the working day seems to move between winter and summer on a clock that shows
-# UTC, and on the clinic's own.
-MOVED, STILL = (40, 80), 20
+# The times that are looked at.
+MOST = 2_000
 # A newest row may be so much later than UTC's now that only the clinic's own clock can show it.
 AHEAD = timedelta(minutes=10)
-
-
-@dataclass(frozen=True, slots=True)
-class _Clock:
-    """What a column's times show: whether the clock is UTC's (None: unknown), and how well."""
-
-    is_utc: bool | None
-    is_proven: bool
 
 
 def set_clocks(chosen: Mapping[str, Rows], zone: ZoneInfo, now: datetime) -> bool:
@@ -35,7 +22,7 @@ def set_clocks(chosen: Mapping[str, Rows], zone: ZoneInfo, now: datetime) -> boo
 
     Gives each guessed time the converter of its clock, and the proof where there is one.
     """
-    seen: list[tuple[Rows, str, _Clock]] = []
+    seen: list[tuple[Rows, str, ShownClock]] = []
     for rows in chosen.values():
         for each in (rows, *rows.lists.values()):
             seen += ((each, name, clock) for name, clock in _clocks(each, zone, now))
@@ -54,7 +41,7 @@ def set_clocks(chosen: Mapping[str, Rows], zone: ZoneInfo, now: datetime) -> boo
     return bool(whole)
 
 
-def _clocks(rows: Rows, zone: ZoneInfo, now: datetime) -> list[tuple[str, _Clock]]:
+def _clocks(rows: Rows, zone: ZoneInfo, now: datetime) -> list[tuple[str, ShownClock]]:
     shapes = inside(rows.shapes)
     names = [
         name
@@ -75,36 +62,13 @@ def _clocks(rows: Rows, zone: ZoneInfo, now: datetime) -> list[tuple[str, _Clock
     return found
 
 
-def _clock(times: Sequence[datetime], zone: ZoneInfo, now: datetime, *, is_made: bool) -> _Clock:
+def _clock(
+    times: Sequence[datetime], zone: ZoneInfo, now: datetime, *, is_made: bool
+) -> ShownClock:
     utc = now.astimezone(UTC).replace(tzinfo=None)
     if is_made and utc + AHEAD < max(times) <= now.astimezone(zone).replace(tzinfo=None):
-        return _Clock(is_utc=False, is_proven=True)
-    offsets = [time.replace(tzinfo=zone).utcoffset() or timedelta() for time in times]
-    winter, summer = min(offsets), max(offsets)
-    if winter == summer:
-        return _Clock(is_utc=None, is_proven=False)
-    halves = [
-        sorted(
-            time.hour * 60 + time.minute
-            for time, offset in zip(times, offsets, strict=True)
-            if offset == half
-        )
-        for half in (winter, summer)
-    ]
-    fewest = min(map(len, halves))
-    if fewest < SOME:
-        return _Clock(is_utc=None, is_proven=False)
-    early, late = (
-        halves[0][int(share * (len(halves[0]) - 1))] - halves[1][int(share * (len(halves[1]) - 1))]
-        for share in (ODD, 1 - ODD)
-    )
-    middle = (early + late) / 2
-    is_many = fewest >= MANY
-    if MOVED[0] <= middle <= MOVED[1]:
-        return _Clock(is_utc=True, is_proven=is_many and min(early, late) >= STILL)
-    if abs(middle) <= STILL:
-        return _Clock(is_utc=False, is_proven=is_many and max(abs(early), abs(late)) <= 2 * STILL)
-    return _Clock(is_utc=None, is_proven=False)
+        return ShownClock(is_utc=False, is_proven=True)
+    return clock_of(times, zone)
 
 
 def is_sure_of(rows: Rows, name: str) -> bool:
