@@ -25,7 +25,7 @@ from adapters.examination import (
 from adapters.mapped.adapter import MappedAdapter
 from adapters.mapped.session import Session
 from adapters.mapping.checker import LAWS
-from adapters.mapping.models import BusyMap, ResourceMap
+from adapters.mapping.models import BusyMap, ResourceMap, TimesMap
 
 T = TypeVar("T")
 # The name under which a list's record has its parent, and the value where it has none.
@@ -65,14 +65,20 @@ class Look:
         text: str,
         *inner: str | int,
         place: Place | str | None = None,
+        at_key: bool = False,
         ids: Iterable[str] = (),
         examples: Iterable[str] = (),
         **more: Any,
     ) -> None:
-        """Adds a finding; `more` are its other members. A `place` may be a text, used as it is."""
+        """Adds a finding; `more` are its other members. A `place` may be a text, used as it is.
+
+        What is missing in a place is told `at_key`, at the name of the place.
+        """
         own = () if verdict is Verdict.OK else (*self.place, *inner)
         at = own if place is None else place
-        problem = self.document.problem(at, "") if at and not isinstance(at, str) else None
+        problem = None
+        if at and not isinstance(at, str):
+            problem = self.document.problem(at, "", at_key=at_key)
         where = f"{problem.file}:{problem.line}:{problem.column}" if problem else str(at or "")
         named = {"check": self.check, "subject": self.subject, "ids": tuple(ids)[:MOST_IDS]}
         named["examples"] = tuple(examples)[:MOST_IDS]
@@ -127,6 +133,7 @@ class LawLook:
         *,
         remedy: str = "",
         place: Place | None = None,
+        at_key: bool = False,
     ) -> None:
         """Adds a finding of at most the law's own severity, with the law's remedy or this one."""
         law = LAWS[self.name]
@@ -136,8 +143,9 @@ class LawLook:
             verdict = Verdict.WARNING
         self.look.judge(
             verdict,
-            f"{self.field}: {text}",
+            self._of(text),
             place=place,
+            at_key=at_key,
             ids=self.ids,
             examples=self.examples,
             subject=self.name,
@@ -152,18 +160,21 @@ class LawLook:
 
     def unseen(self) -> None:
         """Adds that the law could not look, whatever its severity."""
-        text = f"{self.field}: could not be looked at, as its rows could not be read"
+        text = self._of("could not be looked at, as its rows could not be read")
         remedy = "mend what is red about them"
         self.look.failed(text, subject=self.name, code=self.name, remedy=remedy)
 
     def ok(self, text: str) -> None:
         """Adds that the law is kept, and by what."""
-        self.look.ok(f"{self.field}: {text}", subject=self.name, code=self.name)
+        self.look.ok(self._of(text), subject=self.name, code=self.name)
 
     def note(self, text: str) -> None:
         """Adds that nothing can be told, and why."""
-        text = f"{self.field}: {text}"
-        self.look.note(text, subject=self.name, code=self.name)
+        self.look.note(self._of(text), subject=self.name, code=self.name)
+
+    def _of(self, text: str) -> str:
+        """Returns a text with the field that it is about before it; a whole file has none."""
+        return f"{self.field}: {text}" if self.field else text
 
     def too_few(self, count: int, least: int) -> bool:
         """Returns whether so many rows are too few to tell, and then says so."""
@@ -322,6 +333,10 @@ class DoctorCase(ABC):
     @abstractmethod
     def undecided(self, rows: ResourceMap | BusyMap) -> Undecided | None:
         """Counts the rows of a source by its `where`; None where conditions always decide."""
+
+    @abstractmethod
+    def are_appointments(self, rows: TimesMap) -> bool:
+        """Returns whether free rows stand in the table of appointments, under the same key."""
 
     @abstractmethod
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:

@@ -6,8 +6,16 @@ from functools import partial
 from itertools import chain, groupby
 from typing import Any
 
-from adapters.base import AdapterError
+from adapters.base import AdapterError, Record
 from adapters.doctor.case import DoctorCase, Look
+from adapters.doctor.laws.blocks import (
+    FreeRows,
+    Seen,
+    SourceBlocks,
+    block_laws,
+    cause,
+    free_laws,
+)
 from adapters.doctor.laws.calendars import lengths_judged, rows_judged
 from adapters.doctor.laws.hours import DAYS, NOT_HELD, TIMED, times_of
 from adapters.doctor.schedules import schedules
@@ -41,16 +49,23 @@ def diary(case: DoctorCase) -> Iterator[Look]:
     yield from schedules(case)
     in_rows = [source for source in own.hours if source.hours.is_rows]
     yield from _of_each(case, "hours", in_rows, _hours)
-    offered = set[str]()
-    yield from _of_each(case, "slots", own.free, partial(_slots, offered))
+    offered, rows = set[str](), FreeRows()
+    yield from _of_each(case, "slots", own.free, partial(_slots, offered, rows))
+    for source in own.free:
+        if case.are_appointments(source.rows):
+            run = partial(free_laws, rows, source.number)
+            place = ("resources", "appointments", "where")
+            yield case.look("laws", "slots", run, *place)
     if own.hours:
         yield case.look("diary", "vets", partial(_weeks, offered), "diary", "hours")
     yield _everybodys(case)
     yield _beyond(case)
     blocked: Blocks = {vet: [] for vet in case.vets()}
-    yield from _of_each(case, "busy", own.busy, partial(_busy, blocked))
+    seen = Seen()
+    yield from _of_each(case, "busy", own.busy, partial(_busy, blocked, seen))
     if own.busy and not case.is_lost("resources", "appointments"):
-        yield case.look("diary", "busy", partial(_missed, blocked), "diary", "busy")
+        yield case.look("diary", "busy", partial(_missed, blocked, seen), "diary", "busy")
+        yield case.look("laws", "busy", partial(block_laws, seen), "diary", "busy")
 
 
 def _of_each(
@@ -192,10 +207,16 @@ def _times(shifts: Iterable[Shift]) -> str:
 
 
 def _slots(
-    offered: set[str], _: SlotsSource, read: SourceRows, case: DoctorCase, look: Look
+    offered: set[str],
+    free: FreeRows,
+    source: SlotsSource,
+    read: SourceRows,
+    case: DoctorCase,
+    look: Look,
 ) -> None:
     """Judges slot rows, and adds the vets that have some to those `offered`."""
     offered.update(vet for vets, rows in read.values() if rows for vet in vets)
+    free[source.number] = {offer.slot for _, rows in read.values() for offer in rows}
     count = sum(len(rows) for _, rows in read.values())
     if case.troubles:
         rows = counted(len(case.troubles), "row")
@@ -207,19 +228,21 @@ def _slots(
 
 
 def _busy(
-    blocked: Blocks, source: BusySource, read: SourceRows, case: DoctorCase, look: Look
+    blocked: Blocks, seen: Seen, source: BusySource, read: SourceRows, case: DoctorCase, look: Look
 ) -> None:
-    count, over = 0, list[str]()
+    count, over, named = 0, list[str](), SourceBlocks(source)
     for vets, rows in read.values():
-        taken, likely = list[Taken](), list[Taken]()
-        for block in chain.from_iterable(rows):
-            shown = None if block.key is None else case.session.appointment(block.key)
-            taken.append((block.interval, shown))
-            likely += taken[-1:] if block.is_likely else []
+        blocks = list(chain.from_iterable(rows))
+        shown = [None if it.key is None else case.session.appointment(it.key) for it in blocks]
+        taken = [(it.interval, of) for it, of in zip(blocks, shown, strict=True)]
         count += len(taken)
         for vet in vets:
             blocked[vet] += taken
+            named.take(taken, vet)
+        likely = (each for each, it in zip(taken, blocks, strict=True) if it.is_likely)
         over += _over(likely, case.examination.now)
+    if source.is_keyed:
+        seen[source.number] = named
     if case.troubles:
         text = f"{counted(len(case.troubles), 'row')} cannot be read,"
         text += " and block whatever they may mean"
@@ -252,10 +275,10 @@ def _over(booked: Iterable[Taken], now: datetime) -> Iterator[str]:
             latest = taken, shown
 
 
-async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
+async def _missed(blocked: Blocks, seen: Seen, case: DoctorCase, look: Look) -> None:
     """Tells whether coming appointments block their time; else it would be offered again."""
     now, by_key = case.examination.now, case.adapter.diary.knows_appointments
-    known, lost = 0, list[str]()
+    known, lost = 0, list[Record]()
     for record, begins in times_of(case, TIMED[0], now, now + case.ahead, PAST):
         shown, blocks = record["id"], blocked.get(record["vetId"])
         if blocks is None or not shown:
@@ -264,10 +287,11 @@ async def _missed(blocked: Blocks, case: DoctorCase, look: Look) -> None:
         beginning = Interval(begins, begins + timedelta(minutes=1))
         intervals = (taken for taken, other in blocks if not by_key or other == shown)
         if not any(taken.overlaps(beginning) for taken in intervals):
-            lost.append(shown)
+            lost.append(record)
     if lost:
         text = f"{len(lost)} of {known} appointments to come block nothing: offered again"
-        verdict = weighed(len(lost), known)
-        look.judge(verdict, text, ids=lost, remedy="see `where`, `vet` and `start` there")
+        verdict, ids = weighed(len(lost), known), [record["id"] for record in lost]
+        place, remedy = cause(seen, lost)
+        look.judge(verdict, text, place=place, ids=ids, remedy=remedy)
     elif known:
         look.ok(f"{known} appointments to come block their time")

@@ -1,5 +1,6 @@
 """Looks at a rehearsed booking while it stands, and tells what became of each."""
 
+import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,6 +26,9 @@ FRESH = timedelta(minutes=20)
 MOST_KINDS = 3
 # The times at which a kind is tried, as the desk may take one after the other.
 MOST_TIMES = 5
+# Whose a row of the diary is -> the value of a draft that says so.
+DRAFTED = {"vet": "vetId", "schedule": "schedule"}
+_WORDS = re.compile(r"\w+").findall
 FIELDS: Place = ("resources", "appointments", "fields")
 # A sentence, and the place in the mapping that it is about.
 Wrong = tuple[str, Place]
@@ -245,8 +249,18 @@ def _in_words(apart: timedelta) -> str:
     return f"{size} {'before' if apart > timedelta() else 'after'}"
 
 
-def refusal(case: DoctorCase, done: Rehearsed, error: AdapterError, detail: str = "") -> Wrong:
-    """Returns why a booking was refused, and the place in the mapping that has to be mended."""
+def refusal(
+    case: DoctorCase,
+    done: Rehearsed,
+    error: AdapterError,
+    detail: str = "",
+    *,
+    is_named: bool = False,
+) -> Wrong:
+    """Returns why a booking was refused, and the place in the mapping that has to be mended.
+
+    `detail` tells the code of another status, and `is_named` whether the codes have that one.
+    """
     place, undone = done.progress.place, ", and undone" if done.is_undone else ""
     what = "it could not be looked at while it stood" if done.made else "it was refused"
     sentence = f"{what}{undone}: {short(error)}{detail}"
@@ -254,7 +268,47 @@ def refusal(case: DoctorCase, done: Rehearsed, error: AdapterError, detail: str 
     if isinstance(name, str) and name in DRAFT_FIELDS and not done.made:
         sentence += f"; booking.steps must write what {name} is read from, as {{draft: {name}}}"
         place = place if _is_written(case, name) else ("booking", "steps")
+    elif is_named:
+        place = _constant_of(case, done.progress, str(name)) or place
+    elif place == ("diary", "busy") and not done.made:
+        return _unblocked(case, done.progress, sentence)
     return sentence, place
+
+
+def _constant_of(case: DoctorCase, done: BookingProgress, name: str) -> Place | None:
+    """Returns where a booking writes the constant that the field is read from."""
+    field = case.adapter.mapping.resources["appointments"].fields[name]
+    read = words_in(" ".join(field.expressions))
+    for number in sorted(done.taken):
+        for column, value in case.adapter.mapping.booking.steps[number].values.items():
+            if value.origin == "constant" and column.lower() in read:
+                return ("booking", "steps", number, "values", column)
+    return None
+
+
+def _unblocked(case: DoctorCase, done: BookingProgress, sentence: str) -> Wrong:
+    """Returns the step that lacks what `diary.busy` reads its owner from, or else the source."""
+    owner = "schedule" if "its schedule" in sentence else "vet"
+    mapping = case.adapter.mapping
+    sources = [
+        (("diary", "busy", number, owner), value)
+        for number, source in enumerate(mapping.diary.busy)
+        if source.key is not None and (value := getattr(source, owner)) is not None
+    ]
+    for number in sorted(done.taken):
+        step = mapping.booking.steps[number]
+        written = {column.lower() for column in step.values}
+        is_appointment = step.insert is not None and step.name == mapping.booking.appointment
+        reads = any(words_in(" ".join(value.expressions)) & written for _, value in sources)
+        if is_appointment and sources and not reads:
+            sentence += f"; this step must write what `{owner}` there is read from"
+            return f"{sentence}, as {{draft: {DRAFTED[owner]}}}", ("booking", "steps", number)
+    return sentence, sources[0][0][:3] if len(sources) == 1 else ("diary", "busy")
+
+
+def words_in(expression: str) -> set[str]:
+    """Returns the words of an expression in lower case."""
+    return {word.lower() for word in _WORDS(expression)}
 
 
 def _is_written(case: DoctorCase, name: str) -> bool:

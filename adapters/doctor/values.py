@@ -1,7 +1,7 @@
 """Judges the values of records: unreadable ones, unknown codes, lost ids."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,6 +16,8 @@ from adapters.values.times import ZERO_DATES
 
 # The share of ids that may lead nowhere; with more, they are ids of something else.
 TOLERABLE_LEADS = 0.5
+# So many fields that lead to hidden records are all right, and the condition is not.
+FEW_FIELDS = 2
 # So many ids that all lead to hidden records are no accident.
 FEW_LEADS = 3
 # The share of a list's rows that may lack their record by accident.
@@ -260,16 +262,29 @@ def links(case: DoctorCase) -> Iterator[Look]:
         for inner, nested in mapped.lists.items():
             if nested.parent is not None and not case.is_lost("resources", name):
                 subject, place = f"{name}.{inner}", ("resources", name, "lists", inner, "parent")
-                yield case.look("links", subject, partial(_links, subject, PARENT, name), *place)
+                yield case.look(
+                    "links", subject, partial(_links, subject, PARENT, name, {}), *place
+                )
+    led: dict[str, dict[str, Leads]] = defaultdict(dict)
     for resource in case.adapter.mapping.resources:
-        shapes = case.adapter.options.shapes[resource]
-        for path, shape in shapes.items():
-            if shape.refers is not None and not case.is_lost("resources", shape.refers):
-                owner, _, name = path.rpartition("[].")
-                sample = f"{resource}.{owner}" if owner else resource
-                run = partial(_links, sample, name, shape.refers)
-                place = ("resources", resource, *(("lists", owner) if owner else ()))
-                yield case.look("links", f"{sample}.{name}", run, *place, "fields", name)
+        yield from _references(resource, led, case)
+    for target, leads in led.items():
+        if case.adapter.mapping.resources[target].where is not None:
+            at = ("resources", target, "where")
+            yield case.look("laws", target, partial(_hides, target, leads), *at)
+
+
+def _references(
+    resource: str, led: Mapping[str, dict[str, "Leads"]], case: DoctorCase
+) -> Iterator[Look]:
+    """Yields a look at each field of a resource that refers to another, which fills `led`."""
+    for path, shape in case.adapter.options.shapes[resource].items():
+        if shape.refers is not None and not case.is_lost("resources", shape.refers):
+            owner, _, name = path.rpartition("[].")
+            sample = f"{resource}.{owner}" if owner else resource
+            run = partial(_links, sample, name, shape.refers, led[shape.refers])
+            place = ("resources", resource, *(("lists", owner) if owner else ()))
+            yield case.look("links", f"{sample}.{name}", run, *place, "fields", name)
 
 
 @dataclass(slots=True)
@@ -283,8 +298,11 @@ class Leads:
     examples: list[str] = field(default_factory=list)
 
 
-async def _links(sample: str, name: str, target: str, case: DoctorCase, look: Look) -> None:
-    leads = Leads()
+async def _links(
+    sample: str, name: str, target: str, led: dict[str, Leads], case: DoctorCase, look: Look
+) -> None:
+    """Counts where the ids of a field lead, which `led` has by its name from then on."""
+    leads = led[f"{sample}.{name}"] = Leads()
     for page in pages(case, sample):
         named = [(to, record.get("id")) for record in page if (to := record.get(name))]
         looked_for, gone, hidden = await case.missing(target, {to for to, _ in named})
@@ -303,6 +321,21 @@ async def _links(sample: str, name: str, target: str, case: DoctorCase, look: Lo
         shown.count, shown.broken = leads.count - leads.lost, leads.hidden
         shown.examples = leads.examples
         shown_judged(shown, target)
+
+
+async def _hides(target: str, led: Mapping[str, Leads], case: DoctorCase, look: Look) -> None:
+    """Judges a condition by all fields that lead to what it may hide."""
+    of = {name: leads for name, leads in led.items() if leads.count > leads.lost}
+    count = sum(leads.count - leads.lost for leads in of.values())
+    hidden = sum(leads.hidden for leads in of.values())
+    # where one field alone leads to hidden records, the mistake is that field's
+    is_one = any(leads.hidden <= TOLERABLE_LEADS * leads.count for leads in of.values())
+    part = case.law("references-shown", look)
+    if part is None or len(of) < FEW_FIELDS or is_one or count < ENOUGH:
+        return
+    part.examples = [told for leads in of.values() for told in leads.examples][:MOST_IDS]
+    text = f"it hides what {hidden:,} of {count:,} rows lead to, those of {', '.join(of)}"
+    part.breach(text, remedy="see whether it is turned round, or names the wrong codes")
 
 
 def shown_judged(part: LawLook, target: str) -> None:

@@ -10,11 +10,13 @@ from functools import partial
 from adapters.base import inside
 from adapters.doctor.case import DoctorCase, LawLook, Look
 from adapters.doctor.laws.calendars import duration_laws
+from adapters.doctor.laws.clocks import clock_trials
 from adapters.doctor.laws.conditions import condition_laws
 from adapters.doctor.laws.hours import hour_laws
 from adapters.doctor.laws.rows import row_trials
 from adapters.doctor.laws.shares import share_trials
 from adapters.doctor.laws.trials import Trial
+from adapters.doctor.laws.visits import visit_trials
 from adapters.doctor.laws.writes import write_laws
 from adapters.doctor.values import pages
 from adapters.documents.document import Place
@@ -62,6 +64,8 @@ def _trials(of: str, case: DoctorCase, look: Look) -> list[Trial]:
 
     shapes = inside(case.adapter.options.shapes[resource], inner and f"{inner}[].")
     trials = [] if inner else [*row_trials(resource, case, part_of)]
+    trials += visit_trials(case, look) if of == "consultations" else ()
+    trials += clock_trials(of, mapped, shapes, case, part_of)
     return [*trials, *share_trials(of, mapped, shapes, part_of)]
 
 

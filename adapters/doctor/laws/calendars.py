@@ -8,6 +8,7 @@ from typing import Any
 
 from adapters.base import Record
 from adapters.doctor.case import KEY, DoctorCase, Look
+from adapters.doctor.laws.hours import compare_lengths
 from adapters.doctor.laws.trials import told
 from adapters.examination import Verdict, counted
 from adapters.mapped.diary import BusySource
@@ -52,16 +53,22 @@ async def _in_calendars(number: int, source: DurationsMap, case: DoctorCase, loo
         return
     if not case.could_look(part, "vets", "appointmentTypes"):
         return
-    kinds = case.samples["appointmentTypes"]
+    kinds, lengths = case.samples["appointmentTypes"], dict[str, set[timedelta]]()
     asked = list(product(kinds, await _calendars(source, case)))[: case.most_durations]
     for kind, calendar in asked:
         where = _named(source, kind, calendar)
         try:
-            for raw in await case.session.durations(number, calendar, kind["id"] or ""):
-                part.take(holds=_is_usable(raw), example=f"{where}: {_length(raw)}")
+            rows = await case.session.durations(number, calendar, kind["id"] or "")
         except Unreadable:
             part.take(holds=False, example=f"{where}: a row of no type that can be read")
+            continue
+        for raw in rows:
+            part.take(holds=_is_usable(raw), example=f"{where}: {_length(raw)}")
+        usable = {lasts for raw in rows if _is_usable(raw) and (lasts := lasting(raw))}
+        lengths.setdefault(kind["id"] or "", set()).update(usable)
     part.tell(most=0.0)
+    if compared := case.law("lengths-of-types", look):
+        compare_lengths(lengths, case, compared)
 
 
 async def _calendars(source: DurationsMap, case: DoctorCase) -> list[Calendar]:

@@ -1,9 +1,9 @@
 """Laws of times: inside working hours, of one zone, of a length that a type has; hours in use."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -46,10 +46,14 @@ _READINGS = (
 
 
 class Visit(NamedTuple):
-    """An appointment or consultation on the wall clock, with the hours of its vet."""
+    """An appointment or consultation on the wall clock, with the hours of its vet.
+
+    `by_day` has these by weekday, and those of one day by its date.
+    """
 
     record: Record
     hours: Sequence[Shift]
+    by_day: Mapping[date | int, Sequence[Shift]]
     begins: datetime
     ends: datetime
 
@@ -100,14 +104,20 @@ async def visits_of(case: DoctorCase, timed: Timed, *, until: timedelta = AHEAD)
     """Returns the visits of the last year, and so far ahead, whose vets have hours."""
     own, now = case.adapter.diary, case.examination.now
     shifts = {vet: await own.shifts(case.session, vet) for vet in case.vets()}
+    by_day: dict[str, dict[date | int, list[Shift]]] = defaultdict(lambda: defaultdict(list))
+    for vet, some in shifts.items():
+        for shift in some:
+            by_day[vet][shift.day or shift.weekday].append(shift)
     visits = []
     for record, begins in times_of(case, timed, now - AGO, now + until, NOT_HELD):
-        if hours := shifts.get(record["vetId"]):
+        vet = record["vetId"]
+        if hours := shifts.get(vet):
             # a consultation may be validated at any time
             end = record["endTime"] if timed.end == "endTime" else None
             ends = datetime.fromisoformat(end or record[timed.start])
             wall = begins.astimezone(own.zone)
-            visits.append(Visit(record, hours, wall, wall + max(ends - begins, timedelta())))
+            lasts = max(ends - begins, timedelta())
+            visits.append(Visit(record, hours, by_day[vet], wall, wall + lasts))
     return visits
 
 
@@ -153,17 +163,24 @@ def _fits(visit: Visit, offsets: int, days: int) -> bool:
     def moved(wall: datetime) -> datetime:
         return wall + offsets * (wall.utcoffset() or timedelta()) + days * ONE_DAY
 
-    return any(_covers(shift, moved(visit.begins), moved(visit.ends)) for shift in visit.hours)
+    return _in_shifts(visit.by_day, moved(visit.begins), moved(visit.ends))
 
 
-def _covers(shift: Shift, begins: datetime, ends: datetime) -> bool:
-    first, last = begins.replace(tzinfo=None), ends.replace(tzinfo=None)
+def _in_shifts(
+    by_day: Mapping[date | int, Sequence[Shift]], begins: datetime, ends: datetime
+) -> bool:
+    """Returns whether a shift of that day, or of the night before, has all of the time."""
     # closed days count too: these are the hours as they are read
     return any(
-        (shift.day == day if shift.day else shift.weekday == day.isoweekday())
-        and datetime.combine(day, shift.start) <= first
-        and last <= datetime.combine(day + (shift.end <= shift.start) * ONE_DAY, shift.end)
-        for day in (first.date() - ONE_DAY, first.date())
+        _covers(shift, day, begins.replace(tzinfo=None), ends.replace(tzinfo=None))
+        for day in (begins.date() - ONE_DAY, begins.date())
+        for shift in (*by_day.get(day, ()), *by_day.get(day.isoweekday(), ()))
+    )
+
+
+def _covers(shift: Shift, day: date, first: datetime, last: datetime) -> bool:
+    return datetime.combine(day, shift.start) <= first and last <= datetime.combine(
+        day + (shift.end <= shift.start) * ONE_DAY, shift.end
     )
 
 
@@ -233,6 +250,19 @@ async def _pairs(timed: Timed, case: DoctorCase, look: Look) -> None:
         _as_types(lengths)
 
 
+def compare_lengths(lengths: Mapping[str, Set[timedelta]], case: DoctorCase, part: LawLook) -> None:
+    """Tells how many appointments are as long as one of the lengths of their type."""
+    for record in chain.from_iterable(pages(case, "appointments")):
+        known = lengths.get(record.get("appointmentTypeId") or "")
+        if known and record.get("scheduledAt") and record.get("endTime"):
+            start, end = map(datetime.fromisoformat, (record["scheduledAt"], record["endTime"]))
+            minutes = {"minutes": int((end - start) / timedelta(minutes=1))}
+            example = told(record, minutes)
+            part.take(holds=end - start in known, example=example, shown=record["id"])
+    if not part.too_few(part.count, ENOUGH):
+        _as_types(part)
+
+
 def _as_types(part: LawLook) -> None:
     share = 1 - part.broken / part.count
     text = f"{share:.0%} of {part.count:,} appointments are as long as their type"
@@ -293,7 +323,8 @@ async def _worked(case: DoctorCase, look: Look) -> None:
         weekly = {name_of(shift): shift for shift in own[0].hours if shift.day is None}
         for name, shift in weekly.items():
             expected[name] += len(own) // max(1, len(weekly))
-            if any(_covers(shift, visit.begins, visit.begins) for visit in own):
+            of_shift: dict[date | int, list[Shift]] = {shift.weekday: [shift]}
+            if any(_in_shifts(of_shift, visit.begins, visit.begins) for visit in own):
                 seen.add(name)
     _worked_told(part, expected, seen, len(visits))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.base import FieldShape, Record
 from adapters.doctor.case import LawLook
-from adapters.doctor.laws.trials import PartOf, Trial, told
+from adapters.doctor.laws.trials import PartOf, RowTrial, Trial, told
 from adapters.doctor.values import ENOUGH
 from adapters.examination import Verdict, agreeing, counted
 from adapters.mapping.models import ListMap, ResourceMap, ValueSource
@@ -27,6 +27,8 @@ NEEDED = {
 }
 # The share of rows without a reference: with more it is lost, or a needed one is worth a look.
 LOST, DOUBTFUL = 0.9, 0.5
+# How far the product of a line may be off for each unit.
+CENT_OF_ONE = Decimal("0.02")
 # Different values of a field that are kept.
 MOST_SEEN = 1_000
 
@@ -131,6 +133,39 @@ class TaxIsPercent(Trial):
             part.breach(f"{text}: they look like fractions")
 
 
+class LinesMultiply(RowTrial):
+    """The total of a line is its quantity times its price, at least in most lines."""
+
+    fields = ("total", "quantity", "unitPrice")
+
+    def __init__(self, part: LawLook) -> None:
+        super().__init__(part)
+        self._swapped = 0
+
+    def holds(self, record: Record) -> bool | None:
+        if None in (values := [record[name] for name in self.fields]):
+            return None
+        total, quantity, price = (Decimal(str(value)) for value in values)
+        if quantity == 1 or not total:
+            return None
+        apart = CENT_OF_ONE * max(Decimal(1), abs(quantity))
+        self._swapped += abs(price - quantity * total) < apart
+        return abs(total - quantity * price) < apart
+
+    def tell(self) -> None:
+        part = self.part
+        if part.too_few(part.count, ENOUGH):
+            return
+        rows = f"{counted(part.broken, 'line')} of {part.count:,}"
+        text = f"{rows} {agreeing(part.broken, 'are')} not quantity times unitPrice"
+        if part.broken <= DOUBTFUL * part.count:
+            part.ok(text)
+            return
+        is_swapped = self._swapped > DOUBTFUL * part.count
+        why = ": unitPrice and total seem to have changed places" if is_swapped else ""
+        part.breach(f"{text}{why}", Verdict.WARNING)
+
+
 def share_trials(
     of: str, mapped: ResourceMap | ListMap, shapes: Mapping[str, FieldShape], part_of: PartOf
 ) -> Iterator[Trial]:
@@ -144,6 +179,9 @@ def share_trials(
     has_rates = of == "invoices.lines" and "taxRate" in mapped.fields
     if has_rates and (part := part_of("tax-is-percent", "taxRate")):
         yield TaxIsPercent(part)
+    has_lines = of == "invoices.lines" and mapped.fields.keys() >= {*LinesMultiply.fields}
+    if has_lines and (part := part_of("lines-multiply", "total")):
+        yield LinesMultiply(part)
 
 
 def _of_codes(name: str, source: ValueSource, part_of: PartOf) -> Iterator[Trial]:

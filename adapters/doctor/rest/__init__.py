@@ -16,7 +16,7 @@ from adapters.doctor.laws import laws
 from adapters.doctor.rest.booking import rehearsal
 from adapters.doctor.rest.case import ALL, RestCase, label_of
 from adapters.doctor.rest.lists import filters, pages
-from adapters.doctor.rest.members import survey
+from adapters.doctor.rest.members import survey, void_laws
 from adapters.doctor.values import links, values
 from adapters.documents.document import Place
 from adapters.examination import Examination, Finding, Verdict, counted, short
@@ -50,7 +50,7 @@ def _looks(case: RestCase) -> Iterator[Look]:
     for name, reader in case.adapter.readers.items():
         yield case.look("calls", name, partial(_answers, reader), "resources", name, "list")
     yield case.look("mapping", "paths", _paths)
-    for looks in (values, laws, links):
+    for looks in (values, laws, void_laws, links):
         yield from looks(case)
     for reader, call in case.looked_at():
         place = ("resources", reader.name, "list")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from adapters.base import AdapterError, NotFound, Record
 from adapters.doctor.case import DoctorCase, Look, RowTaken
 from adapters.examination import Examination, counted, short
-from adapters.mapping.models import BusyMap, CallMap, ListCall, ResourceMap
+from adapters.mapping.models import BusyMap, CallMap, ListCall, ResourceMap, TimesMap
 from adapters.rest.adapter import RestAdapter, RestSession
 from adapters.rest.client import Client, Request
 from adapters.rest.paging import NoArray, Unfollowed, may_be_empty
@@ -136,6 +136,10 @@ class RestCase(DoctorCase):
 
     def undecided(self, rows: ResourceMap | BusyMap) -> None:
         """Returns None: in JMESPath what is not true is false."""
+
+    def are_appointments(self, rows: TimesMap) -> bool:
+        """Returns False: calls of one path may give either."""
+        return False
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         """Asks the backend for a few of the ids that are not known yet."""

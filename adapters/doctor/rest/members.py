@@ -1,10 +1,14 @@
 """Finds the members of records that no field of a mapping is made of."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from adapters.doctor import surveyed
+from adapters.doctor.case import Look
+from adapters.doctor.laws.voids import is_mark, mark_judged, marks_told
+from adapters.doctor.rest.case import RestCase
 from adapters.examination import Survey
 from adapters.mapping.models import ResourceMap
 from adapters.mapping.paths import names_in, plain_steps
@@ -62,3 +66,34 @@ def _unused(value: Any, way: Way, ways: set[Way], names: set[str]) -> Iterator[s
         is_read = name in names or any(here[: len(used)] == used for used in ways)
         if not is_read and _NAME(name):
             yield ".".join(here)
+
+
+def void_laws(case: RestCase) -> Iterator[Look]:
+    """Yields a look at the marks of void records of which nothing is read."""
+    yield case.look("laws", "voids", _marks, "resources")
+
+
+async def _marks(case: RestCase, look: Look) -> None:
+    for name, raws in case.raws.items():
+        place = ("resources", name, "where")
+        part = case.law("void-rows-hidden", look, *place)
+        if part is None:
+            return
+        for member, codes in _unread(name, raws, case).items():
+            mark_judged(
+                part, member, codes, at_key=case.adapter.mapping.resources[name].where is None
+            )
+    if part := case.law("void-rows-hidden", look):
+        marks_told(part, len(case.raws))
+
+
+def _unread(name: str, raws: list[Any], case: RestCase) -> dict[str, Counter[str]]:
+    """Returns the values of marks that no expression of the resource reads."""
+    written = written_paths(name, case.adapter.mapping.resources[name], [])
+    read = {word for each in written for word in names_in(each.expression)}
+    marks: dict[str, Counter[str]] = defaultdict(Counter)
+    for raw in raws:
+        for member, value in raw.items() if isinstance(raw, dict) else ():
+            if isinstance(value, bool | int | str | None) and member not in read:
+                marks[member].update(["" if value is None else str(value)])
+    return {member: codes for member, codes in marks.items() if is_mark(member)}

@@ -23,6 +23,7 @@ from adapters.doctor.rehearsal_report import (
 from adapters.doctor.sql.likeness import Likeness
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE, code_of
+from adapters.documents.document import Place
 from adapters.examination import Verdict
 from adapters.mapped.clock_change import KnownTimes
 from adapters.mapped.session import BookingProgress, complete
@@ -170,12 +171,12 @@ async def _booked(
     case: SqlCase, planner: Planner, likeness: Likeness, kind: BookingKind
 ) -> Rehearsed:
     """Books, looks and undoes it."""
-    done, detail, sessions = Rehearsed(), "", list[SqlSession]()
+    done, detail, is_named, sessions = Rehearsed(), "", False, list[SqlSession]()
     failure: AdapterError | None = None
 
     def work(connection: Connection) -> Any:
-        nonlocal done, detail
-        done, detail = Rehearsed(), ""
+        nonlocal done, detail, is_named
+        done, detail, is_named = Rehearsed(), "", False
         own, other = _session(case, connection), _session(case, connection)
         sessions.extend((own, other))  # those of an attempt before may have left something
         done.progress = own.progress
@@ -185,7 +186,8 @@ async def _booked(
             likeness.take(connection, done.progress)
             done.wrong = complete(seen(case, planner, kind, record, other, done))
         except BackendNonsense:
-            detail = _status(connection, case, done.progress)
+            likeness.take(connection, done.progress)
+            detail, is_named = _status(connection, case, done.progress)
             raise
         finally:
             for session in (other, own):
@@ -204,7 +206,8 @@ async def _booked(
     done.deletions = [text for session in reversed(sessions) for text in session.undoing()]
     done.is_half = isinstance(failure, OutcomeUnknown)
     if failure is not None:
-        done.wrong = done.wrong or await _refused(case, kind, done, failure, detail)
+        refused = refusal(case, done, failure, detail, is_named=is_named)
+        done.wrong = done.wrong or await _refused(case, kind, *refused)
     return done
 
 
@@ -212,11 +215,8 @@ def _session(case: SqlCase, connection: Connection) -> SqlSession:
     return SqlSession(case.adapter, case.engine.opened(connection))
 
 
-async def _refused(
-    case: SqlCase, kind: BookingKind, done: Rehearsed, error: AdapterError, detail: str
-) -> Wrong:
+async def _refused(case: SqlCase, kind: BookingKind, text: str, place: Place) -> Wrong:
     """Returns why it was refused, and where; the column that the reason does not fit is named."""
-    text, place = refusal(case, done, error, detail)
     if ErrorKind.LONG in text and kind.draft.reason and place[:2] == ("booking", "steps"):
         step = case.adapter.mapping.booking.steps[int(place[2])]
         with suppress(AdapterError):
@@ -239,17 +239,20 @@ def _room(step: StepMap, connection: Connection) -> dict[str, int]:
     return {name: most for name, most in room.items() if most}
 
 
-def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> str:
-    """Returns the code of the new appointment's status where it was refused for that, else ""."""
+def _status(connection: Connection, case: SqlCase, done: BookingProgress) -> tuple[str, bool]:
+    """Returns the code of the new appointment's status, and whether it is among the codes.
+
+    The code is "" where the appointment was refused for something else.
+    """
     key = done.made.get(case.adapter.mapping.booking.appointment)
     if done.place != (*FIELDS, "status") or key is None:
-        return ""
+        return "", False
     reader = case.adapter.readers["appointments"]
     row = connection.execute(reader.every_row.where(reader.table.key.among([key]))).first()
     column = reader.table.by_name["status"]
     if row is None or len(code := code_of(column, row)) > LONGEST_CODE:
-        return ""
+        return "", False
     try:
-        return f": {code or repr(code)}, which is {column.read(row)}"
+        return f": {code or repr(code)}, which is {column.read(row)}", True
     except Unreadable:
-        return f": {code or repr(code)}, which its codes do not name"
+        return f": {code or repr(code)}, which its codes do not name", False

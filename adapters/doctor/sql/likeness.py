@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from sqlalchemy import Connection
@@ -141,6 +142,8 @@ class Likeness:
                 if name not in each.table.key:
                     is_key = holds_keys(self.tables, each.table, name)
                     _Column(each, name, is_key).judge(look)
+            if each.is_pair:
+                _order_judged(each, look)
         self._alone(look)
         self._missing_kinds(look)
         for table, column, many in self.lacking:
@@ -149,7 +152,8 @@ class Likeness:
             )
             remedy = f"write one: insert into {table}, {column}: {{made: NAME}}"
             verdict = Verdict.FAILED if many >= SOME else Verdict.WARNING
-            look.judge(verdict, text, place=("booking", "steps"), remedy=remedy, subject=table)
+            where: Place = ("booking", "steps")
+            look.judge(verdict, text, place=where, at_key=True, remedy=remedy, subject=table)
         rows = sum(len(each.theirs) for each in self.compared.values() if each.is_pair)
         if rows and len(look.findings) == count:
             look.ok(f"like the desk's: compared with {counted(rows, 'row')} of theirs, by column")
@@ -390,6 +394,33 @@ class _Column:
             if not all(map(_is_plain_number, theirs)):
                 text = f"{counted(length, 'letter')} in ours, {max(lengths)} in all of the desk's"
                 part.warning(text, remedy="write it as long as the desk does, with its zeros")
+
+
+def _order_judged(each: Compared, look: Look) -> None:
+    """Tells of a start and an end that ours have the other way round."""
+    spans = [
+        [column for column, value in each.step.values.items() if value.draft == draft]
+        for draft in ("scheduledAt", "endTime")
+    ]
+    for first, last in product(*spans):
+        pairs = [
+            [
+                pair
+                for row in rows
+                if None not in (pair := (text_of(row[first]), text_of(row[last])))
+            ]
+            for rows in (each.theirs, each.ours)
+        ]
+        theirs, ours = ([str(one) < str(other) for one, other in some] for some in pairs)
+        if len(theirs) < ENOUGH or not ours:
+            continue
+        ordered, many = sum(theirs), f"{counted(len(theirs), 'row')} of the desk's"
+        if len(theirs) - ordered > NEARLY_ALL * len(theirs) and all(ours):
+            place = ("booking", "steps", each.number, "values", first)
+            text = f"{first} comes before {last} in ours, and behind it in nearly all {many}"
+            remedy = "see whether scheduledAt and endTime have changed places"
+            subject = f"{each.table.name}.{first}"
+            look.warning(text, place=place, remedy=remedy, subject=subject)
 
 
 def _common(theirs: Sequence[str | None]) -> str:

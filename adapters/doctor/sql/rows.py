@@ -1,6 +1,7 @@
 """Defines the mapped database that the doctor looks at; of its rows a page is held at a time."""
 
-from collections.abc import Awaitable, Callable, Iterator, Set
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +13,7 @@ from sqlalchemy import case as case_of
 from adapters.base import Record
 from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken, SomeRows, Undecided
 from adapters.examination import MOST_IDS, SAMPLE, Examination, counted
-from adapters.mapping.models import BusyMap, ResourceMap
+from adapters.mapping.models import BusyMap, ResourceMap, TimesMap
 from adapters.sql.adapter import SqlAdapter, SqlSession
 from adapters.sql.columns import Columns, KeyedRows, Rows, rows_of, sql
 from adapters.sql.records import MOST_BLANK
@@ -26,6 +27,8 @@ PAGE = 2_000
 MOST_DECIDED = 100_000
 # What leaves the condition out of rows.
 _BARE = {"where": None}
+_FIRST = re.compile(r"\s*((?:\"[^\"]+\"|`[^`]+`|\[[^\]]+\]|[\w.]+))").match
+_COLUMN = re.compile(r"(?:[\w\"`\[\]]+\.)?(\"[^\"]+\"|`[^`]+`|\w+)").fullmatch
 # Ids in one statement: with all their spellings they stay within SQL Server's parameters.
 AT_ONCE = 400
 
@@ -125,6 +128,15 @@ class SqlCase(DoctorCase):
             keys = [" ".join(Columns.spelling(tuple(row))) for row in found]
         return Undecided(said.get(1, 0), said.get(2, 0), keys)
 
+    def are_appointments(self, rows: TimesMap) -> bool:
+        appointments = self.adapter.mapping.resources.get("appointments")
+        if appointments is None or rows.key is None:
+            return False
+        free = _key_in(rows.from_ or "", rows.key.source)
+        return free is not None and free == _key_in(
+            appointments.from_ or "", appointments.key.source
+        )
+
     def _has_any(self, rows: Rows) -> bool:
         return self.session.connection.execute(rows_of(rows, sql("1")).limit(1)).first() is not None
 
@@ -145,6 +157,19 @@ class SqlCase(DoctorCase):
             rows = self.session.connection.execute(statement.where(key.among(keys)))
             existing.update(map(reader.table.id_of, rows))
         return existing
+
+
+def _key_in(from_: str, key: Sequence[str]) -> tuple[str, ...] | None:
+    """Returns the first table of rows and the columns of their key, bare and in lower case."""
+    table = _FIRST(from_)
+    columns = [_COLUMN(part.strip()) for part in key]
+    if table is None or None in columns:
+        return None
+    return tuple(_bare(found[1]) for found in (table, *filter(None, columns)))
+
+
+def _bare(name: str) -> str:
+    return name.strip('"`[]').lower()
 
 
 def pages(

@@ -417,7 +417,7 @@ FAULTS = [
         "a booking with another status",
         "booking",
         FAILED,
-        "status:\n        source: COALESCE(r.STATUT, 'P')",
+        "STATUT: C",
         "reads back with another status: C, which is CONFIRMED",
         mapping=(("STATUT: P\n", "STATUT: C\n"),),
         booking=True,

@@ -1,0 +1,36 @@
+"""The law of void rows: what is marked as deleted or inactive is not shown by oversight."""
+
+from collections import Counter
+
+from adapters.doctor.case import LawLook
+from adapters.draft.vocabulary import PHRASES, likeness, tokens
+from adapters.examination import Verdict, counted
+
+# How sure it has to be that a name says so.
+LIKE = 0.8
+# The spellings of yes and no; "" is none.
+_YES = frozenset(("1", "-1", "true", "t", "y", "yes", "o", "oui", "j", "ja", "s", "si", "x"))
+_NO = frozenset(("0", "false", "f", "n", "no", "non", "nein", "nee", ""))
+
+
+def is_mark(name: str) -> bool:
+    """Returns whether a column or member of that name says that rows are void, or are not."""
+    words = tokens(name)
+    return any(likeness(words, PHRASES[phrase]) >= LIKE for phrase in ("deleted", "active"))
+
+
+def mark_judged(part: LawLook, name: str, codes: Counter[str], *, at_key: bool = False) -> None:
+    """Judges a mark at which nothing looks, by the rows that have each of its values."""
+    yes, no = (
+        sum(many for code, many in codes.items() if code.lower() in known) for known in (_YES, _NO)
+    )
+    if yes and no and yes + no == codes.total():
+        shown = ", ".join(f"{code or 'none'} ({many:,})" for code, many in codes.most_common())
+        text = f"rows are taken whatever their {name} says: {shown}"
+        part.breach(text, Verdict.WARNING, at_key=at_key)
+
+
+def marks_told(part: LawLook, count: int) -> None:
+    """Adds that no mark was found in so many sources, where none was."""
+    if not part.look.findings:
+        part.ok(f"no mark of void rows is left unread in {counted(count, 'source')}")
