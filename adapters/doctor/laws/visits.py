@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from adapters.base import Record
 from adapters.doctor.case import DoctorCase, LawLook, Look
 from adapters.doctor.laws.hours import NOT_HELD
 from adapters.doctor.laws.trials import RowTrial, Trial, told
-from adapters.doctor.values import ENOUGH
+from adapters.doctor.values import ENOUGH, pages
 from adapters.documents.document import Place
 from adapters.examination import agreeing, counted
 
@@ -23,18 +24,19 @@ class VisitsWereHeld(RowTrial):
 
     def __init__(self, part: LawLook, case: DoctorCase) -> None:
         super().__init__(part)
-        samples = case.samples.get("appointments", ())
-        self._status = {record["id"]: record["status"] for record in samples}
+        records = chain.from_iterable(pages(case, "appointments"))
+        # of each id a mark is kept, as all of them may be looked at
+        self._status = {hash(record["id"]): record["status"] for record in records}
         self._case, self._void = case, Counter[str]()
 
     def holds(self, record: Record) -> bool | None:
-        if (status := self._status.get(record["appointmentId"])) is None:
+        if (status := self._status.get(hash(record["appointmentId"]))) is None:
             return None
         self._void.update([status] if status in NOT_HELD else [])
         return status not in NOT_HELD
 
     def example(self, record: Record) -> str:
-        return told(record, {"status": self._status[record["appointmentId"]]})
+        return told(record, {"status": self._status[hash(record["appointmentId"])]})
 
     def tell(self) -> None:
         part = self.part
