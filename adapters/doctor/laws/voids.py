@@ -3,11 +3,17 @@
 from collections import Counter
 
 from adapters.doctor.case import LawLook
-from adapters.draft.vocabulary import PHRASES, likeness, tokens
 from adapters.examination import Verdict, counted
 
-# How sure it has to be that a name says so.
-LIKE = 0.8
+# Names of such marks, in the languages in which practice systems are written most.
+_MARKS = frozenset(
+    (
+        *("deleted", "removed", "archived", "hidden", "hide", "inactive", "active", "void"),
+        *("supprime", "efface", "archive", "actif", "inactif", "geloescht", "geloscht", "aktiv"),
+        *("inaktiv", "archiviert", "borrado", "eliminado", "activo", "inactivo", "verwijderd"),
+        *("actief", "inactief", "gearchiveerd", "vervallen", "enabled", "disabled", "retired"),
+    )
+)
 # The spellings of yes and no; "" is none.
 _YES = frozenset(("1", "-1", "true", "t", "y", "yes", "o", "oui", "j", "ja", "s", "si", "x"))
 _NO = frozenset(("0", "false", "f", "n", "no", "non", "nein", "nee", ""))
@@ -15,8 +21,8 @@ _NO = frozenset(("0", "false", "f", "n", "no", "non", "nein", "nee", ""))
 
 def is_mark(name: str) -> bool:
     """Returns whether a column or member of that name says that rows are void, or are not."""
-    words = tokens(name)
-    return any(likeness(words, PHRASES[phrase]) >= LIKE for phrase in ("deleted", "active"))
+    letters = "".join(filter(str.isalpha, name.lower()))
+    return letters in _MARKS or letters.removeprefix("is") in _MARKS
 
 
 def mark_judged(part: LawLook, name: str, codes: Counter[str], *, at_key: bool = False) -> None:
