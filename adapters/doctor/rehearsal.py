@@ -36,7 +36,8 @@ MOST_PATIENTS = 200
 MOST, MOST_TOLD = 200, 20
 # Seconds that one way to take a time may be searched.
 PATIENCE = 300.0
-REASON = "Contrôle"
+# Letters that a column of an old encoding lacks.
+REASON = "Łucja: contrôle \N{DOG FACE}"
 # As long as the contract allows, with letters beyond ASCII and what SQL has to escape.
 LONGEST = ('L\'état général: è 50 % \\ "x" ' * 18)[:500]
 SLOT, SEVERAL, COMPUTED = "a slot row", "several slot rows", "a computed time"
@@ -415,7 +416,8 @@ class Drafts:
     def kind(self, free: Free, more: str = "", **asked: Any) -> BookingKind:
         """Returns a kind of booking, with what is `asked` beyond the animal, the vet and time."""
         reason, is_urgent = asked.get("reason"), asked.get("is_urgent", False)
-        said = "no reason" if reason is None else f"a reason of {len(reason)} characters"
+        long = f"a reason of {len(LONGEST)} characters"
+        said = {None: "no reason", LONGEST: long}.get(reason, "a reason with any letters")
         parts = [
             free.how,
             "in a schedule" if free.offer.calendar.schedule is not None else "",

@@ -41,6 +41,21 @@ def line_of(found: Finding, mapping: str) -> str:
     return mapping.splitlines()[int(found.place.split(":")[-2]) - 1].strip()
 
 
+async def test_a_column_that_lacks_letters_is_named_until_the_mapping_says_its_encoding(
+    tmp_path: Path,
+) -> None:
+    latin = "note = convert_from(convert_to(note, 'LATIN1'), 'LATIN1')"
+    with practice("postgresql", tmp_path, f"ALTER TABLE appointment ADD CHECK ({latin})") as made:
+        lines = bookings(await rehearsed(made, tmp_path, made.mapping), FAILED)
+        assert lines
+        assert all("a reason with any letters" in each.text for each in lines)
+        mapping = made.mapping.replace(
+            "note: {draft: reason}", "note: {draft: reason, encoding: latin-1}"
+        )
+        found = await rehearsed(made, tmp_path, mapping)
+    assert not bookings(found, FAILED)
+
+
 # What stands is told
 
 

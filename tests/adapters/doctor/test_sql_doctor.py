@@ -454,7 +454,7 @@ FAULTS = [
         "booking",
         FAILED,
         "reason: ",
-        r"another reason; .*\(a computed time, no type, a reason of 8 characters; .*; and 5 more\)",
+        r"another reason; .*no type, a reason with any letters; .*; and 5 more\)",
         mapping=(("MOTIF: {draft: reason}", 'MOTIF: {sql: "SUBSTR(:reason, 1, 4)"}'),),
         booking=True,
     ),
