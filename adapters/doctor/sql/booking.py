@@ -1,6 +1,7 @@
 """Looks at what a booking needs: rights, a counter of one row, and a rehearsal that is undone."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -32,8 +33,10 @@ from adapters.sql.adapter import SqlSession
 from adapters.sql.booking import named_table
 from adapters.sql.engines.base import ErrorKind
 from adapters.sql.inspection import inspected
+from adapters.sql.locks import BookingLock
 from adapters.values.convert import Unreadable
 
+MOST_NAMED = 5
 _GRANTS = "take from it what the page on connecting does not grant"
 
 
@@ -61,13 +64,38 @@ def account(case: SqlCase) -> Iterator[Look]:
 
 
 async def _too_much(case: SqlCase, look: Look) -> None:
-    sentences = case.speech.rights(case.session.connection)
-    for sentence in sentences or ():
+    connection, speech = case.session.connection, case.speech
+    sentences, writable = speech.rights(connection), speech.writable(connection)
+    for sentence in (*(sentences or ()), *_needless(case, writable or ())):
         look.warning(f"{sentence}, which it does not need", remedy=_GRANTS)
     if sentences is None:
         look.judge(Verdict.NOTE, "what it may do beyond its needs cannot be told here")
-    elif not sentences:
+    elif writable is None:
+        text = "whether it may write more than a booking writes cannot be told here"
+        look.judge(Verdict.NOTE, text)
+    elif not look.findings:
         look.ok("it may do no more than it needs")
+
+
+def _needless(case: SqlCase, writable: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yields what the account may write though no booking does, nor locks it."""
+    mapping = case.adapter.mapping
+    needs = {
+        ("INSERT" if step.insert else "UPDATE", step.table.rpartition(".")[2].lower())
+        for step in mapping.booking.steps
+        if step.table
+    }
+    locked = {"vets": mapping.resources.get("vets"), "schedules": mapping.diary.schedules}
+    rows = [locked[name] for name in BookingLock(mapping, case.speech).derived()]
+    locks = [mapping.booking.lock, *(each.from_ for each in rows if each is not None)]
+    words = re.findall(r"\w+", " ".join(filter(None, locks)).lower())
+    needs |= {("UPDATE", word) for word in words}
+    for right, verb in (("INSERT", "insert into"), ("UPDATE", "update")):
+        names = [name for may, name in writable if may == right]
+        more = [name for name in names if (right, name.lower()) not in needs]
+        rest = f" and {len(more) - MOST_NAMED} more" if len(more) > MOST_NAMED else ""
+        if more:
+            yield f"the account may {verb}: {', '.join(more[:MOST_NAMED])}{rest}"
 
 
 async def _may_write(write: StepMap, case: SqlCase, look: Look) -> None:

@@ -215,6 +215,13 @@ class Speech(Protocol):
         """Returns what the account may do beyond its needs; None where it cannot be told."""
         return []
 
+    def writable(self, connection: sa.Connection) -> Sequence[tuple[str, str]] | None:
+        """Returns INSERT or UPDATE with each table that the account may write so and not owns.
+
+        A table `*` stands for all of them. Returns None where it cannot be told.
+        """
+        return []
+
     def may_use(self, connection: sa.Connection, sequence: str) -> bool:
         """Returns whether the account may draw from the sequence, whose name is in quotes."""
         return True

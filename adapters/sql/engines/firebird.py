@@ -3,7 +3,8 @@
 The smallest rights that an account needs, in the clinic's database:
 
     GRANT SELECT ON each_table_that_the_mapping_reads TO USER gateway;
-    GRANT INSERT, UPDATE ON each_table_that_a_booking_writes TO USER gateway;
+    GRANT INSERT ON each_table_that_a_booking_inserts_into TO USER gateway;
+    GRANT UPDATE ON each_table_that_a_booking_updates TO USER gateway;
     GRANT UPDATE ON the_table_of_the_vets TO USER gateway;
     GRANT USAGE ON GENERATOR each_sequence_that_the_mapping_names TO USER gateway;
 
@@ -104,6 +105,13 @@ _TABLES = text(
     " AND (r.RDB$OWNER_NAME = CURRENT_USER OR EXISTS (SELECT 1 FROM RDB$USER_PRIVILEGES p"
     " WHERE p.RDB$RELATION_NAME = r.RDB$RELATION_NAME AND p.RDB$PRIVILEGE = 'D'"
     " AND p.RDB$USER IN (CURRENT_USER, CURRENT_ROLE, 'PUBLIC'))) ORDER BY 1"
+)
+_WRITABLE = text(
+    "SELECT DISTINCT IIF(p.RDB$PRIVILEGE = 'I', 'INSERT', 'UPDATE'), TRIM(r.RDB$RELATION_NAME)"
+    " FROM RDB$USER_PRIVILEGES p JOIN RDB$RELATIONS r ON r.RDB$RELATION_NAME = p.RDB$RELATION_NAME"
+    " WHERE COALESCE(r.RDB$SYSTEM_FLAG, 0) = 0 AND r.RDB$OWNER_NAME <> CURRENT_USER"
+    " AND p.RDB$OBJECT_TYPE = 0 AND p.RDB$PRIVILEGE IN ('I', 'U')"
+    " AND p.RDB$USER IN (CURRENT_USER, CURRENT_ROLE, 'PUBLIC') ORDER BY 1, 2"
 )
 _USAGE = text(
     "SELECT COUNT(*) FROM RDB$GENERATORS g WHERE g.RDB$GENERATOR_NAME = :name"
@@ -252,6 +260,9 @@ class FirebirdSpeech(Speech):
             if names:
                 excess.append(f"the account {may}: {', '.join(names[:MOST_NAMED])}{rest}")
         return excess
+
+    def writable(self, connection: Connection) -> Sequence[tuple[str, str]]:
+        return [(right, name) for right, name in connection.execute(_WRITABLE)]
 
     def may_use(self, connection: Connection, sequence: str) -> bool:
         bare = sequence.strip('"') if sequence.startswith('"') else sequence.upper()

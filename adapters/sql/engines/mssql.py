@@ -3,7 +3,8 @@
 The smallest rights that an account needs, in the clinic's database:
 
     GRANT SELECT ON every table that the mapping reads TO gateway;
-    GRANT INSERT, UPDATE ON the tables that a booking writes TO gateway;
+    GRANT INSERT ON the tables that a booking inserts into TO gateway;
+    GRANT UPDATE ON the tables that a booking updates TO gateway;
 
 A read is one snapshot where the database allows it:
 ALTER DATABASE clinic SET ALLOW_SNAPSHOT_ISOLATION ON. SQL Server has no read-only transactions,
@@ -150,6 +151,9 @@ class MssqlSpeech(Speech):
         rights = connection.execute(_RIGHTS).scalars().all()
         excess = [f"the account has the role {role}" for role in roles]
         return [*excess, *(f"the account has {right} on the whole database" for right in rights)]
+
+    def writable(self, connection: Connection) -> None:
+        """Returns None, as a right may come from a schema or from a role."""
 
     def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
         others = {*inspector.get_schema_names()} - {"INFORMATION_SCHEMA", "sys", "guest"}

@@ -3,7 +3,8 @@
 The smallest rights that an account needs (no global ones at all):
 
     GRANT SELECT ON clinic.each_table_that_the_mapping_reads TO 'gateway'@'its host';
-    GRANT INSERT, UPDATE ON clinic.each_table_that_a_booking_writes TO 'gateway'@'its host';
+    GRANT INSERT ON clinic.each_table_that_a_booking_inserts_into TO 'gateway'@'its host';
+    GRANT UPDATE ON clinic.each_table_that_a_booking_updates TO 'gateway'@'its host';
 
 An account may always stop its own statements (KILL).
 """
@@ -163,20 +164,31 @@ class MysqlSpeech(Speech):
 
     def rights(self, connection: Connection) -> Sequence[str]:
         excess: list[str] = []
-        for grant in connection.exec_driver_sql("SHOW GRANTS").scalars():
-            what = _GRANT(grant)
-            if what is None:
-                continue
-            granted = {right.split("(")[0].strip().upper() for right in what[1].split(",")}
+        for granted, there, grant in _grants(connection):
             if more := sorted(granted - _NEEDED):
-                excess.append(f"the account has {', '.join(more)} on {what[2]}")
+                excess.append(f"the account has {', '.join(more)} on {there}")
             if "WITH GRANT OPTION" in grant.upper():
-                excess.append(f"the account may give its rights on {what[2]} to others")
+                excess.append(f"the account may give its rights on {there} to others")
         return excess
+
+    def writable(self, connection: Connection) -> Sequence[tuple[str, str]]:
+        return [
+            (right, there.rpartition(".")[2].strip("`"))
+            for granted, there, _ in _grants(connection)
+            for right in sorted(granted & {"INSERT", "UPDATE"})
+        ]
 
     def unsafe_tables(self, connection: Connection, tables: Sequence[str]) -> Sequence[str]:
         without = {name.lower() for name in connection.execute(_ENGINES).scalars()}
         return [name for name in tables if name.split(".")[-1].strip('`" ').lower() in without]
+
+
+def _grants(connection: Connection) -> Iterator[tuple[set[str], str, str]]:
+    """Yields the rights of each grant, what they are on, and the grant as it is shown."""
+    for grant in connection.exec_driver_sql("SHOW GRANTS").scalars():
+        if what := _GRANT(grant):
+            rights = re.sub(r"\([^)]*\)", "", what[1])  # the columns that a right is for
+            yield {right.strip().upper() for right in rights.split(",")}, what[2], grant
 
 
 def _text(expression: Expression) -> Expression:

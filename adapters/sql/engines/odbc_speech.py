@@ -211,6 +211,9 @@ class PlainSpeech(Speech):
     def rights(self, connection: Connection) -> None:
         """Returns None, as there is no standard way to ask."""
 
+    def writable(self, connection: Connection) -> None:
+        """Returns None, for the same reason."""
+
     def schemas(self, inspector: sa.Inspector) -> Sequence[str]:
         return []
 

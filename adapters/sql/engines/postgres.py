@@ -5,7 +5,8 @@ The smallest rights that an account needs:
     GRANT CONNECT ON DATABASE clinic TO gateway;
     GRANT USAGE ON SCHEMA public TO gateway;
     GRANT SELECT ON every table that the mapping reads TO gateway;
-    GRANT INSERT, UPDATE ON the tables that a booking writes TO gateway;
+    GRANT INSERT ON the tables that a booking inserts into TO gateway;
+    GRANT UPDATE ON the tables that a booking updates TO gateway;
     GRANT USAGE ON the sequences of those tables TO gateway;
 """
 
@@ -83,6 +84,14 @@ _TABLES = text(
     " AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
     " AND (has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE')"
     " OR pg_has_role(c.relowner, 'USAGE')) ORDER BY 1"
+)
+_WRITABLE = text(
+    "SELECT r.name, CAST(c.relname AS text) FROM pg_class c"
+    " JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " CROSS JOIN (VALUES ('INSERT'), ('UPDATE')) AS r (name) WHERE c.relkind IN ('r', 'p')"
+    " AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
+    " AND has_any_column_privilege(c.oid, r.name) AND NOT pg_has_role(c.relowner, 'USAGE')"
+    " ORDER BY 1, 2"
 )
 MOST_NAMED = 5
 _NARROW = "clinic_narrow"
@@ -217,6 +226,9 @@ class PostgresSpeech(Speech):
             if names:
                 excess.append(f"the account {may}: {', '.join(names[:MOST_NAMED])}{rest}")
         return excess
+
+    def writable(self, connection: Connection) -> Sequence[tuple[str, str]]:
+        return [(right, name) for right, name in connection.execute(_WRITABLE)]
 
     def may_use(self, connection: Connection, sequence: str) -> bool:
         return bool(connection.scalar(sa.select(func.has_sequence_privilege(sequence, "USAGE"))))

@@ -20,6 +20,7 @@ from adapters.documents.problems import DocumentErrors
 from adapters.draft import draft_mapping
 from adapters.examination import Examination, Verdict
 from adapters.mapping.models import RowSource
+from adapters.sql.adapter import SqlAdapter
 from adapters.sql.columns import rows_of, sql
 from adapters.sql.engines import Engine, open_engine, wrong_with
 from adapters.sql.engines.base import given
@@ -204,8 +205,13 @@ async def test_the_smallest_rights_are_enough_and_more_are_told(
         clinic,
         f"CREATE USER {user} PASSWORD 'secret'",
         *(f"GRANT SELECT ON {each} TO USER {user}" for each in tables),
-        f"GRANT INSERT, UPDATE ON visit TO USER {user}",
+        f"GRANT INSERT ON visit TO USER {user}",
     )
+
+    async def told(adapter: SqlAdapter) -> list[str]:
+        looks = examine(adapter, Examination(now=NOW))
+        return [each.text async for each in looks if each.subject == "account"]
+
     url = make_url(clinic).set(username=user, password="secret")
     there = url.render_as_string(hide_password=False)
     try:
@@ -222,6 +228,11 @@ async def test_the_smallest_rights_are_enough_and_more_are_told(
         adapter = connect(there, tmp_path)
         await adapter.check()
         assert await adapter.create_appointment(await _draft(adapter))
+        assert await told(connect(there, tmp_path)) == ["it may do no more than it needs"]
+        execute(clinic, f"GRANT UPDATE ON visit TO USER {user}")
+        assert await told(connect(there, tmp_path)) == [
+            "the account may update: VISIT, which it does not need"
+        ]
         rights = adapter.engine.speech.rights
         assert await adapter.engine.read(rights) == []
         execute(clinic, f"GRANT DELETE ON owner TO USER {user}")
