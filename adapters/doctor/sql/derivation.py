@@ -139,7 +139,9 @@ class Derivation:
         how = f"{name} in {len(texts)} of {len(texts)} examples"
         how += f"; so is {' and '.join(others)}" if others else ""
         how += "" if is_varied else ", which have one value"
-        is_sure = not others and (is_varied or bool(hinted)) and len(texts) > 1
+        # two values go with urgency by accident, unless the mapping reads it there
+        tells = is_varied and name != "isUrgent"
+        is_sure = not others and (tells or bool(hinted)) and len(texts) > 1
         return Derived(value, how, is_sure)
 
     def _changing(self, texts: Sequence[str | None]) -> Derived:

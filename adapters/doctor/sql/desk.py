@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -24,6 +24,8 @@ from adapters.values.convert import Unreadable, bits, plain
 
 # The most tables that are looked at, and rows of one table about one appointment.
 MOST_TABLES, MOST_ROWS = 600, 40
+# The newest rows that tell whether a table names others, and the share of keys found there.
+MOST_NEWEST, NEARLY_ALL = 200, 0.9
 # A key of so many letters stands in no other column by accident, unless it is a number.
 LONG_KEY = 5
 _TABLE = re.compile(
@@ -68,11 +70,23 @@ class DeskTable:
     key: tuple[str, ...]
     foreign: Mapping[str, tuple[str, str]]
 
-    def rows(self, connection: Connection, column: str, values: Sequence[Any]) -> list[Row]:
-        """Returns the rows with one of these values in the column, in the order of their keys."""
+    def rows(
+        self,
+        connection: Connection,
+        column: str,
+        values: Sequence[Any],
+        kind: tuple[str, str] | None = None,
+    ) -> list[Row]:
+        """Returns the rows with one of these values in the column, in the order of their keys.
+
+        Those of a `kind` have that text in another column.
+        """
         rows = named_table(self.name, self.columns)
         few = rows.c[column].in_([given(None, value) for value in values])
-        statement = sa.select(*rows.c).where(few).order_by(*(rows.c[name] for name in self.key))
+        of_kind = sa.true() if kind is None else rows.c[kind[0]] == kind[1]
+        statement = (
+            sa.select(*rows.c).where(few, of_kind).order_by(*(rows.c[name] for name in self.key))
+        )
         found = connection.execute(statement.limit(MOST_ROWS * len(values))).all()
         return [dict(zip(self.columns, row, strict=True)) for row in found]
 
@@ -85,11 +99,16 @@ class DeskTable:
 
 
 class Reference(NamedTuple):
-    """A column of a table that holds the key of another row, and why that is believed."""
+    """A column of a table that holds the key of another row, and why that is believed.
+
+    It holds keys of several tables where a `kind` is known: the column with the table's name, and
+    how it is spelt there.
+    """
 
     table: DeskTable
     column: str
     why: str
+    kind: tuple[str, str] | None = None
 
 
 def tables_of(connection: Connection, speech: Speech) -> list[DeskTable]:
@@ -230,6 +249,58 @@ def references(
                 yield Reference(table, column.name, VALUES)
 
 
+def journals(
+    connection: Connection,
+    tables: Sequence[DeskTable],
+    to: DeskTable,
+    key: str,
+    keys: Sequence[Any],
+) -> Iterator[Reference]:
+    """Yields the columns with keys of several tables that have nearly all of these of that table.
+
+    What they are keys of stands beside them, as the table's name.
+    """
+    for table in tables:
+        texts = [each.name for each in table.columns.values() if each.kind == "text"]
+        try:
+            with connection.begin_nested():
+                newest = table.newest(connection, MOST_NEWEST) if texts and table is not to else []
+                kinds = [kind for name in texts for kind in _namings(newest, name, to)]
+                found = _journal(connection, table, kinds, to.columns[key], keys)
+        except SQLAlchemyError:
+            continue
+        if found is not None:
+            yield found
+
+
+def _namings(rows: Sequence[Row], column: str, to: DeskTable) -> Iterator[tuple[str, str]]:
+    """Yields the texts in a column that are the name of a table, or a part of it."""
+    word = _letters(bare_name(to.name))
+    for text in {row[column] for row in rows if isinstance(row[column], str)}:
+        letters = _letters(text)
+        if len(letters) > 2 and (letters in word or word in letters):
+            yield column, text
+
+
+def _journal(
+    connection: Connection,
+    table: DeskTable,
+    kinds: Sequence[tuple[str, str]],
+    key: DeskColumn,
+    keys: Sequence[Any],
+) -> Reference | None:
+    """Returns the column in which rows of one of these kinds have nearly all of the keys."""
+    wanted = {text_of(key) for key in keys}
+    for kind, column in product(kinds, table.columns.values()):
+        is_own = (column.name,) == table.key or column.name in table.foreign or column.is_numbered
+        if is_own or column.name == kind[0] or column.kind != key.kind:
+            continue
+        rows = table.rows(connection, column.name, keys, kind)
+        if len(wanted & {text_of(row[column.name]) for row in rows}) >= NEARLY_ALL * len(wanted):
+            return Reference(table, column.name, f"where {kind[0]} is {kind[1].strip()}", kind)
+    return None
+
+
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
 
@@ -266,7 +337,7 @@ def rows_about(
     """Returns the rows about each key, by its text; None where the table cannot be read."""
     try:
         with connection.begin_nested():
-            rows = reference.table.rows(connection, reference.column, keys)
+            rows = reference.table.rows(connection, reference.column, keys, reference.kind)
     except SQLAlchemyError:
         return None
     found: dict[str, list[Row]] = {}

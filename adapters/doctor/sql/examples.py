@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from adapters.doctor.sql.desk import (
     Reference,
     Row,
     follows,
+    journals,
     key_column,
     leads_to,
     references,
@@ -313,7 +315,10 @@ def _found(
     """Yields the rows of tables that were not seen yet about such keys of each example."""
     every = [key for each in owners for key in each]
     found_in = references(examples.tables, of, column, every)
-    for reference in sorted(found_in, key=lambda each: each.why != FOREIGN):
+    ordered = sorted(found_in, key=lambda each: each.why != FOREIGN)
+    is_own = of is examples.table
+    by_values = journals(session.connection, examples.tables, of, column, every) if is_own else ()
+    for reference in chain(ordered, by_values):
         if reference.table.name in seen or not every:
             continue
         found = rows_about(session.connection, reference, every)

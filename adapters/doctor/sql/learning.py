@@ -254,6 +254,9 @@ class _Teacher:
                 name = re.sub(r"\W", "_", bare_name(table.name)).lower()
                 step.words["name"] = name if number == 0 else f"{name}_{number + 1}"
                 made.append((table, step.words["name"], [row[table.key[0]] for row in found]))
+            if about.reference.kind is not None:
+                told = f"TODO: is a row written for each, {about.reference.why}?"
+                step.doubt = f"{told} {step.doubt}".strip()
             yield step
 
     def _condition(self, step: LearnedStep, rows: Sequence[Row | None]) -> None:

@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from sqlalchemy import Connection
@@ -14,8 +14,10 @@ from adapters.doctor.case import Look
 from adapters.doctor.sql.desk import (
     VALUES,
     DeskTable,
+    Reference,
     Row,
     holds_keys,
+    journals,
     key_column,
     named,
     references,
@@ -77,7 +79,7 @@ class Likeness:
         self.keys: list[Any] = []
         self.compared: dict[int, Compared] = {}
         self.home: tuple[DeskTable, str] | None = None
-        self.lacking: list[tuple[str, str, int]] = []
+        self.lacking: list[tuple[Reference, int]] = []
         self._rows: dict[int, list[Row]] = {}
         self._taken = set[int]()
         self.why = "the desk's rows could not be read, so ours were not compared with them"
@@ -116,6 +118,11 @@ class Likeness:
     def take(self, connection: Connection, progress: BookingProgress) -> None:
         """Reads the rows that a booking has just written, while they stand."""
         self._taken |= progress.taken
+        key = progress.made.get(self.booking.appointment)
+        if key is not None and not isinstance(key, tuple):  # the database may write it by itself
+            self.lacking = [
+                (it, found) for it, found in self.lacking if not rows_about(connection, it, [key])
+            ]
         for each in self.compared.values():
             if each.number not in progress.taken or not each.theirs:
                 continue
@@ -146,14 +153,8 @@ class Likeness:
                 _order_judged(each, look)
         self._alone(look)
         self._missing_kinds(look)
-        for table, column, many in self.lacking:
-            text = (
-                f"the desk's {many} newest appointments have a row in {table} each, and ours none"
-            )
-            remedy = f"write one: insert into {table}, {column}: {{made: NAME}}"
-            verdict = Verdict.FAILED if many >= SOME else Verdict.WARNING
-            where: Place = ("booking", "steps")
-            look.judge(verdict, text, place=where, at_key=True, remedy=remedy, subject=table)
+        for reference, found in self.lacking:
+            _lack_told(reference, found, min(SOME, len(self.keys)), look)
         rows = sum(len(each.theirs) for each in self.compared.values() if each.is_pair)
         if rows and len(look.findings) == count:
             look.ok(f"like the desk's: compared with {counted(rows, 'row')} of theirs, by column")
@@ -227,12 +228,15 @@ class Likeness:
         table, key = self.home
         written = {each.table.name for each in self.compared.values()}
         keys = self.keys[:SOME]
-        for reference in references(self.tables, table, key, keys):
-            if reference.table.name in written or reference.why == VALUES:
+        by_values = journals(connection, self.tables, table, key, keys)
+        for reference in chain(references(self.tables, table, key, keys), by_values):
+            known = {*written, *(each.table.name for each, _ in self.lacking)}
+            if reference.table.name in known or reference.why == VALUES:
                 continue
-            found = rows_about(connection, reference, keys)
-            if found is not None and all(text_of(each) in found for each in keys):
-                self.lacking.append((reference.table.name, reference.column, len(keys)))
+            rows = rows_about(connection, reference, keys)
+            found = sum(text_of(each) in rows for each in keys) if rows is not None else 0
+            if found == len(keys) or (reference.kind is not None and found):
+                self.lacking.append((reference, found))
 
     def _missing_kinds(self, look: Look) -> None:
         """Names the kinds of rows that each of the desk's appointments has, and ours have not."""
@@ -264,6 +268,20 @@ class Likeness:
                     place = ("booking", "steps", several[-1].number)
                     remedy = f"write one more row into {name}"
                     look.failed(text, place=place, remedy=remedy, subject=f"{name}.{kind}")
+
+
+def _lack_told(reference: Reference, found: int, many: int, look: Look) -> None:
+    """Tells of a table in which the desk's appointments have rows, and ours none."""
+    table, is_all = reference.table.name, found == many
+    text = f"the desk's {many} newest appointments have a row in {table} each, and ours none"
+    if not is_all:
+        text = f"{found} of the desk's {many} newest appointments have a row in {table}, ours none"
+    remedy = f"write one: insert into {table}, {reference.column}: {{made: NAME}}"
+    if reference.kind is not None:
+        remedy = f"{remedy}, {': '.join(reference.kind)}"
+    verdict = Verdict.FAILED if is_all and many >= SOME else Verdict.WARNING
+    where: Place = ("booking", "steps")
+    look.judge(verdict, text, place=where, at_key=True, remedy=remedy, subject=table)
 
 
 def _written_out(steps: Sequence[StepMap]) -> Iterator[tuple[int, StepMap]]:
