@@ -113,17 +113,23 @@ class LawLook:
                 self.examples += [example] if example else []
                 self.ids += [shown] if shown else []
 
-    def tell(self, *, most: float = TOLERABLE, least: float = 0.0, more: str = "") -> None:
-        """Judges the rows: up to the share `least` is fine, and more than `most` fails."""
+    def tell(
+        self, *, most: float = TOLERABLE, least: float = 0.0, more: str = "", scope: str = ""
+    ) -> None:
+        """Judges the rows: up to the share `least` is fine, and more than `most` fails.
+
+        `more` is added to what is wrong; `scope` is what was looked at, where that is not all.
+        """
         if not self.count:
             self.note("no row says anything of it")
         elif self.broken <= least * self.count:
             few = (
                 f"; {self.broken} of them {agreeing(self.broken, 'do')} not" if self.broken else ""
             )
-            self.ok(f"{counted(self.count, 'row', 'keep')} it{few}")
+            self.ok(f"{counted(self.count, 'row', 'keep')} it{few}{scope}")
         else:
-            text = f"{counted(self.broken, 'row')} of {self.count:,}: {LAWS[self.name].title}{more}"
+            text = f"{counted(self.broken, 'row')} of {self.count:,}: {LAWS[self.name].title}"
+            text += f"{more}{scope}"
             self.breach(text, weighed(self.broken, self.count, most=most))
 
     def breach(

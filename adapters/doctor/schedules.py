@@ -76,24 +76,31 @@ async def _offered(number: int, case: DoctorCase, look: Look) -> None:
     types = [row["id"] for row in case.samples.get("appointmentTypes", ()) if row["id"]]
     of_schedule = case.adapter.mapping.diary.durations[number].of_schedule
     calendars = await _calendars(case, of_schedule=of_schedule)
-    pairs, offered = list(product(types, calendars)), set[str]()
-    for type_id, calendar in pairs[: case.most_durations]:
+    missing, asked, is_cut = dict.fromkeys(types), 0, False
+    for calendar, type_id in product(calendars, types):
+        if type_id not in missing:
+            continue
+        if is_cut := asked == case.most_durations:
+            break
+        asked += 1
         with suppress(Unreadable):  # a law tells of it
             if await case.session.durations(number, calendar, type_id):
-                offered.add(type_id)
-    looked = dict.fromkeys(type_id for type_id, _ in pairs[: case.most_durations])
-    nowhere = [type_id for type_id in looked if type_id not in offered]
-    if not pairs:
+                del missing[type_id]
+    offered = len(types) - len(missing)
+    if not asked:
         look.failed("nothing could be asked: there is no vet, no schedule or no type")
     elif not offered:
         text = "no type has a row here, so none is offered"
         remedy = "is `type` the key of appointmentTypes, and `schedule` that of schedules?"
         look.failed(text, "type", remedy=remedy)
-    elif nowhere and len(pairs) <= case.most_durations:
-        text = f"{counted(len(nowhere), 'type', 'have')} no row here: offered nowhere"
-        look.warning(text, "only", ids=nowhere)
+    elif missing and not is_cut:
+        text = f"{counted(len(missing), 'type', 'have')} no row here: offered nowhere"
+        look.warning(text, "only", ids=missing)
     else:
-        look.ok(f"{counted(len(offered), 'type', 'are')} offered somewhere")
+        what = "schedules" if of_schedule else "vets"
+        more = f"; for the other {len(missing)} not all {len(calendars)} {what} were looked at"
+        text = f"{counted(offered, 'type', 'are')} offered somewhere"
+        look.ok(text + (more if missing else ""))
 
 
 async def _calendars(case: DoctorCase, *, of_schedule: bool) -> list[Calendar]:

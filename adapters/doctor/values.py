@@ -39,14 +39,20 @@ NO_DATES = frozenset(
     )
 )
 _SUB_SELECT = re.compile(r"\s*(?:\(\s*)*SELECT\b", re.IGNORECASE).match
+# A sub-select of a text in quotes, which in some databases is a name.
+_OF_TEXT = re.compile(r"""\s*(?:\(\s*)*SELECT\s+(['"])(.*?)\1\s+FROM\b""", re.IGNORECASE).match
 
 
 @dataclass(slots=True)
 class FieldTally:
-    """Counts of the values of one field; `is_selected` is whether a sub-select makes it."""
+    """Counts of the values of one field; `is_selected` is whether a sub-select makes it.
+
+    `quoted` is the text in quotes that the sub-select asks for, if it does.
+    """
 
     value: RowValue
     is_selected: bool = False
+    quoted: str | None = None
     present: int = 0
     unreadable: int = 0
     codes: Counter[str] = field(default_factory=Counter)
@@ -127,6 +133,8 @@ class RowTally:
         self.fields = {field: FieldTally(value) for field, value in rows.by_name.items()}
         for of, source in rows.mapped.fields.items() if rows.mapped.from_ else ():
             self.fields[of].is_selected = any(map(_SUB_SELECT, source.expressions))
+            found = next(filter(None, map(_OF_TEXT, source.expressions)), None)
+            self.fields[of].quoted = found[2].strip() if found else None
 
     def take(self, rows: Iterable[RowTaken]) -> list[Record]:
         """Counts the rows and their values, and returns the records."""
@@ -229,8 +237,10 @@ def fields_judged(look: Look, tallies: Mapping[str, FieldTally], count: int) -> 
         if not tally.count and count >= ENOUGH:
             part.warning(f"null in all of {counted(count, 'row')}: mapped in vain?")
         if tally.is_selected and tally.present == count >= ENOUGH and tally.is_alike:
-            text = f"the same value in all {counted(count, 'row')}:"
-            part.warning(f"{text} does the sub-select name the row (WHERE ...)?")
+            why = "does the sub-select name the row (WHERE ...)?"
+            if tally.quoted is not None and tally.first == tally.quoted:
+                why = "the sub-select asks for a text in quotes, which is no column"
+            part.warning(f"the same value in all {counted(count, 'row')}: {why}")
     return len(look.findings) > before
 
 

@@ -991,6 +991,13 @@ def _reason(written: str) -> None:
 Reason = Annotated[str, checked(_reason)]
 
 
+def _not_empty(resources: dict[str, Any]) -> dict[str, Any]:
+    if not resources:
+        text = "nothing is mapped yet: confirm the guesses in the comments, or write a resource"
+        raise Misfit("missing-part", text)
+    return resources
+
+
 class MappingFile(Strict):
     """A whole mapping file.
 
@@ -1003,7 +1010,9 @@ class MappingFile(Strict):
     zone: Zone = Field(examples=["Europe/Paris"])
     backend: OfRest[BackendMap] = Field(default_factory=BackendMap)
     expressions: dict[str, str] = Field(default_factory=dict)
-    resources: dict[str, ResourceMap] = Field(min_length=1)
+    resources: Annotated[dict[str, ResourceMap], AfterValidator(_not_empty)] = Field(
+        json_schema_extra={"minProperties": 1}
+    )
     diary: DiaryMap = Field(default_factory=lambda: DiaryMap.model_construct(set()))
     booking: BookingMap = Field(
         default_factory=lambda: BookingMap.model_construct(set(), appointment="", steps=())

@@ -100,7 +100,7 @@ async def draft(
     address = _database(run, url)
     comment = "the clock on the clinic's wall"
     if zone is None:
-        zone, comment = _own_zone(), f"TODO: this machine's; is it {comment}?"
+        zone, comment = own_zone(), f"TODO: this machine's; is it {comment}?"
     is_asked = sys.stdin.isatty() and not (yes or run.as_json) if ask is None else ask
     try:
         text, guesses = await draft_mapping(
@@ -135,7 +135,7 @@ def _questions() -> "Judge":
     return Questions()
 
 
-def _own_zone() -> str:
+def own_zone() -> str:
     """Returns the zone that /etc/localtime links to, or else UTC."""
     _, is_zone, name = str(Path("/etc/localtime").resolve()).partition("zoneinfo/")
     try:

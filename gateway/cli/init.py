@@ -31,6 +31,7 @@ from adapters.mapping.models import MappingFile
 from gateway import __version__
 from gateway.administrators.administrator import AdministratorStore
 from gateway.backend import shapes
+from gateway.cli.backend import own_zone
 from gateway.cli.command import LONGEST_LINE, Command, Run, typed
 from gateway.cli.output import fail, say
 from gateway.contract.access import LEVELS, Permission
@@ -95,7 +96,9 @@ class Guide:
         if self._mapping.exists():
             say(f"{self._mapping} is there already.")
             return
-        zone = _asked("The clock on the clinic's wall", "Europe/Paris", read_zone)
+        own = own_zone()  # a server on UTC says nothing of the clinic's
+        default = own if "/" in own and not own.startswith("Etc/") else ""
+        zone = _asked("The clock on the clinic's wall, such as Europe/Paris", default, read_zone)
         self._typed("backend", "draft", "--zone", zone, "--output", str(self._mapping))
 
     def check(self) -> None:
@@ -256,12 +259,12 @@ class Guide:
 
 
 def _asked(question: str, default: str, read: Callable[[str], object]) -> str:
-    """Returns an answer that can be read, or the default; from a pipe it is the next line."""
+    """Returns an answer that can be read, or the default, if any; from a pipe the next line."""
     while True:
         if sys.stdin.isatty():
-            answer = str(click.prompt(question, default=default)).strip()
+            answer = str(click.prompt(question, default=default or None)).strip()
         else:
-            say(f"{question} [{default}]:")
+            say(f"{question} [{default}]:" if default else f"{question}:")
             line = sys.stdin.buffer.readline(LONGEST_LINE)
             if not line:
                 fail("Nobody answers. Run `clinic-gateway init` again: it goes on here.")

@@ -74,6 +74,21 @@ def test_a_wrong_answer_is_told(answers: list[str], said: str) -> None:
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("own", "asked"),
+    [("Europe/Lisbon", " [Europe/Lisbon]:"), ("UTC", ":"), ("Etc/UTC", ":")],
+)
+def test_the_zone_that_is_offered_is_the_machines_own(
+    monkeypatch: pytest.MonkeyPatch, own: str, asked: str
+) -> None:
+    drafted = list[str]()
+    monkeypatch.setattr("gateway.cli.init.own_zone", lambda: own)
+    monkeypatch.setattr("gateway.cli.init.Guide._typed", lambda _, *words: drafted.extend(words))
+    result = init("sqlite:///clinic.db", "")
+    assert f"The clock on the clinic's wall, such as Europe/Paris{asked}\n" in result.output
+    assert drafted[2:4] == (["--zone", "Europe/Lisbon"] if own == "Europe/Lisbon" else [])
+
+
 async def test_the_rights_are_those_that_the_mapping_needs(tmp_path: Path) -> None:
     text = MAPPING.read_text().replace("insert: RDV\n", "insert: Appointment-Book\n")
     (tmp_path / "clinic.yaml").write_text(text)

@@ -54,8 +54,8 @@ async def _in_calendars(number: int, source: DurationsMap, case: DoctorCase, loo
     if not case.could_look(part, "vets", "appointmentTypes"):
         return
     kinds, lengths = case.samples["appointmentTypes"], dict[str, set[timedelta]]()
-    asked = list(product(kinds, await _calendars(source, case)))[: case.most_durations]
-    for kind, calendar in asked:
+    pairs = list(product(kinds, await _calendars(source, case)))
+    for kind, calendar in pairs[: case.most_durations]:
         where = _named(source, kind, calendar)
         try:
             rows = await case.session.durations(number, calendar, kind["id"] or "")
@@ -66,7 +66,9 @@ async def _in_calendars(number: int, source: DurationsMap, case: DoctorCase, loo
             part.take(holds=_is_usable(raw), example=f"{where}: {_length(raw)}")
         usable = {lasts for raw in rows if _is_usable(raw) and (lasts := lasting(raw))}
         lengths.setdefault(kind["id"] or "", set()).update(usable)
-    part.tell(most=0.0)
+    is_cut = len(pairs) > case.most_durations
+    scope = f", in {case.most_durations} of {len(pairs):,} calendars of a type" if is_cut else ""
+    part.tell(most=0.0, scope=scope)
     if compared := case.law("lengths-of-types", look):
         compare_lengths(lengths, case, compared)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -238,7 +238,11 @@ class Derivation:
                 for _, text, at in pairs
             ):
                 return {"as": "epoch"} | ({"unit": unit} if unit else {})
-        for zone, kind in ((self.zone, None), (UTC, "utc time")):
+        zones: list[tuple[tzinfo, str | None]] = [(self.zone, None), (UTC, "utc time")]
+        mapped = self.mapped.fields.get(name)
+        if mapped is not None and mapped.as_ == "utc time":  # in winter both may fit
+            zones.reverse()
+        for zone, kind in zones:
             for pattern in _PATTERNS:
                 if all(_is_at(text, pattern, at.astimezone(zone), most) for _, text, at in pairs):
                     made: dict[str, Any] = {"as": kind} if kind else {}

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from typing import Any
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.doctor.case import Look
+from adapters.doctor.sql.derivation import NUMBERED
 from adapters.doctor.sql.desk import (
     VALUES,
     DeskTable,
@@ -144,11 +145,12 @@ class Likeness:
         if self.why:
             look.note(self.why, place=("booking",))
             return
+        counters = frozenset(step.name for step in self.booking.steps if step.counter and step.name)
         for each in self.compared.values():
             for name in each.table.columns if each.is_pair else ():
                 if name not in each.table.key:
                     is_key = holds_keys(self.tables, each.table, name)
-                    _Column(each, name, is_key).judge(look)
+                    _Column(each, name, is_key, counters).judge(look)
             if each.is_pair:
                 _order_judged(each, look)
         self._alone(look)
@@ -308,11 +310,15 @@ def _kind(step: StepMap, steps: Sequence[StepMap]) -> Iterator[tuple[str, str]]:
 
 @dataclass(slots=True)
 class _Column:
-    """One column of the rows of a step, in theirs and in ours. A key differs as its row does."""
+    """One column of the rows of a step, in theirs and in ours. A key differs as its row does.
+
+    `counters` are the names of the steps that count.
+    """
 
     each: Compared
     name: str
     is_key: bool
+    counters: frozenset[str]
 
     def judge(self, look: Look) -> None:
         step, column = self.each.step, self.name
@@ -329,6 +335,7 @@ class _Column:
         mine = [text for text in ours if text is not None]
         if values and mine and not _is_own(written):
             self._values(part, values, mine, written)
+            self._counted(part, values, mine, written)
         look.findings += part.findings
 
     def _nulls(
@@ -392,6 +399,22 @@ class _Column:
             return written.origin == "constant"
         return {*ours} <= {"", "0"}
 
+    def _counted(
+        self, part: Look, theirs: Sequence[str], ours: Sequence[str], written: WrittenValue | None
+    ) -> None:
+        """Judges numbers of a counter, where the desk leaves none of them out, and ours do."""
+        if written is None:
+            return
+        counters = self.counters & {written.made, *NAMED(written.sql or "")}
+        newest, own = _numbers(theirs)[-ENOUGH:], _numbers(ours)
+        if not counters or not own or len(newest) < ENOUGH:
+            return
+        greatest = newest[-1]
+        if greatest - newest[0] == ENOUGH - 1 and own[0] == greatest + 2:
+            text = f"{own[0]} in ours, and the desk's greatest is {greatest}: one is left out"
+            remedy = f"where the counter holds the next number, write `:{min(counters)} - 1`"
+            part.warning(text, remedy=remedy)
+
     def _format(self, part: Look, theirs: Sequence[str], ours: Sequence[str]) -> None:
         shapes = Counter(map(_shape, theirs))
         lengths = {len(text) for text in theirs}
@@ -453,6 +476,11 @@ def _is_own(written: WrittenValue | None) -> bool:
     return written is not None and (
         written.draft in _OWN or not {*_OWN}.isdisjoint(NAMED(written.sql or ""))
     )
+
+
+def _numbers(texts: Iterable[str]) -> list[int]:
+    """Returns the different numbers at the ends of texts, from the least on."""
+    return sorted({int(match[2]) for match in map(NUMBERED, texts) if match})
 
 
 def _is_of(row: Row, kind: dict[str, str]) -> bool:

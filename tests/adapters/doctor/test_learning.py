@@ -646,6 +646,48 @@ async def test_a_column_that_differs_from_the_desks_is_named(tmp_path: Path, fau
     assert not [each for each in found if SECRET_REASON in f"{each.text}{each.remedy}"]
 
 
+async def test_a_counter_of_the_next_number_is_named_where_its_new_value_is_written(
+    tmp_path: Path,
+) -> None:
+    statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
+    with practice("sqlite", tmp_path, *statements) as made:
+        await made.run("DELETE FROM attendance", "DELETE FROM appointment")
+        await Desk(made).books(40)
+        await made.run("UPDATE counters SET last = last + 1 WHERE name = 'VISIT'")
+        text = await learnt(made, tmp_path, newest=8)
+        assert "(:number - 1)" in text
+        found = await rehearsed(made, tmp_path, with_booking(made, text))
+        assert told(found, FAILED, WARNING) == []
+        wrong = with_booking(made, text.replace("(:number - 1)", ":number"))
+        [said] = told(await rehearsed(made, tmp_path, wrong), WARNING)
+    assert re.search(
+        "appointment.number: 49 in ours, and the desk's greatest is 47: one is left out where the"
+        " counter holds the next number, write `:number - 1`",
+        said,
+    )
+    assert f"{tmp_path}" in said
+
+
+async def test_a_time_of_making_is_written_by_the_clock_that_the_mapping_reads(
+    tmp_path: Path,
+) -> None:
+    statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
+    with practice("sqlite", tmp_path, *statements) as made:
+        await made.run("DELETE FROM attendance", "DELETE FROM appointment")
+        await Desk(made).books(4)
+        utc = made.mapping.replace("createdAt: a.made", "createdAt: {source: a.made, as: utc time}")
+        utc = utc.replace("zone: Europe/Paris", "zone: Europe/Lisbon")
+        assert utc != made.mapping
+        adapter = made.open(tmp_path, utc)
+        try:
+            text, _ = await booking_of(adapter, (), 3)
+        finally:
+            await adapter.aclose()
+    values = of(yaml.safe_load(text)["booking"]["steps"], "appointment")
+    assert values["made"] == {"draft": "createdAt", "as": "utc time"}
+    assert values["starts"] == {"draft": "scheduledAt"}
+
+
 async def test_keys_are_not_compared_as_codes(tmp_path: Path) -> None:
     statements = [each.format(**WORDS["sqlite"]) for each in TABLES]
     columns = "room_id INTEGER", "place INTEGER REFERENCES ward (id)", "desk_nr INTEGER"

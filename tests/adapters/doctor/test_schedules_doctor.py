@@ -7,6 +7,7 @@ import pytest
 
 from adapters.doctor import rest as rest_doctor
 from adapters.doctor.sql import examine
+from adapters.doctor.sql.rows import SqlCase
 from adapters.examination import Examination, Finding, Verdict
 from adapters.rest.adapter import RestAdapter
 from tests.adapters.clinic import NOW as THEN
@@ -57,6 +58,17 @@ async def test_what_offers_nothing_is_named_with_its_row_and_line(
         assert finding.verdict is verdict
         lines = in_rooms(made).splitlines()
         assert line in lines[int(finding.place.split(":")[1]) - 1]
+
+
+async def test_what_was_not_looked_at_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(SqlCase, "most_durations", 2)
+    with rooms("sqlite", tmp_path) as made:
+        texts = [each.text for each in await found_in(made, tmp_path)]
+    some = "2 types are offered somewhere; for the other 1 not all 2 schedules were looked at"
+    assert some in texts
+    assert any(text.endswith(" keep it, in 2 of 6 calendars of a type") for text in texts), texts
 
 
 async def test_of_json_too(adapter: RestAdapter, cloud: CloudOfGrids) -> None:

@@ -348,6 +348,20 @@ FAULTS = [
         together=2,
     ),
     Fault(
+        "a sub-select of a text in quotes",
+        "values",
+        WARNING,
+        "firstName: SELECT",
+        "the same value in all 100 rows: the sub-select asks for a text in quotes",
+        mapping=(
+            (
+                "firstName: p.PRENOM",
+                "firstName: SELECT 'q.PRENOM' FROM PERSONNES q WHERE q.ID_PERS = p.ID_PERS",
+            ),
+        ),
+        together=2,
+    ),
+    Fault(
         "a sub-select in a list that does not name the row",
         "values",
         WARNING,

@@ -409,6 +409,8 @@ def test_a_mapping_of_nothing_is_refused(tmp_path: Path) -> None:
     every = [name for name in shapes() if name != "slots"]
     found = problems(tmp_path, without(*every, "diary", "booking"))
     assert [each for each in found if "resources" in each]
+    said = "3: resources: nothing is mapped yet: confirm the guesses in the comments, or write a"
+    assert problems(tmp_path, f"version: 2\n{ZONE}\nresources: {{}}\n") == [f"{said} resource"]
 
 
 def test_a_reference_that_no_step_writes_cannot_be_read(tmp_path: Path) -> None:
