@@ -122,7 +122,7 @@ MISTAKES = [
     Mistake(
         "sqlite", "an amount in cents beside others in euros",
         (("subtotal: {source: f.HT, as: cents}", "subtotal: f.HT"),),
-        said=r"1,500 rows of 1,500: lines that do not add up to the subtotal",
+        said=r"1,500 rows of 1,500: lines that do not add up to the invoice",
     ),
     Mistake(
         "sqlite", "cancelled and completed changed about",
