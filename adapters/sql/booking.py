@@ -1,7 +1,9 @@
 """Writes the rows of a booking: the mapping's steps, and where their values come from."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,7 +27,9 @@ from adapters.sql.clock import moment
 from adapters.sql.engines.base import HALF, Criterion, given
 from adapters.values.convert import Converter, Text
 
+_TEXTS = re.compile("'(?:[^']|'')*'").sub
 Values = Mapping[str, Any]
+Named = Callable[[str, Any], sa.BindParameter[Any]]
 Undo = list[sa.Delete]
 """Statements that delete what no ROLLBACK undoes, in the order in which it was written."""
 
@@ -41,15 +45,27 @@ def following(name: str) -> sa.Select[Any]:
     return sa.select(sa.Sequence(bare, schema=schema or None).next_value())
 
 
-def typed(name: str | None, value: Any) -> sa.BindParameter[Any]:
+def typed(name: str | None, value: Any, *, unique: bool = False) -> sa.BindParameter[Any]:
     """Returns a parameter that has a type, where nothing beside it in the expression says it."""
     kind: Any = sa.BigInteger() if isinstance(value, int) else sa.String()
-    return sa.bindparam(name, value, type_=kind)
+    return sa.bindparam(name, value, type_=kind, unique=unique)
 
 
 def truth(condition: str) -> str:
     """Returns SQL that is 1 where the condition holds: some databases have no type for such."""
     return f"CASE WHEN ({condition}) THEN 1 ELSE 0 END"
+
+
+def names_its_row(step: StepMap, expression: str | None) -> bool:
+    """Returns whether SQL of an update names a column of its row, as TABLE.COLUMN.
+
+    Then it is worked out in the UPDATE itself.
+    """
+    if step.update is None or expression is None:
+        return False
+    bare = re.escape(step.table.rpartition(".")[2])
+    named = rf"(?<!\w)[\"`\[]?{bare}[\"`\]]?\s*\.\s*[\"`\[\w]"
+    return re.search(named, _TEXTS(" ", expression), re.IGNORECASE) is not None
 
 
 def _exactly(key: Any) -> sa.ColumnElement[Any]:
@@ -135,7 +151,7 @@ class BookingWrites:
     def _take(self, number: int, scope: "_Scope", undo: Undo) -> Any:
         """Takes one step; returns its key or number."""
         step, connection = self._booking.steps[number], scope.connection
-        row = {name: scope.column_value(value) for name, value in step.values.items()}
+        row = {name: scope.column_value(value, step) for name, value in step.values.items()}
         if step.insert is None:
             return scope.change(step, row)
         keys = scope.insert(step, row)
@@ -162,8 +178,11 @@ class _Scope:
     zone: str
     item: Mapping[str, WrittenValue]
 
-    def column_value(self, value: WrittenValue) -> Any:
-        """Returns a column's value: from the draft, a step, an expression, or a constant."""
+    def column_value(self, value: WrittenValue, step: StepMap | None = None) -> Any:
+        """Returns a column's value: from the draft, a step, an expression, or a constant.
+
+        It is SQL for the statement of the `step` where it names a column of the row.
+        """
         if value.each is not None:
             value = self.item[value.each]
         if value.draft is not None:
@@ -171,7 +190,11 @@ class _Scope:
             return raw[value.part - 1] if isinstance(raw, tuple) and value.part else raw
         if value.made is not None:
             return self.made[value.made]
-        return value.constant if value.sql is None else self._evaluated(value.sql)
+        if value.sql is None:
+            return value.constant
+        if step is not None and names_its_row(step, value.sql):
+            return self._text(value.sql, partial(typed, unique=True))  # its `where` has names too
+        return self._evaluated(value.sql)
 
     def holds(self, condition: StepCondition) -> bool:
         """Returns whether the draft has the value, or the SQL is true."""
@@ -180,9 +203,11 @@ class _Scope:
         return bool(self._evaluated(truth(condition.sql)))
 
     def _evaluated(self, expression: str) -> Any:
+        return self.connection.scalar(sa.select(self._text(expression, typed)))
+
+    def _text(self, expression: str, parameter: Named) -> sa.TextClause:
         # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        made = sa.text(f"({expression})").bindparams(*self._named(expression, typed))
-        return self.connection.scalar(sa.select(made))
+        return sa.text(f"({expression})").bindparams(*self._named(expression, parameter))
 
     def insert(self, step: StepMap, row: dict[str, Any]) -> dict[str, Any]:
         """Inserts the row; returns the columns of its key, with what the database filled in."""
@@ -218,9 +243,7 @@ class _Scope:
             raise BackendNonsense("the mapping's counter is not exactly one row")
         return self.connection.execute(sa.select(number).where(which)).scalar_one()
 
-    def _named(
-        self, expression: str, parameter: Callable[[str, Any], sa.BindParameter[Any]]
-    ) -> Iterator[sa.BindParameter[Any]]:
+    def _named(self, expression: str, parameter: Named) -> Iterator[sa.BindParameter[Any]]:
         """Yields a parameter for each name in the expression."""
         for name in dict.fromkeys(NAMED(expression)):
             if name in CLOCK:
@@ -249,9 +272,11 @@ class _Scope:
 
     def _condition(self, step: StepMap) -> Criterion:
         expression = step.where or "1 = 1"
-        # nosemgrep: sql-is-never-put-together-as-text - the mapping is the clinic's own
-        return sa.and_(sa.text(f"({expression})").bindparams(*self._named(expression, given)))
+        return sa.and_(self._text(expression, given))
 
 
 def _given(row: Values) -> dict[str, Any]:
-    return {name: given(None, value) for name, value in row.items()}
+    return {
+        name: value if isinstance(value, sa.TextClause) else given(None, value)
+        for name, value in row.items()
+    }

@@ -25,7 +25,7 @@ from adapters.mapping.models import (
     ValueSource,
     WrittenValue,
 )
-from adapters.sql.booking import following, named_table, truth
+from adapters.sql.booking import following, named_table, names_its_row, truth
 from adapters.sql.clock import moment
 from adapters.sql.columns import Columns, Rows, directed, rows_of, sql
 from adapters.sql.engines.base import ErrorKind, Expression, Speech
@@ -316,15 +316,26 @@ def _step(place: Place, step: StepMap, types: Mapping[str, Any]) -> Iterator[_Gr
         checks.append(SqlCheck((*place, "where"), place, which, _names(step.where)))
     for at, expression in _computed(step):
         names = _names(expression)
-        made = sa.select(_prepared(f"({expression})", types))
+        made = _worked_out(step, at, expression, types)
         # keys may be texts
-        otherwise = sa.select(_prepared(f"({expression})", types, sa.String()))
+        otherwise = _worked_out(step, at, expression, types, sa.String())
         unknown = otherwise if names.keys() - types.keys() else None
         checks.append(SqlCheck((*place, *at), place, made, names, unknown))
     yield checks, None
     if step.values:
         into = [_into((*place, "values", name), place, step, [name]) for name in step.values]
         yield into, _into(place, place, step, list(step.values))
+
+
+def _worked_out(
+    step: StepMap, at: Place, expression: str, types: Mapping[str, Any], kind: Any = None
+) -> sa.Executable:
+    """Returns the statement that works out SQL of a step, at that place in it."""
+    value = _prepared(f"({expression})", types, kind)
+    if at[0] == "values" and names_its_row(step, expression):
+        column = str(at[1])
+        return sa.update(named_table(step.table, [column])).values({column: value})
+    return sa.select(value)
 
 
 def _into(place: Place, rows: Place, step: StepMap, names: Sequence[str]) -> SqlCheck:

@@ -189,6 +189,8 @@ def _near(word: str, known: KnownColumns, part: str, kind: str) -> list[str]:
     if kind == "column":
         named = {name.lower() for name in _WORDS(part)}
         near = [column for table, own in known.items() if table.lower() in named for column in own]
+    if bare in near:  # it is there: what refused it is where it stands
+        return []
     spelt = {name.lower(): name for name in near}
     close = [spelt[name] for name in get_close_matches(bare.lower(), list(spelt), NEAR, 0.5)]
     return [f"{alias}.{name}" for name in close] if alias and kind == "column" else close

@@ -798,6 +798,14 @@ async def test_a_source_of_the_rows_that_have_no_vet_names_none(database: Path) 
     assert "no `vet` here" not in told
 
 
+async def test_a_name_that_is_there_is_not_said_to_be_near_itself(database: Path) -> None:
+    text = SAMPLE.replace("STATUT: P\n", 'STATUT: {sql: "RDV.STATUT"}\n')
+    assert text != SAMPLE
+    found = await found_in(database, text, rows=100, alone=True)
+    [red] = [each for each in found if "no such column: RDV.STATUT" in each.text]
+    assert red.remedy == ""
+
+
 async def test_closed_days_of_everybody_are_no_warning(database: Path) -> None:
     text = SAMPLE.replace("      vet: b.ID_VETO\n", "")
     assert text != SAMPLE

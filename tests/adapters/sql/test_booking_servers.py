@@ -409,3 +409,31 @@ async def _offered(adapter: SqlAdapter, draft: Draft) -> list[datetime]:
     page = await adapter.read_many(Query(resource="slots", now=draft.now, values=values))
     starts = (datetime.fromisoformat(each["startTime"]) for each in page.records)
     return [each.astimezone(ZONE).replace(tzinfo=None) for each in starts]
+
+
+OWN = """\
+    - update: appointment
+      where: id = :appointment AND vet = :vetId
+      values:
+        source: {sql: "(SELECT CASE v.id WHEN :vetId THEN 'own' END FROM vet v
+          WHERE v.id = appointment.vet AND appointment.id = :appointment)"}
+    - insert: attendance
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_update_may_name_the_columns_of_its_own_row(kind: str, tmp_path: Path) -> None:
+    with practice(kind, tmp_path) as made:
+        text = made.mapping.replace("    - insert: attendance\n", OWN)
+        adapter = made.open(tmp_path, text)
+        await adapter.check()
+        await adapter.create_appointment(await a_draft(adapter))
+        assert await made.run("SELECT MAX(source) FROM appointment WHERE source <> 'old'") == [
+            ("own",)
+        ]
+        await adapter.aclose()
+        unknown = text.replace("v.id = appointment.vet", "v.id = appointment.veto")
+        adapter = made.open(tmp_path, unknown)
+        with pytest.raises(DocumentErrors, match=r"(?i)veto"):
+            await adapter.check()
+        await adapter.aclose()
