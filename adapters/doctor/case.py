@@ -349,6 +349,10 @@ class DoctorCase(ABC):
         """Returns the ids that were looked for, those of nothing, and those that `where` hides."""
 
     @abstractmethod
+    async def hidden_visits(self, ids: set[str]) -> set[str]:
+        """Returns those of appointments that `where` hides, though they name an animal."""
+
+    @abstractmethod
     def misfits(self, look: Look, name: str) -> None:
         """Adds findings about data that is no row, or has no key."""
 

@@ -239,6 +239,7 @@ def _busy(
         for vet in vets:
             blocked[vet] += taken
             named.take(taken, vet)
+        named.keys |= {of: it.key for it, of in zip(blocks, shown, strict=True) if of is not None}
         likely = (each for each, it in zip(taken, blocks, strict=True) if it.is_likely)
         over += _over(likely, case.examination.now)
     if source.is_keyed:

@@ -27,10 +27,14 @@ COMPLETED = "COMPLETED"
 
 @dataclass(slots=True)
 class SourceBlocks:
-    """What a source of `diary.busy` blocks of each appointment that it names, and of which vet."""
+    """What a source of `diary.busy` blocks of each appointment that it names, and of which vet.
+
+    `keys` are the practice's own.
+    """
 
     source: BusySource
     of: dict[str, list[tuple[Interval, str]]] = field(default_factory=dict)
+    keys: dict[str, Any] = field(default_factory=dict)
 
     def take(self, taken: Iterable[tuple[Interval, str | None]], vet: str) -> None:
         """Notes what is blocked of a vet."""
@@ -73,10 +77,24 @@ async def block_laws(seen: Seen, case: DoctorCase, look: Look) -> None:
     appointments = list(coming(case))
     for blocks in seen.values():
         _at_their_times(blocks, appointments, case, look)
+        await _are_shown(blocks, case, look)
     for of_schedule in (False, True):
         group = [each for each in seen.values() if each.source.rows.of_schedule == of_schedule]
         if group:
             _by_status(group, appointments, case, look)
+
+
+async def _are_shown(blocks: SourceBlocks, case: DoctorCase, look: Look) -> None:
+    """Tells of rows that block, though they are appointments that `where` hides."""
+    place = blocks.place("where", "from", "get")
+    if (part := case.law("blocks-are-shown", look, *place)) is None:
+        return
+    hidden = await case.hidden_visits({*blocks.of})
+    for shown in blocks.of:
+        key = blocks.keys[shown]
+        example = f"key {key}" if key != shown else ""  # over HTTP the public id is the key
+        part.take(holds=shown not in hidden, example=example, shown=shown)
+    part.tell()
 
 
 def _at_their_times(

@@ -161,6 +161,12 @@ class RestCase(DoctorCase):
                 gone.add(shown)
         return ids - set(unsure) | set(sample), gone, hidden & ids
 
+    async def hidden_visits(self, ids: set[str]) -> set[str]:
+        rows, raws = self.rows("appointments"), self.raws.get("appointments", ())
+        gone = [raw for raw in raws if isinstance(raw, dict) and not rows.exists(raw)]
+        made = [record for record in rows.records(gone) if record]
+        return {each["id"] for each in made if each.get("patientId") or each.get("clientId")} & ids
+
     def refused(self, look: Look, error: AdapterError, *ids: str) -> None:
         """Names the arrays near by too; only warns where an empty list may be left out."""
         say, code = look.failed, "unanswered"

@@ -147,6 +147,16 @@ class SqlCase(DoctorCase):
         gone = unseen - self._existing(target, bare, unseen)
         return ids, gone, unseen - gone
 
+    async def hidden_visits(self, ids: set[str]) -> set[str]:
+        mapped = self.adapter.mapping.resources["appointments"]
+        animal = mapped.fields.get("patientId", mapped.fields.get("clientId"))
+        _, _, hidden = await self.missing("appointments", ids)
+        if animal is None:
+            return set()
+        named = " AND ".join(f"({part}) IS NOT NULL" for part in animal.source)
+        bare = mapped.model_copy(update={"where": named})
+        return hidden & self._existing("appointments", bare, hidden)
+
     def _existing(self, target: str, mapped: ResourceMap, some: Set[str]) -> set[str | None]:
         ids = sorted(some - {NO_PARENT})
         reader, existing = self.adapter.readers[target], set[str | None]()

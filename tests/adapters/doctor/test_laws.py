@@ -428,6 +428,15 @@ BREACHES = [
         together=10,
     ),
     Breach(
+        "blocks-are-shown", WARNING, "where: TRIM(COALESCE(r.STATUT",
+        r"\d+ rows of .* an appointment that blocks, and is not shown",
+        r"key \d+$",
+        mapping=(
+            ("    from: RDV r\n    key", "    from: RDV r\n    where: r.ID_RDV % 10 > 0\n    key"),
+        ),
+        together=8,
+    ),
+    Breach(
         "statuses-block", WARNING, "A: COMPLETED", "of status COMPLETED block nothing .*two codes",
         r"key \d+: status COMPLETED",
         together=10,
@@ -700,6 +709,18 @@ JSON_BREACHES = [
         together=5,
     ),
     JsonBreach(
+        "blocks-are-shown", WARNING, "where: state != 'cancelled'",
+        r"\d+ rows of .* that blocks, and is not shown",
+        mapping=(
+            (
+                "    key: id\n    fields:\n      clientId: {source: animal",
+                "    key: id\n    where: kind == `0`\n"
+                "    fields:\n      clientId: {source: animal",
+            ),
+        ),
+        together=7,
+    ),
+    JsonBreach(
         "statuses-block", WARNING, "status: {source: state, codes: {booked: SCHEDULED, done: CANC",
         "status COMPLETED block nothing and .* of status CANCELLED block", "status COMPLETED",
         mapping=(
@@ -717,7 +738,7 @@ JSON_BREACHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("together", range(1, 7))
+@pytest.mark.parametrize("together", range(1, 8))
 async def test_breaches_in_json_are_named_with_rows_and_line(tmp_path: Path, together: int) -> None:
     cloud, changes = on_json.sound_cloud(), list[tuple[str, str]]()
     breaches = [each for each in JSON_BREACHES if each.together == together]
