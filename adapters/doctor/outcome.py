@@ -50,6 +50,8 @@ class Figure:
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return f"all {len(value)}" if isinstance(value, list) else str(value)

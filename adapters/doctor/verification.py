@@ -184,9 +184,12 @@ class Asked:
         """Returns what came of a list of names, which has all of them or (not `whole`) some."""
         left = Counter(map(_folded, served))
         missing = []
-        for name in said:
-            if left[_folded(name)]:
-                left[_folded(name)] -= 1
+        # whole names come first, then long parts, as a part of one may begin others too
+        for name in sorted(said, key=lambda each: (not left[_folded(each)], -len(each))):
+            fitting = [each for each in left if left[each] and all_begin(name, [each])]
+            whole_or_part = [_folded(name)] if left[_folded(name)] else fitting
+            if len(whole_or_part) == 1:
+                left[whole_or_part[0]] -= 1
             else:
                 missing.append(name)
         surplus = []

@@ -20,10 +20,9 @@ _QUOTED = re.compile("'[^']*'|\"[^\"]*\"|`[^`]*`")
 _IN_FLOW = re.compile(r"[\[\]{},\"'&*!|>%@`:#]").search
 
 HEAD = """\
-# A draft of a mapping, made by looking at the database. What is written here the data prove, or
-# somebody has confirmed it; the comment says which. What is only likely stands in comments of
-# its own, with what else it could be: where it is right, take the comment sign and the word
-# behind it away.
+# A draft of a mapping, made by looking at the database. The comment of a line says whether the data
+# prove it, somebody has confirmed it, or it is only likely. What nobody has confirmed stands in
+# comments of its own: where it is right, take the comment sign and the word behind it away.
 # `clinic-gateway backend check` names each line that needs a decision of yours.
 version: 2
 zone: {zone}  # {said}
@@ -80,7 +79,8 @@ def text_of(
     ]
     parts += [lines_of(group, "") for group in rest]
     head = HEAD.format(zone=zone, said=said)
-    head = head if written else head.replace("resources:", "resources: {}")
+    if not written:
+        head = head.replace("resources:", "resources: {}  # once there is one, take {} away")
     return head + "\n\n".join(map("\n".join, parts)) + "\n"
 
 

@@ -44,6 +44,7 @@ from gateway.store import Store
 if TYPE_CHECKING:
     from adapters.draft import Judge
 
+NOT_MAPPED = "{} is not in the mapping, so nothing of it is served"
 WIDE = 120
 COLOURS = {
     Verdict.OK: "green",
@@ -333,6 +334,8 @@ def upgrade(run: Run, mapping: Path) -> None:
 async def vets(run: Run) -> None:
     """List the veterinarians with their public ids."""
     async with practice_system(run.settings) as adapter:
+        if "vets" not in adapter.resources:
+            fail(NOT_MAPPED.format("vets"))
         records = await practice.first(adapter, "vets", PAGES_MOST * PAGE_LARGEST, now())
     data = [{"id": vet["id"], "name": vet.get("name")} for vet in records]
     run.say(data, (f"{vet['name'] or ''}  {vet['id']}" for vet in data), indent=2)
@@ -352,7 +355,7 @@ async def sample(run: Run, resource: str, limit: int, after: str | None) -> None
     """
     async with practice_system(run.settings) as adapter:
         if resource not in adapter.resources:
-            fail(f"{resource} is not in the mapping, so nothing of it is served")
+            fail(NOT_MAPPED.format(resource))
         try:
             page = await practice.some(adapter, resource, limit, now(), after)
         except (ValueError, TypeError, AdapterError) as error:

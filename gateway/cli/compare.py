@@ -13,7 +13,7 @@ from rich.text import Text
 
 from adapters.doctor.comparison import Comparison, Several, Unfound, compared, finder_of
 from adapters.doctor.trail import Trail
-from gateway.cli.backend import WIDE, own_or_passing
+from gateway.cli.backend import NOT_MAPPED, WIDE, own_or_passing
 from gateway.cli.command import Command, Run, now, option
 from gateway.cli.output import fail, legible, print_table, say, say_json
 from gateway.cli.policy.reports import loaded
@@ -72,7 +72,7 @@ async def _compared(run: Run, resource: str, word: str) -> Comparison:
             if settings is not run.settings and not known:
                 say(PASSING, err=True)
             if resource not in finder.adapter.readers:
-                fail(f"{resource} is not in the mapping, so nothing of it is served")
+                fail(NOT_MAPPED.format(resource))
             try:
                 return await compared(finder, resource, word, now())
             except Several as error:

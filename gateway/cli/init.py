@@ -44,6 +44,7 @@ CONFIGURATION, MAPPING = Path("gateway.yaml"), "clinic.yaml"
 # Under this name the store keeps the mark of the mapping that was last found sound.
 SOUND = "init.sound"
 STEPS = 6
+FILE = "(a file: read access; for bookings write access, to it and to its folder)"
 TEXT = """\
 # `clinic-gateway settings` explains every setting. Paths are relative to this file.
 state: state
@@ -82,7 +83,7 @@ class Guide:
         if not url:
             fail(f"{self._configuration} names no database: write it there as backend.url")
         try:
-            lines = asyncio.run(read_grants(url)) or ["(a file: read access to it)"]
+            lines = asyncio.run(read_grants(url)) or [FILE]
             say("It needs an account that can read, and write nothing but what a booking writes:")
             say("", *(f"    {line}" for line in lines), "")
             seen = asyncio.run(looked_at(url))
@@ -139,7 +140,8 @@ class Guide:
         useful = self._permissions()
         name = _asked("Who gets it", "First partner", str)
         say(f"What may it do? {', '.join(useful)}")
-        chosen = _asked("Permissions, with blanks between", useful[0], _permissions)
+        first = next((it for it in useful if it != Permission.APPOINTMENT_CREATE), useful[0])
+        chosen = _asked("Permissions, separated by spaces", first, _permissions)
         level = _asked(f"How much does it see ({', '.join(LEVELS)})", LEVELS[0], _level)
         named = [word for permission in chosen.split() for word in ("--permission", permission)]
         self._typed("keys", "create", "--name", name, *named, "--level", level)

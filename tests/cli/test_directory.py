@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 import gateway
@@ -55,6 +56,21 @@ async def test_the_vets_are_those_whose_slots_can_be_asked_for(
         assert (await partner.get("/appointments/available-slots", **query)).status == 200
     lines = (await asyncio.to_thread(run, running_gateway.folder, "vets")).stdout.splitlines()
     assert lines == [f"{vet['name']}  {vet['id']}" for vet in vets]
+
+
+def test_vets_that_are_not_mapped_are_said_to_be(template: Template, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(template.folder, tmp_path / "clinic"))
+    rows = "{from: PERSONNES p, key: p.ID_PERS, fields: {lastName: p.NOM}}"
+    only = f"version: 2\nzone: Europe/Paris\nresources:\n  clients: {rows}\n"
+    (folder / "clients.yaml").write_text(only)
+    file = folder / "gateway.yaml"
+    settings = yaml.safe_load(file.read_text())
+    settings["backend"]["mapping"] = str(folder / "clients.yaml")
+    file.write_text(yaml.safe_dump(settings))
+    for words in (["vets"], ["sample", "vets"]):
+        result = run(folder, *words)
+        assert result.exit_code == 1
+        assert "vets is not in the mapping" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["a?b%20c#d", "é è", "%", "a@b:c+d"])

@@ -114,3 +114,16 @@ def test_the_figures_of_the_page_can_be_read(tmp_path: Path) -> None:
     file.write_text(shown)
     said, _ = read_figures(file, shapes())
     assert said.diary
+
+
+async def test_a_vet_of_a_list_may_be_named_by_a_part_that_fits_no_other(
+    cloud: Cloud, url: str, tmp_path: Path
+) -> None:
+    labels = ("Dr Lind", "Dr Moss", "Dr Mossberg", "Dr Lind-Berg")
+    first = next(iter(cloud.records.vets.values()))
+    cloud.records.vets = {
+        number: first | {"label": label, "retired": False} for number, label in enumerate(labels, 1)
+    }
+    text = "vets: {names: [Dr Lind, Moss, Mossberg, Berg]}\n"
+    figure = (await found(url, tmp_path, text))["vets: names"]
+    assert figure.outcome is Outcome.AGREES, figure
