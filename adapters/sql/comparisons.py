@@ -167,7 +167,8 @@ class ColumnComparison:
             roomy = [_roomy(span, converter.zone) for span in plain]
         # near a change of the clocks, the times that are read decide
         certain = (span for span in plain if span in roomy)
-        condition = self._within(kept, roomy, bound, certain)
+        # where the column has days alone, a bound counts as its day, and those of that day decide
+        condition = self._within(kept, roomy, bound, certain, closed=not converter.as_text)
         return and_(condition, *self._unmarked(kept, converter.zero, as_text=converter.as_text))
 
     def by_day(self, day: Day) -> Criterion:
@@ -191,12 +192,21 @@ class ColumnComparison:
         return [{"min": (at, None), "above": (end, None), "max": (None, end)}.get(test, (None, at))]
 
     def _within(
-        self, kept: Expression, spans: list[_Span], bound: _Bound, certain: Iterable[_Span] = ()
+        self,
+        kept: Expression,
+        spans: list[_Span],
+        bound: _Bound,
+        certain: Iterable[_Span] = (),
+        *,
+        closed: bool = False,
     ) -> Criterion:
-        """Compares with the spans; `not in` excludes only the `certain` ones."""
+        """Compares with the spans; `not in` excludes only the `certain` ones.
+
+        Where they are `closed`, their ends are let through too.
+        """
         if self.condition.test == "not in":
             return and_(kept.is_not(None), *(not_(_in_span(kept, span, bound)) for span in certain))
-        return or_(false(), *(_in_span(kept, span, bound) for span in spans))
+        return or_(false(), *(_in_span(kept, span, bound, closed=closed) for span in spans))
 
     def _unmarked(
         self, kept: Expression, zeros: Iterable[str], *, as_text: bool
@@ -255,11 +265,12 @@ def _around(value: Decimal, converter: Number | Integer | Money) -> _Around:
     return _Around(wide, [narrow] if cents == cents.to_integral_value() else [])
 
 
-def _in_span(kept: Expression, span: _Span, bound: _Bound) -> Criterion:
+def _in_span(kept: Expression, span: _Span, bound: _Bound, *, closed: bool = False) -> Criterion:
     first, end = span
     conditions: list[Criterion] = [kept.is_not(None)]
     conditions += [kept >= bound(first)] if first is not None else []
-    conditions += [kept < bound(end)] if end is not None else []
+    if end is not None:
+        conditions.append(kept <= bound(end) if closed else kept < bound(end))
     return and_(*conditions)
 
 

@@ -251,7 +251,8 @@ async def _refused(case: SqlCase, kind: BookingKind, text: str, place: Place) ->
             room = await case.engine.inspect(partial(_room, step))
             short_ = [name for name, most in room.items() if len(kind.draft.reason) > most]
             if short_:
-                text += f", {short_[0]}, which takes {room[short_[0]]} letters"
+                most = room[short_[0]]
+                text += f", {short_[0]}: write longest: {most} beside draft: reason"
                 return text, (*place, "values", short_[0])
     return text, place
 

@@ -279,7 +279,7 @@ FAULTS = [
         "booking",
         FAILED,
         "note: {draft: reason}",
-        r"a text is too long for its column \(\w+\), note, which takes 80 letters .*500 characters",
+        r"a text is too long for its column \(\w+\), note: write longest: 80 .*500 characters",
         ("ALTER TABLE visit DROP COLUMN note", "ALTER TABLE visit ADD COLUMN note VARCHAR(80)"),
         booking=True,
     ),

@@ -131,6 +131,16 @@ async def test_a_record_is_judged_by_the_value_that_it_shows(adapter: SqlAdapter
             assert found == let_be(whole, (only,)), only
 
 
+async def test_a_time_may_be_a_day(url: str, tmp_path: Path) -> None:
+    adapter = connect(url, tmp_path, _mapping().replace("updatedAt: changed", "updatedAt: expiry"))
+    whole = await everything(adapter, "stock")
+    times = ("2026-01-31T23:00:00Z", "2026-02-01T09:30:00Z", "2026-02-01T23:00:00Z")
+    assert {times[0], times[2]} <= {each["updatedAt"] for each in whole}
+    for only in of_values("updatedAt", times):
+        assert await narrowed(adapter, "stock", (only,), limit=2) == let_be(whole, (only,)), only
+    await adapter.aclose()
+
+
 async def test_a_time_that_is_a_text_may_end_before_its_seconds(url: str, tmp_path: Path) -> None:
     adapter = connect(url, tmp_path, _mapping().replace("updatedAt: changed", "updatedAt: seen"))
     whole = await everything(adapter, "stock")
