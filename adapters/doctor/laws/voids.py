@@ -25,12 +25,15 @@ def is_mark(name: str) -> bool:
     return letters in _MARKS or letters.removeprefix("is") in _MARKS
 
 
+def is_flag(codes: Counter[str]) -> bool:
+    """Returns whether some rows have yes, the others no, and none anything else."""
+    yes, no = (any(code.lower() in known for code in codes) for known in (_YES, _NO))
+    return yes and no and all(code.lower() in _YES | _NO for code in codes)
+
+
 def mark_judged(part: LawLook, name: str, codes: Counter[str], *, at_key: bool = False) -> None:
     """Judges a mark at which nothing looks, by the rows that have each of its values."""
-    yes, no = (
-        sum(many for code, many in codes.items() if code.lower() in known) for known in (_YES, _NO)
-    )
-    if yes and no and yes + no == codes.total():
+    if is_flag(codes):
         shown = ", ".join(f"{code or 'none'} ({many:,})" for code, many in codes.most_common())
         text = f"rows are taken whatever their {name} says: {shown}"
         part.breach(text, Verdict.WARNING, at_key=at_key)

@@ -12,7 +12,7 @@ from sqlalchemy import Select, func, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
 from adapters.doctor.case import LawLook, Look
-from adapters.doctor.laws.voids import is_mark, mark_judged, marks_told
+from adapters.doctor.laws.voids import is_flag, is_mark, mark_judged, marks_told
 from adapters.doctor.sql.desk import bare_name, text_of
 from adapters.doctor.sql.rows import SqlCase
 from adapters.doctor.values import LONGEST_CODE
@@ -78,13 +78,30 @@ async def _kinds(uses: Sequence[TableUse], case: SqlCase, look: Look) -> None:
         part = case.law("kinds-told-apart", look, *use.place)
         if part is None:
             return
+        hiding = _hiding(use, uses, case)
         for kind in sorted(kinds):
             if all(kind in each.spelt for each in others):
                 column = others[0].spelt[kind]
                 with suppress(DBAPIError), case.session.connection.begin_nested():
-                    _judged(use, others, column, _codes(use, column, case), case, part)
+                    codes = _codes(use, column, case)
+                    if not (kind in hiding and is_flag(codes)):
+                        _judged(use, others, column, codes, case, part)
     if not look.findings and (part := case.law("kinds-told-apart", look)):
         part.ok(f"{counted(len(uses), 'place')} that read rows tell their kinds apart alike")
+
+
+def _hiding(use: TableUse, uses: Sequence[TableUse], case: SqlCase) -> set[str]:
+    """Returns the columns by which the resource that a field refers to hides what it leads to.
+
+    An old record may well lead to a vet who has left: the law of references tells of that.
+    """
+    match use.place:
+        case ("resources", str(name), "fields", str(field_)):
+            shape = case.adapter.options.shapes[name].get(field_)
+            owner: Place = ("resources", shape.refers if shape and shape.refers else "")
+            own = (it for it in uses if it.rows is not None and it.place[:2] == owner)
+            return set[str]().union(*(it.spelt for it in own if it.table == use.table))
+    return set()
 
 
 async def _marks(uses: Sequence[TableUse], case: SqlCase, look: Look) -> None:

@@ -519,6 +519,22 @@ async def test_a_breach_in_a_database_is_named_with_rows_and_line(
     assert matching(found, breach, text), of_law(found, breach.law)
 
 
+LOOKED_UP = "vetId: SELECT v.ID_PERS FROM PERSONNES v WHERE v.ID_PERS = c.ID_VETO"
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"), [(" AND v.GENRE_PERS = 'V'", []), ("", ["GENRE_PERS"])]
+)
+async def test_a_visit_of_old_may_lead_to_a_vet_who_left(
+    database: Path, asked: str, named: list[str]
+) -> None:
+    run(database, "UPDATE PERSONNES SET ACTIF = 'N' WHERE ID_PERS % 10 = 0")
+    text = SAMPLE.replace("vetId: c.ID_VETO", LOOKED_UP + asked)
+    found = await found_in(database, text, rows=50, alone=True)
+    told = [each.text for each in found if each.subject == "kinds-told-apart"]
+    assert re.findall(r"consultations.vetId: .* whatever their (\w+)", " ".join(told)) == named
+
+
 async def test_the_sample_clinic_breaks_no_law(database: Path) -> None:
     found = [each for each in await found_in(database, alone=True) if each.check == "laws"]
     assert {each.verdict for each in found} == {Verdict.OK}
