@@ -66,7 +66,7 @@ def _trials(of: str, case: DoctorCase, look: Look) -> list[Trial]:
     trials = [] if inner else [*row_trials(resource, case, part_of)]
     trials += visit_trials(case, look) if of == "consultations" else ()
     trials += clock_trials(of, mapped, shapes, case, part_of)
-    return [*trials, *share_trials(of, mapped, shapes, part_of)]
+    return [*trials, *share_trials(of, mapped, shapes, part_of, case)]
 
 
 def _not_looked_at(mapped: ResourceMap, laws_of: str, look: Look) -> None:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from adapters.base import FieldShape, Record
-from adapters.doctor.case import LawLook
+from adapters.doctor.case import DoctorCase, LawLook
 from adapters.doctor.laws.trials import PartOf, RowTrial, Trial, told
 from adapters.doctor.values import ENOUGH
 from adapters.examination import Verdict, agreeing, counted
@@ -27,6 +27,9 @@ NEEDED = {
 }
 # The share of rows without a reference: with more it is lost, or a needed one is worth a look.
 LOST, DOUBTFUL = 0.9, 0.5
+# Resources whose owners are those of their animals too. More rows than this share that lack one
+# are worth a look, where so many of them or more have an animal with an owner.
+BY_ANIMAL, OWNERLESS, FEW = ("appointments", "invoices"), 0.05, 5
 # How far the product of a line may be off for each unit.
 CENT_OF_ONE = Decimal("0.02")
 # Different values of a field that are kept.
@@ -94,6 +97,11 @@ class ReferencesKept(Trial):
             example = "" if holds else told(record, {self._name: None})
             self.part.take(holds=holds, example=example, shown=record["id"])
 
+    @property
+    def doubt(self) -> str:
+        """What says that rows should have the reference; "" for nothing."""
+        return ""
+
     def tell(self) -> None:
         part = self.part
         if part.too_few(part.count, ENOUGH):
@@ -102,10 +110,39 @@ class ReferencesKept(Trial):
         text = f"{counted(part.broken, 'row')} of {part.count:,} {verb} none"
         if part.broken > LOST * part.count:
             part.breach(text, Verdict.FAILED if self._is_needed else Verdict.WARNING)
-        elif self._is_needed and part.broken > DOUBTFUL * part.count:
-            part.breach(text, Verdict.WARNING)
+            return
+        doubt = self.doubt if part.broken > OWNERLESS * part.count else ""
+        if doubt or (self._is_needed and part.broken > DOUBTFUL * part.count):
+            part.breach(f"{text}{doubt}", Verdict.WARNING)
         else:
             part.ok(text)
+
+
+class OwnersKept(ReferencesKept):
+    """Few rows lack an owner, and hardly any of those are of an animal that has one."""
+
+    def __init__(self, part: LawLook, of: str, case: DoctorCase) -> None:
+        super().__init__(part, "clientId", is_needed=True)
+        self._of, self._case = of, case
+        self._owners = {it["id"]: it["clientId"] for it in case.samples.get("patients", ())}
+        self._known = self._owned = 0
+
+    async def take(self, page: Sequence[Record]) -> None:
+        await super().take(page)
+        without = [record for record in page if record["clientId"] is None]
+        if self._of == "invoices":
+            without = await self._case.with_lists("invoices", without)
+        for record in without:
+            animals = [each.get("patientId") for each in record.get("lines") or (record,)]
+            owners = [self._owners[animal] for animal in animals if animal in self._owners]
+            self._known += bool(owners)
+            self._owned += any(owner is not None for owner in owners)
+
+    @property
+    def doubt(self) -> str:
+        if self._known < FEW or self._owned <= DOUBTFUL * self._known:
+            return ""
+        return f", though the animals of {self._owned:,} of {self._known:,} looked at have an owner"
 
 
 class TaxIsPercent(Trial):
@@ -167,7 +204,11 @@ class LinesMultiply(RowTrial):
 
 
 def share_trials(
-    of: str, mapped: ResourceMap | ListMap, shapes: Mapping[str, FieldShape], part_of: PartOf
+    of: str,
+    mapped: ResourceMap | ListMap,
+    shapes: Mapping[str, FieldShape],
+    part_of: PartOf,
+    case: DoctorCase,
 ) -> Iterator[Trial]:
     """Yields the laws of the fields of a resource, or of a list, as far as they are mapped."""
     for name in SHARED.get(of, ()):
@@ -175,7 +216,10 @@ def share_trials(
             yield from _of_codes(name, mapped.fields[name], part_of)
     for name in mapped.fields:
         if shapes[name].refers is not None and (part := part_of("references-kept", name)):
-            yield ReferencesKept(part, name, is_needed=name in NEEDED.get(of, ()))
+            if of in BY_ANIMAL and name == "clientId":
+                yield OwnersKept(part, of, case)
+            else:
+                yield ReferencesKept(part, name, is_needed=name in NEEDED.get(of, ()))
     has_rates = of == "invoices.lines" and "taxRate" in mapped.fields
     if has_rates and (part := part_of("tax-is-percent", "taxRate")):
         yield TaxIsPercent(part)

@@ -23,6 +23,7 @@ from adapters.doctor.diary import diary
 from adapters.doctor.laws import laws
 from adapters.doctor.sql.booking import account, rehearsal
 from adapters.doctor.sql.copied import copied
+from adapters.doctor.sql.joins import joins
 from adapters.doctor.sql.kinds import kind_laws
 from adapters.doctor.sql.plans import plans
 from adapters.doctor.sql.rows import SqlCase
@@ -67,7 +68,7 @@ def examine(adapter: SqlAdapter, examination: Examination) -> AsyncIterator[Find
 def _looks(case: SqlCase) -> Iterator[Look]:
     yield from copied(case)
     yield case.look("mapping", "names", names)
-    for looks in (account, values, laws, kind_laws, links, diary):
+    for looks in (account, values, joins, laws, kind_laws, links, diary):
         yield from looks(case)
     yield case.look("clock", "server", clock)
     yield from plans(case)

@@ -8,6 +8,7 @@ import pytest
 
 from adapters.doctor.case import MOST_COMMENTS, Look, todos
 from adapters.doctor.diary import DAYS, hours_told, week_in_words
+from adapters.doctor.sql.joins import joined
 from adapters.doctor.values import FieldTally, Leads, fields_judged, leads_judged
 from adapters.documents.document import Document, parse_document
 from adapters.examination import Verdict, agreeing
@@ -206,3 +207,27 @@ def test_a_finding_about_one_row_speaks_of_one(count: int, lost: int, said: str)
     told = look()
     leads_judged(told, "clients", Leads(count=count, lost=lost), 0.5, "is it the key?")
     assert [each.text for each in told.findings] == [said]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("LINES l JOIN items AS i ON i.id = l.item", ["items i: i.id = l.item"]),
+        ("LINES inner join s.items on s.items.id = LINES.item", []),
+        ('"Lines" l JOIN "Items" i ON l."Item" = i."Id"', ['"Items" i: i."Id" = l."Item"']),
+        (
+            "a JOIN b ON b.id = a.b JOIN c ON c.id = b.c LEFT JOIN d ON d.id = a.d AND d.x = 1",
+            ["b b: b.id = a.b"],
+        ),
+        ("a JOIN b ON b.id = a.b AND b.hidden = 0", []),
+        ("a JOIN (SELECT 1 AS id) b ON b.id = a.b", []),
+        ("(SELECT 1 AS id) a JOIN b ON b.id = a.b", None),
+        ("a, c JOIN b ON b.id = a.b", None),
+        ("a RIGHT JOIN c ON c.id = a.c JOIN b ON b.id = a.b", None),
+        ("a", None),
+    ],
+)
+def test_a_join_is_taken_apart_where_that_is_sure(rows: str, said: list[str] | None) -> None:
+    plain = joined(rows)
+    told = plain and [f"{it.table} {it.alias}: {it.theirs} = {it.own}" for it in plain.joins]
+    assert told == said

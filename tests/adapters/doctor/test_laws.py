@@ -170,6 +170,23 @@ BREACHES = [
         together=2,
     ),
     Breach(
+        "references-kept", WARNING, "clientId: >-\n        SELECT o.ID_PERS FROM PROPRIETAIRES o\n"
+        "        WHERE o.ID_ANIMAL = r.",
+        r"appointments.clientId: \d+ rows of .* have none, though the animals of \d+ of \d+ looked",
+        r"key \d+: clientId null",
+        ("UPDATE PROPRIETAIRES SET DT_DEBUT = '2026-02-20' WHERE ID_ANIMAL % 5 = 0",),
+        together=5,
+    ),
+    Breach(
+        "references-kept", WARNING, "clientId: f.ID_PERS",
+        r"invoices.clientId: 300 rows of 1,500 have none, though the animals of \d+ of \d+ looked",
+        database=(
+            "UPDATE FACTURES SET ID_PERS = NULL WHERE ID_FACT % 5 = 0",
+            "DELETE FROM LIGNES_FACT WHERE ID_FACT % 100 = 0",
+        ),
+        together=5,
+    ),
+    Breach(
         "references-shown", FAILED, "vetId: c.ID_VETO",
         "one of the vets that `where` hides: partners find none of them", r"key \d+$",
         (

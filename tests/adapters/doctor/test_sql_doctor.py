@@ -348,6 +348,30 @@ FAULTS = [
         together=2,
     ),
     Fault(
+        "a join that loses rows",
+        "rows",
+        WARNING,
+        "from: ANIMAUX a JOIN ESPECES e",
+        r"\d+ rows of [\d,]+ of ANIMAUX have no partner in ESPECES: the join .* LEFT JOIN",
+        ("UPDATE ANIMAUX SET CODE_ESP = 'none' WHERE ID_ANIMAL % 9 = 0",),
+        mapping=(("from: ANIMAUX a LEFT JOIN ESPECES e", "from: ANIMAUX a JOIN ESPECES e"),),
+        together=3,
+    ),
+    Fault(
+        "a join in a list that loses rows",
+        "rows",
+        WARNING,
+        "from: LIGNES_FACT l JOIN ANIMAUX x",
+        r"rows of [\d,]+ of LIGNES_FACT have no partner in ANIMAUX: the join",
+        mapping=(
+            (
+                "from: LIGNES_FACT l",
+                "from: LIGNES_FACT l JOIN ANIMAUX x ON x.ID_ANIMAL = l.TAUX_TVA",
+            ),
+        ),
+        together=4,
+    ),
+    Fault(
         "a sub-select of a text in quotes",
         "values",
         WARNING,
