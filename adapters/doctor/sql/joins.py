@@ -34,7 +34,7 @@ _PREFIXES = re.compile(r"\b(\w+)\s*\.").findall
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class PlainJoin:
     """A table, and its column that equals one of the first table, each with its alias."""
 
     table: str
@@ -44,15 +44,15 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class FirstTable:
     """The first table with its alias, and the plain inner joins to it."""
 
     table: str
     alias: str
-    joins: tuple[Join, ...]
+    joins: tuple[PlainJoin, ...]
 
 
-def joined(rows: str) -> Joined | None:
+def joined(rows: str) -> FirstTable | None:
     """Returns what a `from` joins to its first table; None where that cannot be told surely."""
     before = ""
     while before != rows:
@@ -64,7 +64,7 @@ def joined(rows: str) -> Joined | None:
     words = {(kind or "INNER").split()[0].upper() for kind in kinds}
     if words - {"INNER", "LEFT"}:
         return None
-    alias, found = first[2] or first[1], list[Join]()
+    alias, found = first[2] or first[1], list[PlainJoin]()
     for kind, text in zip(kinds, tables, strict=True):
         match = _JOINED(text)
         if match is None or (kind or "INNER").split()[0].upper() == "LEFT":
@@ -73,8 +73,8 @@ def joined(rows: str) -> Joined | None:
         sides = {match[3]: match[4], match[5]: match[6]}
         if sides.keys() == {alias, other}:
             pair = f"{other}.{sides[other]}", f"{alias}.{sides[alias]}"
-            found.append(Join(match[1], other, *pair))
-    return Joined(first[1], alias, tuple(found))
+            found.append(PlainJoin(match[1], other, *pair))
+    return FirstTable(first[1], alias, tuple(found))
 
 
 def joins(case: SqlCase) -> Iterator[Look]:
@@ -90,7 +90,9 @@ def joins(case: SqlCase) -> Iterator[Look]:
                 yield case.look("rows", subject, run, *place, "from")
 
 
-async def _looked_at(rows: ResourceMap | ListMap, plain: Joined, case: SqlCase, look: Look) -> None:
+async def _looked_at(
+    rows: ResourceMap | ListMap, plain: FirstTable, case: SqlCase, look: Look
+) -> None:
     """Tells of each join how many rows of the first table it leaves out."""
     keys = {*(rows.key.source if rows.key else ()), *(getattr(rows, "parent", None) or ())}
     chosen_by = {*_PREFIXES(rows.where or "")}
@@ -111,7 +113,9 @@ async def _looked_at(rows: ResourceMap | ListMap, plain: Joined, case: SqlCase, 
             look.warning(f"{text} {join.table}: the join leaves them out", remedy=remedy)
 
 
-def _lost(rows: ResourceMap | ListMap, plain: Joined, join: Join, case: SqlCase) -> tuple[int, int]:
+def _lost(
+    rows: ResourceMap | ListMap, plain: FirstTable, join: PlainJoin, case: SqlCase
+) -> tuple[int, int]:
     """Returns how many rows of the first table have no partner, and of how many."""
     own = rows.model_copy(
         update={"from_": f"{plain.table} {plain.alias}", "where": _own_where(rows.where, plain)}
@@ -126,7 +130,7 @@ def _lost(rows: ResourceMap | ListMap, plain: Joined, join: Join, case: SqlCase)
     return said.get(0, 0), sum(said.values())
 
 
-def _own_where(where: str | None, plain: Joined) -> str | None:
+def _own_where(where: str | None, plain: FirstTable) -> str | None:
     """Returns the conditions that name none of the joined tables."""
     if where is None:
         return None
