@@ -206,7 +206,7 @@ def _invoices(rows: Rows) -> None:
         rows.fields["subtotal"] = Guess(sql, 0.6, "total less tax", "total-tax", total.parameters)
     if paid is None and payments and payments.parent and "amount" in payments.fields:
         amount, is_its = payments.fields["amount"], f"{payments.parent.sql} = {rows.key}"
-        sql = payments.source.select(f"SUM({number(amount)})", is_its)
+        sql = payments.source.select(f"SUM({number(amount)})", is_its, *payments.where)
         paid = Guess(sql, 0.75, f"the sum of {amount.column}", amount.column)
         rows.fields["amountPaid"] = paid
     if total is not None and paid is not None and "balance" not in rows.fields:
@@ -225,7 +225,9 @@ def _list(rows: Rows, name: str) -> Rows | None:
     fields = columns_of(source, place, shapes, {parent.name, *source.single_key})
     patient = source.reference("patients") if "patientId" in shapes else None
     fields |= {"patientId": patient} if patient is not None else {}
-    rows.lists[name] = Rows(place, shapes, source, parent.score, parent=parent, fields=fields)
+    where = [*source.existing({guess.name for guess in fields.values()})]
+    made = Rows(place, shapes, source, parent.score, where=where, parent=parent, fields=fields)
+    rows.lists[name] = made
     return rows.lists[name]
 
 

@@ -11,6 +11,9 @@ from adapters.draft.vocabulary import PHRASES, Phrases, Tokens, likeness, tokens
 if TYPE_CHECKING:
     from adapters.draft.tables import Catalog
 
+# Words of a column that says who did something.
+_BY = frozenset(("by", "par", "von", "por", "door", "user"))
+
 
 @dataclass(frozen=True, slots=True)
 class Guess:
@@ -162,10 +165,13 @@ class TableSource:
         return str(value).upper() if is_native else str(int(value))
 
     def existing(self, taken: Iterable[str] = ()) -> Iterator[str]:
-        """Yields the conditions that leave deleted and inactive rows out."""
+        """Yields the conditions that leave deleted and inactive rows out.
+
+        Who deleted a row is no condition.
+        """
         for name, profile in self.profiles.items():
             gone = self.alike(name, PHRASES["deleted"]) >= 0.8
-            if name in taken:
+            if name in taken or _BY & {*self.words[name]}:
                 continue
             if gone and profile.kind in TIMES:
                 yield self.unset(name)

@@ -181,6 +181,39 @@ async def test_animals_are_not_taken_for_their_doctors(
     assert found["appointments.vetId"] == "afspraken.dierenarts_id"
 
 
+VOIDED = """\
+CREATE TABLE client (client_id INTEGER PRIMARY KEY, first_name TEXT, last_name TEXT, phone TEXT,
+  email TEXT, voided INTEGER NOT NULL, voided_by INTEGER);
+CREATE TABLE bill (bill_id INTEGER PRIMARY KEY, client_id INTEGER REFERENCES client, number TEXT,
+  total NUMERIC, bill_date TEXT, voided INTEGER NOT NULL);
+CREATE TABLE bill_line (line_id INTEGER PRIMARY KEY, bill_id INTEGER REFERENCES bill,
+  description TEXT, quantity INTEGER, price NUMERIC, is_voided INTEGER NOT NULL);
+CREATE TABLE provider (provider_id INTEGER PRIMARY KEY, name TEXT, speciality TEXT,
+  retired INTEGER NOT NULL);
+WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 60)
+INSERT INTO client SELECT n, 'Ana', 'Silva ' || n, '+351910000' || n, n || '@example.org',
+  n % 9 = 0, CASE WHEN n % 9 = 0 THEN 1 END FROM n;
+INSERT INTO bill SELECT client_id, client_id, 'R' || client_id, 20.5, '2026-10-10 10:00:00',
+  voided FROM client;
+INSERT INTO bill_line SELECT bill_id, bill_id, 'Pill', 1, 20.5, bill_id % 2 FROM bill;
+INSERT INTO provider SELECT client_id, 'Dr. Vet ' || client_id, 'surgery', client_id = 6
+  FROM client WHERE client_id < 7;
+"""
+
+
+async def test_rows_that_are_voided_or_retired_are_left_out(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "voided.db")) as database:
+        database.executescript(VOIDED)
+    text, _ = await draft_mapping(
+        f"sqlite:///{tmp_path}/voided.db", shapes(), "Europe/Lisbon", "", accept=True
+    )
+    resources = parse_document(text.encode(), "draft").data["resources"]
+    assert resources["clients"]["where"] == "c.voided = 0"  # and nothing of voided_by
+    assert resources["vets"]["where"] == "p.retired = 0"
+    assert resources["invoices"]["where"] == "b.voided = 0"
+    assert resources["invoices"]["lists"]["lines"]["where"] == "i.is_voided = 0"
+
+
 @pytest.mark.parametrize("opened", [english, german])
 def test_a_draft_loads_without_a_problem(tmp_path: Path, opened: Any) -> None:
     file = tmp_path / "draft.yaml"
