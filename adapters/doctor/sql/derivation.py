@@ -1,5 +1,6 @@
 """Derives what a booking writes into a column, from the values that the desk wrote there."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -61,6 +62,21 @@ class Derived(NamedTuple):
     is_told: bool = True
 
 
+class MadeKey(NamedTuple):
+    """The keys of an earlier step's rows in each example.
+
+    `is_led_to` tells whether the column in question is known to hold keys of its table.
+    """
+
+    step: str
+    keys: Sequence[Any]
+    is_led_to: bool
+
+    @property
+    def said(self) -> str:
+        return f"the key of {self.step}"
+
+
 @dataclass(frozen=True, slots=True)
 class CountedNumber:
     """A number that the practice counts: the name of its step, and the value in each example.
@@ -89,28 +105,29 @@ class Derivation:
         column: DeskColumn,
         values: Sequence[Any],
         examples: Sequence[Example],
-        made: Sequence[tuple[str, Sequence[Any]]] = (),
+        made: Sequence[MadeKey] = (),
         leads: str | None = None,
     ) -> Derived | None:
         """Returns what is written; None for a column that is null in all the examples.
 
-        `made` are the names of earlier steps with their keys in each example; `leads` is the
-        resource to which a foreign key of the column leads.
+        `made` are the keys of earlier steps; `leads` is the resource to which the column leads.
         """
         texts = [text_of(value) for value in values]
         if all(text is None for text in texts):
             return None
         agree = f"{len(texts)} of {len(texts)} examples"
-        for name, keys in made:
-            if texts == [text_of(key) for key in keys]:
-                return Derived({"made": name}, f"the key of {name} in {agree}")
+        keys = [each for each in made if texts == [text_of(key) for key in each.keys]]
+        known = [each for each in keys if each.is_led_to]
         fits = list(self._fitting(column, values, texts, examples))
-        chosen = self._of_draft(column, texts, fits, leads) or self._number(texts)
-        if chosen is not None:
+        chosen = None if known else self._of_draft(column, texts, fits, leads, keys)
+        # by its value alone one example tells no key
+        for each in known or (keys if chosen is None and len(texts) > 1 else ()):
+            return Derived({"made": each.step}, f"{each.said} in {agree}")
+        if chosen := chosen or self._number(texts):
             return chosen
         if len({*texts}) == 1:
-            also = ", ".join(dict.fromkeys(name for name, _, _ in fits))
-            return self._constant(values[0], examples, also)
+            others = [*(name for name, _, _ in fits), *(each.said for each in keys)]
+            return self._constant(values[0], examples, ", ".join(dict.fromkeys(others)))
         return self._read_as_urgent(column.name, texts) or self._changing(texts)
 
     def _read_as_urgent(self, column: str, texts: Sequence[str | None]) -> Derived | None:
@@ -126,9 +143,17 @@ class Derivation:
         return Derived({"draft": "isUrgent"} | words, how)
 
     def _of_draft(
-        self, column: DeskColumn, texts: Sequence[Any], fits: Sequence[Fit], leads: str | None
+        self,
+        column: DeskColumn,
+        texts: Sequence[Any],
+        fits: Sequence[Fit],
+        leads: str | None,
+        keys: Sequence[MadeKey],
     ) -> Derived | None:
-        """Returns what of a draft it is: what the mapping reads there, or what varies with it."""
+        """Returns what of a draft it is: what the mapping reads there, or what varies with it.
+
+        The `keys` have the same values.
+        """
         hinted = [fit for fit in fits if self._is_hinted(column.name, fit[0], leads)]
         varied = [fit for fit in fits if fit[1]]
         best = [fit for fit in hinted if fit[1]] or (hinted if len({*texts}) == 1 else []) or varied
@@ -136,6 +161,8 @@ class Derivation:
             return None
         name, is_varied, value = best[0]
         others = dict.fromkeys(other for other, _, _ in best[1:] if other != name)
+        if not hinted:
+            others |= dict.fromkeys(each.said for each in keys)
         how = f"{name} in {len(texts)} of {len(texts)} examples"
         how += f"; so is {' and '.join(others)}" if others else ""
         how += "" if is_varied else ", which have one value"
@@ -347,7 +374,10 @@ class Derivation:
         if not isinstance(value, bool | int | str) or (isinstance(value, str) and value != text):
             value = text
         if len(examples) == 1:
-            return Derived(value, "one example cannot tell a constant from a value", is_sure=False)
+            how = "one example cannot tell a constant from a value"
+            if also:
+                return Derived(TODO, f"{how}: {json.dumps(value)}, {also}", is_told=False)
+            return Derived(value, how, is_sure=False)
         return Derived(value, agree + (f"; so is {also}" if also else ""), not also)
 
 

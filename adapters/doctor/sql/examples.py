@@ -1,7 +1,7 @@
 """Takes appointments of the desk as examples of a booking, with all the rows about them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
@@ -88,7 +88,8 @@ class RowsBefore(NamedTuple):
 class Examples:
     """The examples, the table and column of their keys, and the rows of other tables about them.
 
-    `before` are the rows that were made before them, in the order in which they are needed.
+    `before` are the rows that were made before them, in the order in which they are needed;
+    `served` are the tables with rows about them that the mapping serves, and as what.
     """
 
     table: DeskTable
@@ -98,6 +99,7 @@ class Examples:
     before: list[RowsBefore] = field(default_factory=list)
     about: list[RowsAbout] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    served: list[tuple[str, str]] = field(default_factory=list)
 
 
 def desk_appointments(
@@ -146,11 +148,12 @@ def desk_appointments(
         for row, key in zip(chosen, raw, strict=True)
     ]
     examples = Examples(table, column, made, tables)
-    others = [it for name, it in adapter.mapping.resources.items() if name not in MADE_BY_VISITS]
-    homes = filter(None, (key_column(tables, resource) for resource in others))
-    seen = {table.name, *(home.name for home, _ in homes)}
+    places = {name: key_column(tables, it) for name, it in adapter.mapping.resources.items()}
+    homes = {place[0].name: name for name, place in places.items() if place is not None}
+    there = {name for name, resource in homes.items() if resource not in MADE_BY_VISITS}
+    seen = {table.name, *there}
     examples.before += _before(session, examples, seen, table, [it.row for it in made])
-    _collect(session, examples)
+    _collect(session, examples, homes)
     return examples
 
 
@@ -253,8 +256,11 @@ def _personal(session: SqlSession, adapter: SqlAdapter, row: Any, reason: Any) -
                     yield text.casefold()
 
 
-def _collect(session: SqlSession, examples: Examples) -> None:
-    """Finds the rows about the examples, and the rows about those that have a key of their own."""
+def _collect(session: SqlSession, examples: Examples, homes: Mapping[str, str]) -> None:
+    """Finds the rows about the examples, and the rows about those that have a key of their own.
+
+    `homes` are the tables of the mapping's resources.
+    """
     seen = {examples.table.name, *(it.table.name for it in examples.before)}
     level = [(examples.table, examples.key, [[it.key] for it in examples.examples])]
     level += [(it.table, it.key, [[key] for key in it.keys]) for it in examples.before]
@@ -262,8 +268,11 @@ def _collect(session: SqlSession, examples: Examples) -> None:
         further = []
         for of, column, owners in level:
             for about in _found(session, examples, seen, of, column, owners):
-                examples.about.append(about)
                 table = about.reference.table
+                if table.name in homes:
+                    examples.served.append((table.name, homes[table.name]))
+                    continue
+                examples.about.append(about)
                 if len(table.key) == 1:
                     keys = [[row[table.key[0]] for row in each] for each in about.rows]
                     further.append((table, table.key[0], keys))

@@ -18,6 +18,7 @@ from adapters.doctor.sql.derivation import (
     CountedNumber,
     Derivation,
     Derived,
+    MadeKey,
 )
 from adapters.doctor.sql.desk import (
     CALLED_KEY,
@@ -28,6 +29,7 @@ from adapters.doctor.sql.desk import (
     column_of,
     follows,
     key_column,
+    leads_to,
     telling,
     text_of,
 )
@@ -52,6 +54,8 @@ MOST_VARIED, NULL = 3, Derived(None, "null in all")
 # The seconds that one learning may take.
 PATIENCE = 60.0
 APPOINTMENT, NUMBER = "appointment", "number"
+# What a new appointment may be.
+TO_COME = {"SCHEDULED", "CONFIRMED"}
 # A table, the name of the step that writes a row of it, and the key of that in each example.
 Made = tuple[DeskTable, str, list[Any]]
 # What a free row has already.
@@ -87,10 +91,14 @@ class LearnedStep:
 
 @dataclass(slots=True)
 class Lesson:
-    """What was learnt: the steps, of how many examples, the rows that were found, and remarks."""
+    """What was learnt: the steps, of how many examples, the rows that were found, and remarks.
+
+    `doubts` say what is wrong with the examples.
+    """
 
     examples: int
     keys: list[str]
+    doubts: list[str] = field(default_factory=list)
     steps: list[LearnedStep] = field(default_factory=list)
     found: list[tuple[str, str, list[int]]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -108,7 +116,8 @@ async def learned(adapter: SqlAdapter, keys: Sequence[str], newest: int) -> Less
     options = replace(adapter.options, report=lambda trouble: None, timeout=patience)
 
     async def flow(session: SqlSession) -> Lesson:
-        return _Teacher(session, own, desk_appointments(session, own, keys, newest)).lesson()
+        teacher = _Teacher(session, own, desk_appointments(session, own, keys, newest))
+        return teacher.lesson(is_named=bool(keys))
 
     async with aclosing(SqlAdapter(options)) as own:
         return await own.look(flow)
@@ -129,8 +138,9 @@ class _Teacher:
         self.derivation = Derivation(mapped, zone, self.spelling)
         self.resources = dict(_resources(found.tables, adapter.mapping))
 
-    def lesson(self) -> Lesson:
+    def lesson(self, *, is_named: bool) -> Lesson:
         lesson = self.lesson_
+        lesson.doubts += self._doubts(is_named)
         lesson.steps += self._counters()
         self.derivation = replace(self.derivation, uuid=self._uuids())
         one_each, made = [1] * len(self.examples), list[Made]()
@@ -139,7 +149,7 @@ class _Teacher:
             lesson.found.append((before.table.name, why, one_each))
             lesson.steps.append(self._of_before(before, made))
         lesson.found.append((self.found.table.name, "the appointments", one_each))
-        lesson.steps += self._of_appointment([(name, keys) for _, name, keys in made])
+        lesson.steps += self._of_appointment(made)
         made.append((self.found.table, APPOINTMENT, [example.key for example in self.examples]))
         for about in self.found.about:
             why = f"{about.reference.column}, {about.reference.why}"
@@ -148,10 +158,36 @@ class _Teacher:
             names = [name for _, name, _ in made] + [it.name for it in self.derivation.counted]
             whole = as_one(steps, about.reference.table.columns, names)
             lesson.steps += steps if whole is None else [whole]
+        for table, resource in self.found.served:
+            lesson.remarks.append(
+                f"{table} has rows about them and is left out: the mapping serves it as {resource},"
+                " which come later; does the desk write one with each new appointment?"
+            )
         for name in self.found.unread:
             lesson.remarks.append(f"TODO: {name} could not be read; does the desk write there?")
         self._reference()
         return lesson
+
+    def _doubts(self, is_named: bool) -> Iterator[str]:
+        """Yields what makes the examples unfit."""
+        if "status" in self.mapped.fields:
+            states = [example.status for example in self.examples]
+            if not TO_COME & {*states}:
+                seen = ", ".join(dict.fromkeys(state or "no known status" for state in states))
+                yield (
+                    f"TODO: none of them is still to come ({seen}): make three at the desk, then"
+                    " run this again."
+                )
+        if len(self.examples) == 1:
+            yield (
+                "TODO: one example cannot tell constants from values; name two more that differ in"
+                " vet, type, patient, length and urgency."
+            )
+        if self.mapping.booking.reference is None and not is_named:
+            yield (
+                "TODO: without `reference` the gateway's own bookings cannot be told from the"
+                " desk's: make sure that these are the desk's, or name others with --appointment."
+            )
 
     def _uuids(self) -> list[str]:
         """Returns the first UUID of each appointment's own row, where all have one."""
@@ -167,13 +203,12 @@ class _Teacher:
         table = before.table
         name = _name_of(bare_name(table.name), {*DRAFT, *CLOCK, *(name for _, name, _ in made)})
         step = LearnedStep("insert", table.name, {"key": before.key, "name": name})
-        names = [(name, keys) for _, name, keys in made]
-        self._fill(step, table, before.rows, self.examples, made=names, skipped=before.key)
+        self._fill(step, table, before.rows, self.examples, made=made, skipped=before.key)
         step.remark = f"made before: {before.of.name}.{before.column} keeps its key"
         made.append((table, name, before.keys))
         return step
 
-    def _of_appointment(self, made: Sequence[tuple[str, Sequence[Any]]]) -> Iterator[LearnedStep]:
+    def _of_appointment(self, made: Sequence[Made]) -> Iterator[LearnedStep]:
         table, key = self.found.table, self.found.key
         insert = LearnedStep("insert", table.name, {"key": key, "name": APPOINTMENT})
         self._fill(insert, table, self.own_rows, self.examples, made=made, skipped=key)
@@ -236,8 +271,8 @@ class _Teacher:
             here = [(row, it) for row, it in zip(rows, self.examples, strict=True) if row]
             step = LearnedStep("insert", table.name, remark=kind)
             examples = [example for _, example in here]
-            names = [
-                (name, [keys[at] for at, row in enumerate(rows) if row])
+            earlier = [
+                (of, name, [keys[at] for at, row in enumerate(rows) if row])
                 for of, name, keys in made
                 if of is about.of or of in before
             ]
@@ -247,7 +282,8 @@ class _Teacher:
             else:
                 skipped = ""
             found = [row for row, _ in here]
-            self._fill(step, table, found, examples, made=names, skipped=skipped)
+            held = (column, about.of)
+            self._fill(step, table, found, examples, made=earlier, skipped=skipped, held=held)
             if len(here) < len(rows):
                 self._condition(step, rows)
             elif len(table.key) == 1 and any(it.of is table for it in self.found.about):
@@ -261,13 +297,13 @@ class _Teacher:
 
     def _condition(self, step: LearnedStep, rows: Sequence[Row | None]) -> None:
         """Says when a row is written that only some of the examples have."""
-        for name in _CONDITIONS:
+        many = sum(row is not None for row in rows)
+        for name in _CONDITIONS if many > 1 else ():  # one may have it by accident
             if [row is not None for row in rows] == [
                 example.asked[name] not in (None, "") for example in self.examples
             ]:
                 step.words["if"] = name
                 return
-        many = sum(row is not None for row in rows)
         step.doubt = f"TODO: only {many} of {len(rows)} examples have it: when?"
 
     def _fill(
@@ -277,16 +313,20 @@ class _Teacher:
         rows: Sequence[Row],
         examples: Sequence[Example],
         *,
-        made: Sequence[tuple[str, Sequence[Any]]] = (),
+        made: Sequence[Made] = (),
         skipped: str = "",
+        held: tuple[str, DeskTable] | None = None,
     ) -> None:
+        """Fills in the values; `held` is the column by which rows were found, and of what table."""
         for name, column in table.columns.items():
             if name == skipped and (column.is_numbered or column.free):
                 continue
-            leads = table.foreign.get(name)
-            resource = self.resources.get(bare_name(leads[0]).lower()) if leads else None
+            leads = leads_to(self.found.tables, table, column)
+            to = held[1] if held and held[0] == name else leads and leads[0]
+            resource = self.resources.get(bare_name(to.name).lower()) if to else None
             values = [row[name] for row in rows]
-            one = self.derivation.derived(column, values, examples, made, resource)
+            keys = [MadeKey(step_name, its_keys, of is to) for of, step_name, its_keys in made]
+            one = self.derivation.derived(column, values, examples, keys, resource)
             if one is None:
                 step.nulls.append(name)
             elif one.is_told or not column.free:

@@ -20,9 +20,8 @@ def yaml_of(lesson: Lesson) -> str:
     """Returns the text of `booking:`."""
     many = counted(lesson.examples, "appointment")
     lines = list(_comment(f"Learnt from {many} of the desk: {', '.join(lesson.keys)}.", ""))
-    if lesson.examples == 1:
-        text = "TODO: one example cannot tell constants from values; name two more that differ in"
-        lines += _comment(f"{text} vet, type, patient, length and urgency.", "")
+    for doubt in lesson.doubts:
+        lines += _comment(doubt, "")
     lines += _comment("The rows of each, and how they were found:", "")
     for table, why, counts in lesson.found:
         lines += _comment(f"  {table}: {' '.join(map(str, counts))} ({why})", "")
@@ -128,7 +127,8 @@ def data_of(lesson: Lesson) -> dict[str, Any]:
         for step in lesson.steps
     ]
     found = [{"table": table, "how": why, "rows": rows} for table, why, rows in lesson.found]
-    return {"appointments": lesson.keys, "found": found, "steps": steps, "remarks": lesson.remarks}
+    remarks = lesson.doubts + lesson.remarks
+    return {"appointments": lesson.keys, "found": found, "steps": steps, "remarks": remarks}
 
 
 def _data(values: Mapping[str, Derived]) -> dict[str, Any]:
