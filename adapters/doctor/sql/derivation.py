@@ -1,6 +1,5 @@
 """Derives what a booking writes into a column, from the values that the desk wrote there."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -373,12 +372,11 @@ class Derivation:
             )
         if not isinstance(value, bool | int | str) or (isinstance(value, str) and value != text):
             value = text
+        how = f"; so is {also}" if also else ""
         if len(examples) == 1:
-            how = "one example cannot tell a constant from a value"
-            if also:
-                return Derived(TODO, f"{how}: {json.dumps(value)}, {also}", is_told=False)
+            how = f"one example cannot tell a constant from a value{how}"
             return Derived(value, how, is_sure=False)
-        return Derived(value, agree + (f"; so is {also}" if also else ""), not also)
+        return Derived(value, agree + how, not also)
 
 
 def _are_codes(spelt: Mapping[bool, Set[str | None]], mapped: ValueSource) -> bool:

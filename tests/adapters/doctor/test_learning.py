@@ -470,7 +470,7 @@ async def test_rows_that_differ_in_three_columns_are_one_step(tmp_path: Path) ->
         "active": 1,
     }
     assert "# null in all: note\n" in text
-    assert "# TODO: only 1 of 3 examples have it: when? role, who, its_minutes: TODO:" in text
+    assert "# TODO: only 1 of 3 examples have it: when? role, its_minutes: TODO:" in text
 
 
 async def test_rows_that_differ_in_more_columns_are_a_step_each(tmp_path: Path) -> None:
