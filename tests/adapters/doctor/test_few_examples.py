@@ -80,6 +80,19 @@ async def test_a_value_of_the_draft_is_not_taken_for_the_new_key(
     }
 
 
+async def test_a_column_that_is_named_after_a_table_holds_its_keys(tmp_path: Path) -> None:
+    column = "ALTER TABLE treatment ADD COLUMN by_doctor INTEGER; UPDATE treatment SET by_doctor=1;"
+    _, [_, treatment] = await learnt(tmp_path, "1", more=column)
+    assert treatment["values"]["by_doctor"] == {"draft": "vetId"}
+
+
+async def test_the_column_by_which_rows_were_found_has_the_new_key(tmp_path: Path) -> None:
+    log = "CREATE TABLE log (id INTEGER PRIMARY KEY, record INTEGER, what TEXT);"
+    log += "INSERT INTO log VALUES (1, 1, 'visit');"
+    _, steps = await learnt(tmp_path, "1", more=log)
+    assert steps[-1]["values"] == {"record": {"made": "appointment"}, "what": "visit"}
+
+
 async def test_one_row_tells_no_condition(tmp_path: Path) -> None:
     text, [_, treatment] = await learnt(tmp_path, "1", "2")
     assert "if" not in treatment
