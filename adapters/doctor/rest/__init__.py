@@ -123,21 +123,17 @@ async def _answers(reader: ResourceCalls, case: RestCase, look: Look) -> None:
 
 
 async def _clash(case: RestCase, look: Look) -> None:
-    """Warns where a clash cannot be refused or withdrawn, or a lost booking is hard to find."""
+    """Warns where a clash cannot be refused or withdrawn."""
     mapped = case.adapter.mapping.booking
     if not mapped.can_withdraw:
         text = "a clash cannot be withdrawn: the mapping has no booking.cancel"
         look.warning(text, subject="cancel")
-    if mapped.reference is None:
-        text = "no reference: after a lost answer a booking is known by its time and patient alone"
-        remedy = "send the draft's reference in a field that is kept, and name it: reference"
-        look.warning(text, subject="reference", remedy=remedy)
     if not tells_taken(case.adapter.mapping):
         text = "no answer of the backend's means that a time is taken"
         remedy = "write a rule under backend.errors that means slot taken"
         look.warning(f"{text}: a refusal says something else", subject="taken", remedy=remedy)
     if not look.findings:
-        look.ok("checked before and after; a clash is refused or withdrawn, a lost booking found")
+        look.ok("checked before and after; a clash is refused or withdrawn")
 
 
 def tells_taken(mapping: MappingFile) -> bool:

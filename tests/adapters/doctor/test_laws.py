@@ -356,6 +356,31 @@ BREACHES = [
         together=8,
     ),
     Breach(
+        "drafts-are-written", WARNING, "booking:",
+        "booking.steps writes isUrgent nowhere: the desk does not see that a visit is urgent",
+        mapping=(("        URGENT: {draft: isUrgent, yes: [O], no: [N]}\n", ""),),
+    ),
+    Breach(
+        "drafts-are-written", WARNING, "booking:",
+        "booking.steps writes reason nowhere: the desk does not see what a visit is for",
+        mapping=(("        MOTIF: {draft: reason}\n", ""),),
+    ),
+    Breach(
+        "bookings-are-marked", NOTE, "appointment: rdv", "what was asked for and its createdAt",
+        mapping=(
+            ("  reference: r.REF_EXT", "  #"), ("        REF_EXT: {draft: reference}\n", ""),
+        ),
+    ),
+    Breach(
+        "bookings-are-marked", WARNING, "booking:", "alone, as no step writes createdAt",
+        mapping=(
+            ("  reference: r.REF_EXT", "  #"), ("        REF_EXT: {draft: reference}\n", ""),
+            ("DT_SAISIE: {draft: createdAt}", "DT_SAISIE: {sql: \"datetime('now')\"}"),
+            ("D_ACTION: {draft: createdAt}", "D_ACTION: {sql: \"datetime('now')\"}"),
+        ),
+        together=2,
+    ),
+    Breach(
         "conditions-decide", WARNING, "where: r.STATUT NOT IN ('A', 'N')",
         r"[\d,]+ rows are let through, and of \d+ rows it is neither true nor false", r"key \d+$",
         ("UPDATE RDV SET STATUT = NULL WHERE STATUT = 'P'",),
@@ -767,6 +792,14 @@ JSON_BREACHES = [
     JsonBreach(
         "visits-were-held", FAILED, "cancelled: CANCELLED}", "belong to an appointment that is",
         "status CANCELLED", change("visits", lambda visit: {"state": "cancelled"}), together=6,
+    ),
+    JsonBreach(
+        "drafts-are-written", WARNING, "booking:", "writes isUrgent nowhere",
+        mapping=(("        urgent: {draft: isUrgent, yes: [1], no: [0]}\n", ""),),
+    ),
+    JsonBreach(
+        "bookings-are-marked", WARNING, "booking:", "known by what was asked for alone",
+        mapping=(("  reference: ext_ref\n", ""),),
     ),
 ]  # fmt: skip
 

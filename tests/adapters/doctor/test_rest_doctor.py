@@ -272,11 +272,6 @@ FAULTS = [
         mapping=(("source: gateway", "source: gateway  # TODO: which source?"),),
         together=1,
     ),
-    Fault(
-        "a booking without a reference", "booking", WARNING, "- post: /visits", "no reference",
-        mapping=(("  reference: ext_ref\n", ""),),
-        together=1,
-    ),
 ]  # fmt: skip
 
 
