@@ -225,14 +225,25 @@ async def clock(case: SqlCase, look: Look) -> None:
 def omitted(connection: Connection, adapter: SqlAdapter) -> Iterator[tuple[Place, str, list[str]]]:
     """Yields the columns of the tables that resources name, of which no field is made."""
     for name, columns in _columns(connection, adapter.engine.speech).items():
-        table, readers, used = name.lower().rpartition(".")[2], list[str](), set[str]()
+        table, used = name.lower().rpartition(".")[2], set[str]()
+        owners, readers = list[Place](), list[Place]()
         for resource, mapped in adapter.mapping.resources.items():
             if (own := _used(mapped, table)) is not None:
-                readers.append(resource)
+                owners += _own_rows(resource, mapped, table)
+                readers.append(("resources", resource, "from"))
                 used |= own
         left = [column for column in columns if column.lower() not in used]
         if readers:
-            yield ("resources", readers[0], "from"), f"the table {name}", left
+            yield (*owners, *readers)[0], f"the table {name}", left
+
+
+def _own_rows(resource: str, mapped: ResourceMap, table: str) -> Iterator[Place]:
+    """Yields where the mapping reads the table's own rows, and not what it only looks up there."""
+    sources: dict[Place, str | None] = {(): mapped.from_}
+    sources |= {("lists", name): part.from_ for name, part in mapped.lists.items()}
+    for place, rows in sources.items():
+        if [name.lower() for _, name in _NAMES(rows or "")[:1]] == [table]:
+            yield ("resources", resource, *place, "from")
 
 
 def _used(resource: ResourceMap, table: str) -> set[str] | None:

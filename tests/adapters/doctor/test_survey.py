@@ -4,6 +4,8 @@ import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from adapters.base import AdapterOptions
 from adapters.doctor import rest, sql
 from adapters.examination import Survey
@@ -100,6 +102,20 @@ async def test_each_has_its_line_in_the_mapping(tmp_path: Path) -> None:
     found = (await survey_of(tmp_path, text)).left_out
     [clients] = [each for each in found if each.text.startswith("the table PERSONNES ")]
     assert text.splitlines()[clients.line - 1].strip() == "from: PERSONNES p"
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [("RDV", "from: RDV r"), ("LIGNES_FACT", "from: LIGNES_FACT l"), ("LOTS", "from: >-")],
+)
+async def test_a_table_is_told_where_its_own_rows_are_read(
+    tmp_path: Path, table: str, line: str
+) -> None:
+    text = MAPPING.read_text()
+    column = f"ALTER TABLE {table} ADD COLUMN NEW TEXT"
+    found = (await survey_of(tmp_path, text, column)).left_out
+    [told] = [each for each in found if each.text.startswith(f"the table {table} ")]
+    assert text.splitlines()[told.line - 1].strip() == line
 
 
 async def members_left_out(adapter: RestAdapter) -> dict[str, list[str]]:
