@@ -1,5 +1,7 @@
 """`backend draft` asks about what the data do not prove; the answers may come through a pipe."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,23 @@ def test_yes_writes_what_is_likely_and_says_so(clinic: str) -> None:
     assert fields(result, "stock")["unit"] == "a.EINH"
     assert "unit: a.EINH  # likely: by its name" in result.stdout
     assert "booking:\n" in result.stdout
+
+
+def test_hours_of_no_table_are_asked_as_todo_and_stay_so(tmp_path: Path) -> None:
+    script = (Path(__file__).parents[2] / "docs/tour.sql").read_text("utf-8")
+    with closing(sqlite3.connect(tmp_path / "tour.db")) as connection:
+        connection.executescript(script)
+    url = f"sqlite:///{tmp_path / 'tour.db'}"
+    found = draft(url, "--ask", answers="y\n" * 200)
+    assert "  likely: hours, and what blocks a vet\n" in found.stderr
+    assert "    - from: opening o" in found.stdout
+    with closing(sqlite3.connect(tmp_path / "tour.db")) as connection:
+        connection.execute("DROP TABLE opening")
+    asked = draft(url, "--ask", answers="y\n" * 200)
+    todo = "# TODO: no table with working hours was found: write them here, or name the table.\n"
+    question = asked.stderr.partition("  likely: what blocks a vet\n")[2].partition("right?")[0]
+    assert todo in question
+    assert f"{todo}  hours:\n" in asked.stdout
 
 
 def test_three_rows_are_shown_and_a_yes_is_written_as_confirmed(clinic: str) -> None:
