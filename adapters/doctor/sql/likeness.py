@@ -43,6 +43,8 @@ NEWEST, ENOUGH = 200, 20
 # The appointments by which a table is looked for that ours lack.
 SOME = 20
 NEARLY_ALL = 0.95
+# The newest numbers of a counter span at most so many times as many: few were left out or deleted.
+DENSE = 1.25
 # Codes come again and again: values that seldom do are as diverse as ids.
 MOST_CODES, ROWS_OF_CODE = 12, 4
 # The values of a draft that are each booking's own, whatever the desk's look like.
@@ -402,7 +404,7 @@ class _Column:
     def _counted(
         self, part: Look, theirs: Sequence[str], ours: Sequence[str], written: WrittenValue | None
     ) -> None:
-        """Judges numbers of a counter, where the desk leaves none of them out, and ours do."""
+        """Judges numbers of a counter, of which the desk leaves few out, and ours one each."""
         if written is None:
             return
         counters = self.counters & {written.made, *NAMED(written.sql or "")}
@@ -410,9 +412,11 @@ class _Column:
         if not counters or not own or len(newest) < ENOUGH:
             return
         greatest = newest[-1]
-        if greatest - newest[0] == ENOUGH - 1 and own[0] == greatest + 2:
+        is_dense = greatest - newest[0] < DENSE * ENOUGH
+        if is_dense and own[0] == greatest + 2:
             text = f"{own[0]} in ours, and the desk's greatest is {greatest}: one is left out"
             remedy = f"where the counter holds the next number, write `:{min(counters)} - 1`"
+            remedy += "; else the desk has deleted the one between"
             part.warning(text, remedy=remedy)
 
     def _format(self, part: Look, theirs: Sequence[str], ours: Sequence[str]) -> None:
