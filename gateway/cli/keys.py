@@ -168,6 +168,7 @@ async def create(run: Run, **options: Any) -> None:
         async with run.deed(store, "key made", key.id, **settings_told(key)):
             secret = await kept.add(key)
     _print_key(run, key, latest, secret=secret)
+    _tell_unoffered(run, key)
 
 
 @keys.command("list")
@@ -221,6 +222,8 @@ async def update_key(run: Run, named: str, **options: Any) -> None:
             await kept.update(before.id, **changes)
         key, hints = await kept.show(before.id)
     _print_key(run, key, at, hints=hints)
+    if "permissions" in changes:
+        _tell_unoffered(run, key)
 
 
 @keys.command()
@@ -366,6 +369,29 @@ def _print_key(
         data = {"id": key.id, "key": secret} | data
         lines += ["", secret, "", SHOWN_ONCE]
     run.say(data, lines)
+
+
+def _tell_unoffered(run: Run, key: Key) -> None:
+    """Tells on stderr which permissions are in vain; no mapping, or a broken one, tells nothing."""
+    from adapters.documents.document import read_document
+    from adapters.documents.problems import DocumentErrors
+    from gateway.contract.operations import offered
+
+    backend = run.settings.backend
+    if backend.mapping is None or backend.adapter not in ("sql", "rest"):
+        return
+    try:
+        data = read_document(backend.mapping).data
+    except DocumentErrors:
+        return
+    mapped = data.get("resources") if isinstance(data, dict) else None
+    if not isinstance(mapped, dict):
+        return
+    have = {*mapped, *(("slots",) if "diary" in data else ())}
+    useful = {operation.permission for operation in offered(have, books="booking" in data)}
+    for permission in sorted(key.permissions - useful):
+        text = f"{permission}: {backend.mapping} has nothing that it opens, so its calls are 404"
+        say(text, err=True)
 
 
 def _state(key: Key, at: datetime) -> str:

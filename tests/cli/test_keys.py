@@ -57,6 +57,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_permission_that_the_mapping_has_nothing_of_is_told(folder: Path) -> None:
+    (folder / "gateway.yaml").write_text("state: .\nbackend: {mapping: clinic.yaml}\n")
+    (folder / "clinic.yaml").write_text("resources: {clients: {from: c}, patients: {from: a}}\n")
+    more = ("--permission", "INVOICE_READ", "--permission", "APPOINTMENT_CREATE")
+    made = run(folder, *CREATE, *more)
+    assert made.exit_code == 0
+    assert [line.partition(":")[0] for line in made.stderr.splitlines()] == [
+        "APPOINTMENT_CREATE",
+        "INVOICE_READ",
+    ]
+    assert run(folder, "update", "Insurer X", "--level", "FULL").stderr == ""
+    assert run(folder, "update", "Insurer X", "--permission", "PATIENT_READ").stderr == ""
+    assert "STOCK_READ" in run(folder, "update", "Insurer X", "--permission", "STOCK_READ").stderr
+    (folder / "clinic.yaml").write_text("resources: [\n")
+    assert run(folder, "update", "Insurer X", "--permission", "STOCK_READ").stderr == ""
+
+
 def test_a_key_is_bound_to_networks_and_to_bookings_a_day(folder: Path) -> None:
     networks = ("--network", "192.0.2.0/24", "--network", "2001:DB8::1")
     made = told(folder, *CREATE, "--bookings-per-day", "20", *networks)
