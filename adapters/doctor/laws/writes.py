@@ -48,7 +48,8 @@ def _all_written(booking: BookingMap, part: LawLook) -> None:
     if missing := [name for name in _SAID if name not in named]:
         for name in missing:
             text = f"booking.steps writes {name} nowhere: {_SAID[name]}"
-            part.breach(text, Verdict.WARNING, at_key=True)
+            remedy = f"write {{draft: {name}}} where the desk looks, or say under `accepted` how it"
+            part.breach(text, Verdict.WARNING, remedy=f"{remedy} learns of it", at_key=True)
     else:
         part.ok(f"{' and '.join(_SAID)} are written")
 

@@ -828,6 +828,18 @@ async def test_the_sound_cloud_breaks_no_law(tmp_path: Path) -> None:
     assert {each.subject for each in of_laws} == {each.law for each in JSON_BREACHES}
 
 
+@pytest.mark.long
+async def test_urgency_reaches_the_desk_by_a_step_that_it_is_the_condition_of(
+    database: Path,
+) -> None:
+    text = SAMPLE.replace("        URGENT: {draft: isUrgent, yes: [O], no: [N]}\n", "")
+    step = "    - insert: RDV_JOURNAL\n"
+    assert step in text
+    found = await found_in(database, text.replace(step, f"{step}      if: isUrgent\n"), alone=True)
+    told = [each.verdict for each in found if each.code == "drafts-are-written"]
+    assert told == [Verdict.OK]
+
+
 def test_each_law_is_broken_once_on_either_kind() -> None:
     assert {each.law for each in BREACHES} == {*LAWS} - OF_BOOKINGS
     assert {each.law for each in JSON_BREACHES} == {*LAWS} - OF_SQL - OF_BOOKINGS
