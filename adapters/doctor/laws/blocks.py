@@ -107,7 +107,7 @@ def _at_their_times(
     for record, time in appointments:
         rows = [interval for interval, _ in blocks.of.get(record["id"], ())]
         if rows and record["status"] not in NOT_HELD:
-            holds = any(row.start <= time.start and time.end <= row.end for row in rows)
+            holds = _is_blocked(time, rows)
             uncovered += [] if holds else [(time, min(rows))]
             shown = {
                 "scheduledAt": time.start,
@@ -130,6 +130,13 @@ def _at_their_times(
         elif from_end > MOST * len(uncovered):
             why = ", as it blocks from its end on: start and end seem to have changed places"
     part.tell(more=why)
+
+
+def _is_blocked(time: Interval, rows: Sequence[Interval]) -> bool:
+    """Returns whether rows hold a time between them; one without an end must be within a row."""
+    if time.start < time.end:
+        return time.is_covered(sorted(rows))
+    return any(row.start <= time.start <= row.end for row in rows)
 
 
 def _is_offset(moment: datetime, other: datetime, zone: ZoneInfo) -> bool:

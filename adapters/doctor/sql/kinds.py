@@ -143,15 +143,29 @@ def _in_rows(rows: Source, place: Place) -> Iterator[TableUse]:
     values = list(_values(rows, place))
     outer = " ".join((rows.from_, where, *(sql for _, sql in values)))
     at: Place = (*place, "where" if where else "from")
+    own = ""
     for number, use in enumerate(_tables(rows.from_, outer, at)):
         if number == 0 and re.match(rf"\s*{_NAME}", rows.from_):
-            use.rows, use.texts = rows, [sql for _, sql in values]
+            use.rows, use.texts, own = rows, [sql for _, sql in values], use.table
         elif not use.is_joined:
             use.place = (*place, "from")
         yield use
     for value_place, expression in values:
         if re.search(r"\bselect\b", expression, re.IGNORECASE):
-            yield from _tables(expression, expression, value_place, inner=True)
+            inner = _tables(expression, expression, value_place, inner=True)
+            is_by_key = _is_by_key(expression, rows)
+            yield from (use for use in inner if not (is_by_key and use.table == own))
+
+
+def _is_by_key(expression: str, rows: Source) -> bool:
+    """Returns whether a sub-select finds rows by the key of the outer one."""
+    key = getattr(rows, "key", None)
+    for of, column in _MENTIONS(" ".join(key.expressions if key is not None else ())):
+        name = rf"(?<!\w){re.escape(of)}\s*\.\s*{re.escape(column)}(?!\w)"
+        compared = rf"{name}\s*(?:=|IN\b)|(?<![<>!])=\s*{name}|\bIN\s*\([^()]*{name}"
+        if re.search(compared, expression, re.IGNORECASE):
+            return True
+    return False
 
 
 def _values(rows: Source, place: Place) -> Iterator[tuple[Place, str]]:

@@ -119,6 +119,25 @@ async def test_of_bookings_at_once_each_row_goes_to_one(kind: str, tmp_path: Pat
         await adapter.aclose()
 
 
+async def test_a_time_of_several_rows_breaks_no_law_of_its_parts(tmp_path: Path) -> None:
+    with practice("sqlite", tmp_path, *ROWS, slots_on=(DAY,)) as made:
+        others = EACH[3][1].replace("a.id IN (l.id, l.parent)", "l.vet = a.vet AND l.id <> a.id")
+        told = []
+        for text in (of_rows(made), of_rows(made, (EACH[3][1], others))):
+            adapter = made.open(tmp_path, text)
+            if not told:
+                assert (await booked(adapter, "09:20", kind=2))[1] == 40
+            found = [each async for each in examine(adapter, Examination(now=NOW))]
+            await adapter.aclose()
+            laws = ("busy-as-appointments", "kinds-told-apart")
+            told.append({each.subject: each.verdict for each in found if each.subject in laws})
+    assert told[0] == {"busy-as-appointments": Verdict.OK, "kinds-told-apart": Verdict.OK}
+    assert told[1] == {
+        "busy-as-appointments": Verdict.FAILED,
+        "kinds-told-apart": Verdict.WARNING,
+    }
+
+
 async def test_without_each_a_longer_type_needs_a_longer_row(tmp_path: Path) -> None:
     with practice("sqlite", tmp_path, *ROWS, slots_on=(DAY,)) as made:
         adapter = made.open(tmp_path)
