@@ -6,7 +6,7 @@ The reader of each kind of backend adds how rows are asked for.
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -225,6 +225,8 @@ class Batch(NamedTuple):
 Batches = AsyncGenerator[Batch, None]
 # Tells whether all of these records are what was asked for.
 Fits = Callable[[Sequence[Record]], bool]
+# Makes records of rows, as `ResourceReader.made` does.
+MadeOf = Callable[[Sequence[Any], Only, Fields], Awaitable[Sequence[Record | None]]]
 
 
 class ResourceReader(ABC):
@@ -344,6 +346,7 @@ class ResourceReader(ABC):
         fields: Fields,
         fits: Fits | None = None,
         at_once: int = 0,
+        made: MadeOf | None = None,
     ) -> Page:
         """Returns a page of the records that fit, made `at_once` of so many rows where it is given.
 
@@ -351,7 +354,7 @@ class ResourceReader(ABC):
         """
         page = _Filling(limit, self.most, time.monotonic() + self.patience, only, fits, at_once)
         try:
-            is_last = await self._fill(page, batches, fields)
+            is_last = await self._fill(page, batches, fields, made or self.made)
         except Barren:  # the records found are kept, and the next call goes on behind them
             is_last = False
         finally:
@@ -365,7 +368,9 @@ class ResourceReader(ABC):
             after = batch.end if number is None else batch.place(number)
         return Page(records=records, after=after, skipped=page.skipped + page.keyless)
 
-    async def _fill(self, page: "_Filling", batches: Batches, fields: Fields) -> bool:
+    async def _fill(
+        self, page: "_Filling", batches: Batches, fields: Fields, made_of: MadeOf
+    ) -> bool:
         """Returns whether the list ended before the page was full or enough was looked at."""
         only = page.only
         async for batch in batches:
@@ -374,7 +379,7 @@ class ResourceReader(ABC):
             while begin < len(rows):
                 if page.is_enough or (page.is_full and not only):
                     return False
-                made = await self.made(rows[begin : begin + page.step], only, fields)
+                made = await made_of(rows[begin : begin + page.step], only, fields)
                 if not page.takes(made, batch, begin):
                     return False
                 begin += len(made)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from adapters.base import AdapterError, BackendNonsense, FieldShape, NotFound, Only
+from adapters.base import AdapterError, BackendNonsense, Condition, FieldShape, NotFound, Only
 from adapters.documents.document import Place
 from adapters.mapped.records import Fields
 from adapters.mapping.models import JoinMap, ResourceMap
@@ -44,6 +44,20 @@ class Failure(NamedTuple):
     of_all: bool
 
 
+class Failures(list[Failure]):
+    """The calls that failed for single records, and the places of those that were `answered`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answered = set[Place]()
+
+    def judge(self) -> None:
+        """Raises the first error of a call that was answered for no record."""
+        for failure in self:
+            if failure.place not in self.answered:
+                raise failure.error
+
+
 class Join:
     """One call that tells more of records; `uses` are the fields that are read from it.
 
@@ -56,6 +70,7 @@ class Join:
         self.name, self._most, self._has_many = name, mapped.most, mapped.many
         self._method = mapped.method
         self._call, self._of = templates.call(mapped, OF), raw_value(mapped.of)
+        self._needs = names_in(mapped.of.source)
         self._item = path(mapped.item)
         self.of_each = mapped.key is None
         self._key = raw_value(mapped.key) if mapped.key is not None else path("@")
@@ -79,7 +94,7 @@ class Join:
         return any(field.partition("[]")[0] in self.uses for field in fields)
 
     async def told(
-        self, rows: Sequence[Any], backend: Backend, failures: list[Failure] | None = None
+        self, rows: Sequence[Any], backend: Backend, failures: Failures | None = None
     ) -> list[Any]:
         """Returns what the call tells of each row; None where there is nothing to be told.
 
@@ -93,9 +108,12 @@ class Join:
             is_strict = failures is None
             each = await for_each(lambda text: self._one(text, backend, strict=is_strict), wanted)
             errors = [it for it in each if isinstance(it, BackendNonsense)]
+            place = ("joins", self.name, self._method)
+            if failures is not None and len(errors) < len(wanted):
+                failures.answered.add(place)
             if errors and failures is not None:
                 of_all = len(errors) == len(wanted) > 1
-                failures.append(Failure(("joins", self.name, self._method), errors[0], of_all))
+                failures.append(Failure(place, errors[0], of_all))
                 each = [UNKNOWN if isinstance(it, BackendNonsense) else it for it in each]
             told = dict(zip(wanted, each, strict=True))
         else:
@@ -103,7 +121,15 @@ class Join:
             parts = [wanted[start : start + self._most] for start in starts]
             pages = await for_each(lambda part: self._many(part, backend), parts)
             told = {text: row for page in pages for text, row in page.items()}
-        return [None if text is None else told.get(text) for text in named]
+        lacking = {number for number, row in enumerate(rows) if self._lacks(row)}
+        return [
+            UNKNOWN if number in lacking else None if text is None else told.get(text)
+            for number, text in enumerate(named)
+        ]
+
+    def _lacks(self, row: Any) -> bool:
+        """Returns whether an earlier call failed that tells what this one asks by."""
+        return not is_known(row) and any(row.get(name) is UNKNOWN for name in self._needs)
 
     async def _one(self, text: str, backend: Backend, *, strict: bool) -> Any:
         """Returns what the call tells, or the error unless it is `strict`."""
@@ -159,7 +185,7 @@ class Joins:
         rows: Sequence[Any],
         fields: Fields = None,
         only: Only = (),
-        failures: list[Failure] | None = None,
+        failures: Failures | None = None,
     ) -> Sequence[Any]:
         """Returns the rows with what the calls tell under the joins' names.
 
@@ -176,3 +202,12 @@ class Joins:
                     for row, more in zip(rows, told, strict=True)
                 ]
         return rows
+
+    def unclear(self, row: Any, only: Only) -> list[Condition]:
+        """Returns the conditions on what a call would have told that failed for the row."""
+        if is_known(row):
+            return []
+        unknown = [join for join in self._joins if row.get(join.name) is UNKNOWN]
+        return [
+            condition for condition in only if any(condition.field in join.uses for join in unknown)
+        ]

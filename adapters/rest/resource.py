@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -17,7 +18,7 @@ from adapters.mapping.models import FilterParameter, ListCall, MappingFile, Reso
 from adapters.mapping.paths import path
 from adapters.rest.backend import AT_ONCE, TO_ONE, Ask, Backend, for_each
 from adapters.rest.client import Client
-from adapters.rest.joins import Failure, Joins, is_known
+from adapters.rest.joins import Failure, Failures, Joins, is_known
 from adapters.rest.login import LoggedOut
 from adapters.rest.paging import MOST_ROWS, Pager, PlaceShelf
 from adapters.rest.records import JsonRows, own_id
@@ -214,7 +215,7 @@ class ResourceCalls(ResourceReader):
         public_id: str,
         only: Only,
         fields: Fields = None,
-        failures: list[Failure] | None = None,
+        failures: Failures | None = None,
     ) -> Any:
         """Returns the row from its own call, or out of the list where there is none."""
         if self._one is None:
@@ -242,7 +243,7 @@ class ResourceCalls(ResourceReader):
         if self._one is None:
             try:
                 found = await self._listed(public_ids)
-                joined = await self._joins.added(list(found.values()), failures=[])
+                joined = await self._joins.added(list(found.values()), failures=Failures())
                 return dict(zip(found, joined, strict=True))
             except BackendNonsense:
                 return dict.fromkeys(public_ids)
@@ -288,7 +289,7 @@ class ResourceCalls(ResourceReader):
         """Returns those of a list's rows that are sought, as `_listed` does."""
         joined, found = rows, dict[str, Any]()
         if only or self.rows.is_selective:  # conditions on what is joined
-            joined = await self._joins.added(rows, frozenset(), only, [])
+            joined = await self._joins.added(rows, frozenset(), only, Failures())
         for row, plain in zip(joined, rows, strict=True):
             shown = self.rows.id_of(row) or ""
             if shown in sought and (exists := self.judged(row, only)) is not False:
@@ -316,6 +317,7 @@ class ResourceCalls(ResourceReader):
             return Page(records=[])
         if wanted and fields is not None:
             fields = fields.union(*[chosen.fields for chosen in wanted])
+        failures = Failures()
         enough = limit + self.rows.is_selective  # one of them may be no record
         page = await self.filled(
             listing.pager.batches(ask, place, enough if is_all else MOST_ROWS),
@@ -324,7 +326,9 @@ class ResourceCalls(ResourceReader):
             fields,
             fitting(wanted) if wanted else None,
             self._at_once,
+            partial(self._made, failures),
         )
+        failures.judge()
         after = await places.short(page.after)
         return page if after == page.after else replace(page, after=after)
 
@@ -344,7 +348,7 @@ class ResourceCalls(ResourceReader):
             return SampledRecords([], [])
         rows = await listing[0].first(listing[1], most)
         if not self._has_details:  # else they are no whole records
-            failures = list[Failure]()
+            failures = Failures()
             rows = rows[:most] if self._at_once else rows
             joined = await self._joins.added(rows, failures=failures)
             return SampledRecords([row for row in joined if is_known(row)], failures)
@@ -374,36 +378,51 @@ class ResourceCalls(ResourceReader):
         answers = await for_each(answer, filter(None, shown))
         return [it for it in answers if not isinstance(it, base.AdapterError)], answers
 
-    async def made(
-        self, rows: Sequence[Any], only: Only, fields: Fields
+    async def _made(
+        self, failures: Failures, rows: Sequence[Any], only: Only, fields: Fields
     ) -> Sequence[Record | None]:
         """Asks for each record by a call of its own, where the list has no whole ones."""
         if not self._has_details:
-            joined = await self._joins.added(rows, fields, only, [])
-            return await super().made(joined, only, fields)
-        return await for_each(lambda row: self._detailed(row, only, fields), rows)
+            joined = await self._joins.added(rows, fields, only, failures)
+            return await self.made(joined, only, fields)
+        return await for_each(lambda row: self._detailed(row, only, fields, failures), rows)
 
     def judged(self, row: Any, only: Only) -> bool | None:
+        where = ("no id", "id")
         try:
-            return self.rows.exists(row, only)
+            if self.rows.exists(row, only):
+                return True
+            unclear = self._joins.unclear(row, only)
+            others = tuple(condition for condition in only if condition not in unclear)
+            if not unclear or not self.rows.exists(row, others):
+                return False
+            where = ("unreadable", unclear[0].field)
         except BackendNonsense:  # one bad row fails no list
-            where = ("unreadable", "where") if isinstance(row, dict) else ("no id", "id")
-            self._unusable(*where)
-            return None
+            if isinstance(row, dict):
+                where = ("unreadable", "where")
+        self._unusable(*where)
+        return None
 
-    async def _detailed(self, row: Any, only: Only, fields: Fields) -> Record | None:
+    async def _detailed(
+        self, row: Any, only: Only, fields: Fields, failures: Failures
+    ) -> Record | None:
         public_id = self._listing.id.shown(row)
         if public_id is None:  # with conditions it has no value to be judged by
             return None if only else self._unusable("no id", "id")
         try:
-            row = await self.row(public_id, only, fields, [])
-            return self.asked(row, public_id, only, fields)
+            row = await self.row(public_id, only, fields, failures)
+            failures.answered.add(self._place)
+            if (exists := self.judged(row, only)) is None:
+                return UNUSABLE
+            return self.asked(row, public_id, only, fields) if exists else None
         except NotFound:  # gone since the list was made
+            failures.answered.add(self._place)
             return None
         except LoggedOut:
             raise
-        except BackendNonsense:  # one bad row fails no list
-            return None if only else self._unusable("unreadable", "one", public_id)
+        except BackendNonsense as error:  # one bad row fails no list
+            failures.append(Failure(self._place, error, False))
+            return self._unusable("unreadable", "one", public_id)
 
     def _unusable(self, kind: str, field: str, record: str = "") -> Record:
         self.rows.report(base.Trouble(kind, self.name, field, record))

@@ -175,6 +175,45 @@ async def test_a_backend_that_is_down_joins_no_nulls(tmp_path: Path, status: int
             await adapter.read_many(ask("appointments", limit=2))
 
 
+async def test_what_is_asked_by_a_call_that_failed_is_no_null(tmp_path: Path) -> None:
+    text = f"""{OF_EACH}      again: {{get: "/animals/{{of}}", of: chart.id}}
+"""
+    async with broken(tmp_path, joined(text, "again.name"), OF_SECOND) as (adapter, troubles):
+        first, second = (await adapter.read_many(ask("appointments", limit=2))).records
+        assert (first["reason"], second["reason"] is None) == (None, False)
+        assert troubles == [Trouble("unreadable", "appointments", "reason", first["id"])]
+
+
+@pytest.mark.parametrize("limit", [1, 20])
+async def test_calls_that_all_fail_fail_the_list(limit: int, tmp_path: Path) -> None:
+    change, moka = joined(OF_EACH, "chart.name"), (Condition("reason", "in", ("Moka",)),)
+    sure = (Condition("name", "in", ("a",)),)
+    for name, bad, only in (("appointments", "/animals/", moka), ("stock", "/stock/", sure)):
+        async with broken(tmp_path, change, bad) as (adapter, _):
+            for conditions in ((), only):
+                with pytest.raises(BackendNonsense, match="it answers 500"):
+                    await adapter.read_many(ask(name, limit=limit, only=conditions))
+
+
+async def test_what_cannot_be_judged_is_left_out_of_a_list_and_told(tmp_path: Path) -> None:
+    change, cloud = joined(OF_EACH, "chart.name"), new_cloud()
+    names = [animal["name"] for animal in cloud.records.animals.values()]
+    known = Condition("reason", "in", tuple(names))
+    async with broken(tmp_path, change, OF_SECOND) as (adapter, troubles):
+        query = ask("appointments", limit=2, only=(known,))
+        assert (await adapter.read_many(query)).skipped == 1
+        assert troubles == [Trouble("unreadable", "appointments", "reason", "")]
+        hiding = Condition("id", "not in", (SealedIds(SECRET, "appointments").seal(1),))
+        query = ask("appointments", limit=2, only=(known, hiding))
+        assert (await adapter.read_many(query)).skipped == 0
+    code = str(next(iter(cloud.records.stock)))
+    async with broken(tmp_path, change, f"/stock/{code}$") as (adapter, troubles):
+        query = ask("stock", limit=200, only=(Condition("isLow", "in", (True, False)),))
+        page = await adapter.read_many(query)
+        assert (len(page.records), page.skipped) == (len(cloud.records.stock) - 1, 1)
+        assert [trouble.field for trouble in troubles] == ["one"]
+
+
 async def test_a_condition_on_a_call_that_fails_leaves_the_record_out(tmp_path: Path) -> None:
     text = f"{OF_EACH}    where: chart.name != 'x'\n"
     async with broken(tmp_path, joined(text, "chart.name"), OF_SECOND) as (adapter, troubles):
