@@ -45,8 +45,6 @@ _ABOUT = {
     "invalid_request": "backend.oauth",
     "invalid_grant": "backend.token",
 }
-# Errors that leave a refresh token as good as it was.
-_NOT_FINAL = frozenset({"invalid_client", "temporarily_unavailable", "server_error"})
 
 
 class LoggedOut(BackendNonsense):
@@ -173,9 +171,9 @@ class TokenRefused(BackendNonsense):
 class OAuthCall:
     """A token of OAuth 2, as RFC 6749 has it: a form is sent, and JSON comes back.
 
-    A refresh token that comes with it gets the next ones, until the server refuses it: then the
-    grant of the mapping is used again. No other error loses it. `rotates` tells whether the server
-    gives a new refresh token for that of the settings, which is then good for nothing.
+    A refresh token that comes with it gets the next ones, until the server says `invalid_grant`:
+    then the grant of the mapping is used again. No other error loses it. `rotates` tells whether
+    the server gives a new refresh token for that of the settings, which is then good for nothing.
     """
 
     label = "POST backend.oauth.url"
@@ -242,8 +240,7 @@ class OAuthCall:
         if status in (429, 502, 503, 504):
             return BackendUnavailable(f"{self.label}: it answers {status}{told}")
         error = answer.get("error") if isinstance(answer, dict) else None
-        is_final = error == "invalid_grant" or (status in (400, 401) and error not in _NOT_FINAL)
-        kind = TokenRefused if is_final else BackendNonsense
+        kind = TokenRefused if error == "invalid_grant" else BackendNonsense
         client = " and ".join(f"backend.{name}" for name in self.mapped.client)
         about = _ABOUT.get(str(error), "{client}" if status == 401 else "backend.oauth")
         see = about.format(client=client)

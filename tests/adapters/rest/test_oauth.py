@@ -97,6 +97,10 @@ async def test_a_refresh_token_that_came_is_used_until_it_is_refused() -> None:
         http('{"error": "invalid_client"}', status="401 Unauthorized"),
         http('{"token": "none"}'),
         http("<html>", status="404 Gone", kind="text/html"),
+        http("<html>", status="400 Bad Request", kind="text/html"),
+        http("{}", status="401 Unauthorized"),
+        http('{"error": {"code": 1}}', status="400 Bad Request"),
+        http('{"error": "invalid_request"}', status="400 Bad Request"),
         None,
     ],
 )
@@ -114,6 +118,21 @@ async def test_a_blip_loses_no_refresh_token(
         await backend.read(ASK)
     asked = [form_of(each) for each in server.seen if "POST /api/oauth2/token" in each]
     assert [each["refresh_token"] for each in asked] == ["t0ken", "r1", "r1"]
+
+
+async def test_a_refresh_token_that_has_ended_is_followed_by_that_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(login_module, "REST", 0.0)
+    oauth = OAUTH | {"grant": "refresh_token"}
+    expired = http("{}", status="401 Unauthorized")
+    ended = http('{"error": "invalid_grant"}', status="400 Bad Request")
+    answers = (rotated("r1"), http(), expired, ended, rotated("r2"), http())
+    async with raw(*answers) as server, asking(server.url, oauth=oauth) as backend:
+        for _ in range(2):
+            await backend.read(ASK)
+    asked = [form_of(each) for each in server.seen if "POST /api/oauth2/token" in each]
+    assert [each["refresh_token"] for each in asked] == ["t0ken", "r1", "t0ken"]
 
 
 async def test_the_check_warns_of_refresh_tokens_that_live_in_memory_alone(
