@@ -177,8 +177,8 @@ class RestSession:
         The call is `cancel`, or `undo` of the step that made it. Raises BackendNonsense where there
         is none, and OutcomeUnknown where the appointment may not be gone.
         """
-        own, record = self._steps.take_out(self._adapter.appointment), None
-        cancel = self._adapter.cancel or own
+        name, record = self._adapter.appointment, None
+        cancel = self._adapter.cancel or self._steps.undo_of(name)
         if cancel is None:
             text = "an appointment that is not good stays: the mapping has no booking.cancel"
             raise base.BackendNonsense(f"{text}, and the step that makes it no undo")
@@ -195,6 +195,7 @@ class RestSession:
             if record is not None and record["status"] != CANCELLED:
                 raise OutcomeUnknown("an appointment that was withdrawn still stands")
             self.made = None
+            self._steps.forget(name)
             await self._steps.undo()
 
     @asynccontextmanager

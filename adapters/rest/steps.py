@@ -143,11 +143,14 @@ class StepsTaken:
     def _left(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()
 
-    def take_out(self, name: str) -> Endpoint | None:
-        """Forgets the steps that kept a value, and returns the call that takes the last back."""
+    def undo_of(self, name: str) -> Endpoint | None:
+        """Returns the call that takes back the last step that kept a value."""
         undos = [done.step.undo for done in self._done if name in done.step.keep]
-        self._done = [done for done in self._done if name not in done.step.keep]
         return undos[-1] if undos else None
+
+    def forget(self, name: str) -> None:
+        """Forgets the steps that kept a value, as they are taken back."""
+        self._done = [done for done in self._done if name not in done.step.keep]
 
     async def undo(self) -> None:
         """Takes back what can be, the last step first. Raises OutcomeUnknown where that fails."""

@@ -1,5 +1,6 @@
 """Steps of a booking: headers kept, values that are missing, and what is taken back."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,8 +11,9 @@ from aiohttp import web
 
 from adapters.base import BackendNonsense, NotFound, OutcomeUnknown, Rejected, SlotTaken
 from adapters.documents.problems import DocumentErrors
+from adapters.mapped.clock_change import KnownTimes
 from adapters.mapping.models import StepKept, StepMap
-from adapters.rest.adapter import RestAdapter
+from adapters.rest.adapter import RestAdapter, RestSession
 from examples.json_cloud.backend import BASE, Cloud
 from tests.adapters.clinic import a_draft
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
@@ -138,6 +140,26 @@ async def test_a_visit_is_withdrawn_once_by_cancel_or_else_by_undo_of_its_step(
             await adapter.create_appointment(draft)
         assert cloud.holds == []
         assert sum(call.endswith("/cancel") for call in cloud.calls) == 1
+
+
+async def test_a_visit_that_could_not_be_withdrawn_can_be_tried_again(tmp_path: Path) -> None:
+    class Stubborn(Holding):
+        failing = True
+
+        async def cancel(self, request: web.Request) -> web.Response:
+            return web.Response(status=500) if self.failing else await super().cancel(request)
+
+    cloud, read = Stubborn(new_cloud().records), READ.replace("MEANS", "slot taken")
+    async with opened(cloud, tmp_path, read, TAKE, more=WITHDRAWN_BY["undo"]) as adapter:
+        session = RestSession(adapter, asyncio.get_running_loop().time() + 30)
+        await adapter.bookings.book(session, await a_draft(adapter), KnownTimes())
+        with pytest.raises(OutcomeUnknown, match="could not be withdrawn"):
+            await session.withdraw()
+        cloud.failing = False
+        await session.withdraw()
+        session.release()
+        assert (session.made, cloud.holds) == (None, [])
+        assert sum(call.endswith("/cancel") for call in cloud.calls) == 2
 
 
 async def test_fact_34_a_change_of_what_has_changed_since_is_a_taken_slot(tmp_path: Path) -> None:
