@@ -91,6 +91,8 @@ class BookingFlow:
         named = [calendar for calendar in calendars if calendar.schedule is not None]
         for calendar in sorted(named, key=lambda calendar: str(calendar.schedule)):
             await session.lock(calendar)
+        if not named:
+            await session.lock_alone(vet)
         return calendars
 
     def _difference(self, record: Record, expected: Mapping[str, Any]) -> str | None:
@@ -119,8 +121,9 @@ class BookingFlow:
     ) -> AdapterError | None:
         """Returns an error unless the appointment, and nothing else, blocks all of its time.
 
-        It has to block its vet, and its schedule for each vet. A row of the practice's own may last
-        longer than the time that was asked for.
+        It has to block its vet, and its schedule for each vet; no visit is as short as the minute
+        by which an end may be written earlier. A row of the practice's own may last longer than the
+        time that was asked for.
         """
         if not self.diary.busy:
             return None
@@ -139,7 +142,7 @@ class BookingFlow:
             return BackendNonsense("the new appointment blocks nothing: diary.busy misses it")
         has_schedule = offer.calendar.schedule is not None
         keyed = self.diary.keyed_by_schedule
-        missed = {side for side in keyed if not offered.is_covered(own[side])}
+        missed = {side for side in keyed if not offered.is_covered(own[side], MINUTE)}
         if False in missed or (has_schedule and missed):
             what = "vet" if False in missed else "schedule"
             if any(map(offered.overlaps, own[False not in missed])):
@@ -162,7 +165,7 @@ class BookingFlow:
         for calendar in others[:MOST_OTHERS]:
             blocks = await self.diary.blocks_of(session, [calendar], offer.interval, visit, known)
             mine = [block for name, block in _named(session, blocks) if name == appointment]
-            if not offer.interval.is_covered(_booked(mine, offer.interval)):
+            if not offer.interval.is_covered(_booked(mine, offer.interval), MINUTE):
                 return True
         return False
 
@@ -173,7 +176,9 @@ class BookingFlow:
         `since` or later by the practice's own clock. It holds the locks of a booking.
         """
         draft = session.kept(draft)
-        calendars = await self._locked(session, draft.vet_id)
+        calendars = list[Calendar]()
+        with suppress(base.NotFound, BackendNonsense):  # the vet may be gone: locked all the same
+            calendars = await self._locked(session, draft.vet_id)
         lasts: timedelta | None = None
         with suppress(base.NotFound):  # the type may be gone, and with it the length
             lasts = (await self.diary.visit(session, draft.appointment_type_id)).lasts

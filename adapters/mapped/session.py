@@ -150,6 +150,9 @@ class Session(Protocol):
     async def lock(self, calendar: Calendar) -> None:
         """Waits for other bookings of the vet or schedule; holds the lock until the call ends."""
 
+    async def lock_alone(self, vet: str) -> None:
+        """Does the same for a vet without a schedule, where the lock of a vet is not enough."""
+
     def before_writing(self) -> AbstractAsyncContextManager[None]:
         """Surrounds what leaves nothing behind, however it ends."""
 

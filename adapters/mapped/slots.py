@@ -25,13 +25,13 @@ class Interval:
     def overlaps(self, other: "Interval") -> bool:
         return self.start < other.end and other.start < self.end
 
-    def is_covered(self, spans: Sequence["Interval"]) -> bool:
-        """Returns whether sorted spans leave no gap in it."""
+    def is_covered(self, spans: Sequence["Interval"], gap: timedelta = timedelta()) -> bool:
+        """Returns whether sorted spans leave no longer gap in it."""
         until = self.start
         for span in spans:
-            if span.start <= until:
+            if span.start <= until + gap:
                 until = max(until, span.end)
-        return until >= self.end
+        return until + gap >= self.end
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,9 @@ class SqlSession:
         values = {"vet": vet[0], "schedule": calendar.schedule}
         self._adapter.locks.take(self.connection, name, keys, values)
 
+    async def lock_alone(self, vet: str) -> None:
+        self._adapter.locks.take_alone(self.connection, self._vet(vet))
+
     def before_writing(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()  # nothing is written before
 
@@ -184,7 +187,8 @@ class SqlSession:
                 failure = failure or error
         if failure is not None:
             raise failure
-        self.connection.info.pop(HALF, None)
+        if not self._undo:  # a deletion that found no row leaves what it was to delete
+            self.connection.info.pop(HALF, None)
 
     async def left_behind(self, draft: Draft, interval: Interval, since: datetime) -> list[Record]:
         appointments = self.reader("appointments")

@@ -108,6 +108,13 @@ def mismatches_in(
             yield SchemaMismatch(("booking", "steps", number), "no-transactions", text)
 
 
+def _hint(place: Place, statement: str | None) -> str:
+    """Returns what to do where a row cannot be locked, beside the mapping's own statement."""
+    if statement is None:
+        return "; a booking locks this row: say how in booking.lock"
+    return f"; {NO_LOCK_ALONE}" if place == ("resources", "vets") else ""
+
+
 def _lock(
     connection: sa.Connection, mapping: MappingFile, speech: Speech
 ) -> Iterator[SchemaMismatch]:
@@ -132,8 +139,7 @@ def _lock(
             complaint = speech.complaint(error)
             if complaint is None:
                 raise error
-            more = "" if statement else "; a booking locks this row: say how in booking.lock"
-            text = f"the database says: {complaint}{more}"
+            text = f"the database says: {complaint}{_hint(check.place, statement)}"
             yield SchemaMismatch(check.place, "no-lock", text)
 
 

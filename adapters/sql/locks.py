@@ -58,13 +58,26 @@ class BookingLock:
         # each schedule has its turn, or else the vet alone
         if self._sql is not None and is_schedule == self._of_schedules:
             self._run(connection, written(self._sql, values))
-        elif is_schedule in self._rows:
-            rows, key = self._rows[is_schedule]
-            self._run(connection, self._speech.row_lock(rows.where(key.among(keys))))
+        elif self._sql is None and is_schedule in self._rows:
+            self._lock_row(connection, keys, is_schedule=is_schedule)
         elif self.is_missing:
             raise BackendUnavailable(NO_LOCK)
-        elif self.omits_vets:
+
+    def take_alone(self, connection: sa.Connection, keys: Sequence[Any]) -> None:
+        """Locks the row of a vet who has no schedule, where the mapping locks schedules.
+
+        Raises BackendUnavailable where nothing does, BackendNonsense or DBAPIError.
+        """
+        if self.omits_vets:
             raise BackendUnavailable(NO_LOCK_ALONE)
+        if self._of_schedules and False in self._rows:
+            self._lock_row(connection, keys, is_schedule=False)
+
+    def _lock_row(
+        self, connection: sa.Connection, keys: Sequence[Any], *, is_schedule: bool
+    ) -> None:
+        rows, key = self._rows[is_schedule]
+        self._run(connection, self._speech.row_lock(rows.where(key.among(keys))))
 
     def _run(self, connection: sa.Connection, statement: sa.Executable) -> None:
         result = connection.execute(statement)

@@ -5,6 +5,7 @@ back. A mapping names them under `as`, by the table in adapters/mapping/converte
 Times are in `times`, ids in adapters/ids/. A value in several columns has a tuple as its raw value.
 """
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -106,6 +107,11 @@ class ReadOnly(AsItIs):
         return ()
 
 
+# What MySQL long called utf8, in which a letter has three bytes at most.
+THREE_BYTES = "utf8mb3"
+codecs.register(lambda name: codecs.lookup("utf-8") if name == THREE_BYTES else None)
+
+
 @dataclass(frozen=True, slots=True)
 class Text(AsItIs):
     """Text, stripped; blank is no value.
@@ -123,6 +129,8 @@ class Text(AsItIs):
         value = value[: self.longest].rstrip() if self.longest else value
         if self.encoding == "utf-8":
             return (value,)
+        if self.encoding == THREE_BYTES:
+            return ("".join(letter if letter <= "\uffff" else "?" for letter in value),)
         return (value.encode(self.encoding, "replace").decode(self.encoding),)
 
 

@@ -245,6 +245,9 @@ def _session(case: SqlCase, connection: Connection) -> SqlSession:
 
 async def _refused(case: SqlCase, kind: BookingKind, text: str, place: Place) -> Wrong:
     """Returns why it was refused, and where; the column that the reason does not fit is named."""
+    if ErrorKind.UNFIT in text and kind.draft.reason:
+        text += ": where its column lacks letters, write an encoding beside draft: reason (cp1252,"
+        text += " latin-1, or utf8mb3 for what MySQL calls utf8)"
     if ErrorKind.LONG in text and kind.draft.reason and place[:2] == ("booking", "steps"):
         step = case.adapter.mapping.booking.steps[int(place[2])]
         with suppress(AdapterError):

@@ -116,7 +116,9 @@ async def _marks(uses: Sequence[TableUse], case: SqlCase, look: Look) -> None:
         words = _BARE_NAMES(" ".join((use.rows.from_ or "", use.rows.where or "", *use.texts)))
         read = {word.lower() for word in words}
         with suppress(DBAPIError), connection.begin_nested():
-            for column in list(connection.execute(one).keys()):
+            with connection.execute(one) as row:
+                columns = list(row.keys())
+            for column in columns:
                 if is_mark(column) and column.lower() not in read:
                     quoted = connection.dialect.identifier_preparer.quote(column)
                     mark_judged(part, column, _codes(use, quoted, case, with_none=True))

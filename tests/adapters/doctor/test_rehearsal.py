@@ -49,6 +49,7 @@ async def test_a_column_that_lacks_letters_is_named_until_the_mapping_says_its_e
         lines = bookings(await rehearsed(made, tmp_path, made.mapping), FAILED)
         assert lines
         assert all("a reason with any letters" in each.text for each in lines)
+        assert all("write an encoding beside draft: reason" in each.text for each in lines)
         mapping = made.mapping.replace(
             "note: {draft: reason}", "note: {draft: reason, encoding: latin-1}"
         )

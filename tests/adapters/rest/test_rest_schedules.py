@@ -51,7 +51,11 @@ class CloudOfGrids(RoomsKept):
         )
         return app
 
+    without_rooms = False
+
     async def rooms_of(self, request: web.Request) -> web.Response:
+        if self.without_rooms:
+            return web.json_response({}, status=404)
         is_first = request.match_info["id"].upper() == next(iter(self.records.vets))
         return web.json_response({"rooms": self.rooms if is_first else []})
 
@@ -153,3 +157,15 @@ async def test_fact_24_a_booking_that_leaves_its_room_free_is_withdrawn_and_said
         await adapter.create_appointment(draft)
     [visit] = cloud.records.visits.values()
     assert visit["state"] == "cancelled"
+
+
+async def test_a_booking_is_looked_for_though_the_rooms_of_its_vet_are_not_told(
+    adapter: RestAdapter, cloud: CloudOfGrids
+) -> None:
+    vet = await vet_at(adapter, 0, cloud)
+    at = datetime.fromisoformat(f"{TOMORROW}T07:00:00+00:00")
+    draft = await a_draft(adapter, vet_id=vet, scheduled_at=at)
+    booked = await adapter.create_appointment(draft)
+    cloud.without_rooms = True
+    found = await adapter.find_appointments(draft, draft.now)
+    assert [each["id"] for each in found] == [booked["id"]]

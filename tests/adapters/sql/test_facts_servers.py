@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from time_machine import travel
 
-from adapters.base import Draft, Query
+from adapters.base import Draft, Query, SlotTaken
 from adapters.documents.problems import DocumentErrors
 from adapters.sql.adapter import SqlAdapter
+from adapters.values.times import instant_text
 from tests.adapters.shelf import Shelf
 from tests.races.practice import KINDS, ZONE, Practice, at, practice, working_days
 
@@ -394,3 +395,20 @@ async def test_fact_14_a_reason_is_kept_as_its_column_can_hold_it(
             draft = await a_draft(adapter, reason="é\N{DOG FACE} coughs since Monday")
             booked = await adapter.create_appointment(draft)
             assert booked["reason"] == "é? coughs si"
+
+
+@pytest.mark.parametrize("early", ["-1 second", "-1 minute"])
+async def test_fact_11_an_end_may_be_written_as_the_last_second_or_minute(
+    tmp_path: Path, early: str
+) -> None:
+    changes = (
+        ("endTime: a.ends", f"endTime: datetime(a.ends, '{early.replace('-', '+')}')"),
+        ("ends: {draft: endTime}", f"ends: {{sql: \"datetime(:endTime, '{early}')\"}}"),
+    )
+    with practice("sqlite", tmp_path) as made:
+        async with opened(tmp_path, made, *changes) as adapter:
+            draft = await a_draft(adapter)
+            booked = await adapter.create_appointment(draft)
+            assert booked["scheduledAt"] == instant_text(draft.scheduled_at)
+            with pytest.raises(SlotTaken):
+                await adapter.create_appointment(replace(draft, reference="ffffffffffffffff"))

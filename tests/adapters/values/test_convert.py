@@ -299,3 +299,9 @@ def test_a_moment_is_told_in_whole_seconds_of_utc() -> None:
     assert times.instant_text(moment.astimezone(timezone(timedelta(hours=2)))) == (
         "0987-07-01T10:00:00Z"
     )
+
+
+def test_what_three_bytes_cannot_hold_is_a_question_mark() -> None:
+    text = convert.Text("utf8mb3")
+    assert text.encode("Łucja €\N{DOG FACE}") == ("Łucja €?",)
+    assert text.decode("Łucja".encode()) == "Łucja"
