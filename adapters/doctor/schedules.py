@@ -33,8 +33,12 @@ def schedules(case: DoctorCase) -> Iterator[Look]:
 async def _schedules(case: DoctorCase, look: Look) -> None:
     """Tells the schedules whose row cannot be read, and the steps of the others."""
     rows: dict[Any, ScheduleRow] = {}
+    several = dict[Any, None]()
     for vet in case.vets():
-        rows |= {row.key: row for row in await case.session.schedules(vet)}
+        own = {row.key: row for row in await case.session.schedules(vet)}
+        several |= dict.fromkeys(key for key in own if key in rows and key is not None)
+        rows |= own
+    _unshared(case, look, [_short(key) for key in several])
     bad: dict[str, list[str]] = {}
     for row in rows.values():
         name, value = await _wrong_with(case, row)
@@ -51,6 +55,15 @@ async def _schedules(case: DoctorCase, look: Look) -> None:
     elif not bad:
         text = f"{counted(len(rows), 'schedule')} of {counted(len(case.vets()), 'vet')}"
         look.ok(f"{text} {agreeing(len(rows), 'are')} read")
+
+
+def _unshared(case: DoctorCase, look: Look, several: list[str]) -> None:
+    """Tells schedules of several vets where the mapping says that there are none."""
+    mapped = case.adapter.mapping.diary.schedules
+    if several and mapped is not None and not mapped.shared:
+        text = f"{_named(several)} of more than one vet: two vets would be booked in one at once"
+        remedy = "leave `shared: false` out, and give what blocks a schedule in busy"
+        look.failed(text, "shared", remedy=remedy)
 
 
 async def _wrong_with(case: DoctorCase, row: ScheduleRow) -> tuple[str, Any]:

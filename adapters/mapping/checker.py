@@ -623,10 +623,12 @@ class Checker:
     def _blocks(self, place: Place, diary: models.DiaryMap) -> None:
         of_rows = not diary.hours and all(slots.of_schedule for slots in diary.slots)
         of_rooms = any(busy.of_schedule and busy.key is not None for busy in diary.busy)
+        shared = diary.schedules is not None and diary.schedules.shared
         # a call tells the schedules of a vet and not the vets of one, which are not looked at
-        if diary.schedules is not None and not (self.of_sql or of_rows or of_rooms):
+        if shared and not (self.of_sql or of_rows or of_rooms):
             text = "no source of busy with a key has a schedule: two vets would be booked in one at"
-            text += " once; give what blocks a schedule, whoever the vet is, as a source too"
+            text += " once; give what blocks a schedule, whoever the vet is, as a source too, or"
+            text += " say `shared: false` where each schedule is one vet's"
             self.say((*place, "schedules"), "bad-diary", text)
         if not diary.busy:
             if self.of_sql:

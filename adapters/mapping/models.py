@@ -721,7 +721,7 @@ class SchedulesMap(Owned):
     """The calendars of a vet, where they belong to rooms or schedules.
 
     Each may have a `step` and a `duration` of its own, in minutes or HH:MM, and a `default_type`:
-    the type that is booked where none is asked for.
+    the type that is booked where none is asked for. Without `shared`, each is that of one vet.
     """
 
     vet: ValueSource | None = Field(default=None, examples=["s.vet_id"])
@@ -729,6 +729,7 @@ class SchedulesMap(Owned):
     step: Expr | None = None
     duration: Expr | None = None
     default_type: ValueSource | None = None
+    shared: OfRest[bool] = True
 
 
 class DurationsMap(Owned):

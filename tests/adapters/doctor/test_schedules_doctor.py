@@ -11,7 +11,9 @@ from adapters.doctor.sql.rows import SqlCase
 from adapters.examination import Examination, Finding, Verdict
 from adapters.rest.adapter import RestAdapter
 from tests.adapters.clinic import NOW as THEN
-from tests.adapters.rest.test_rest_schedules import CloudOfGrids, adapter, cloud
+from tests.adapters.rest.cloud import connect, listening, replaced
+from tests.adapters.rest.test_rest_diary import DIARY, SENT
+from tests.adapters.rest.test_rest_schedules import ROOMS, CloudOfGrids, adapter, cloud
 from tests.adapters.sql.rooms import NOW, in_rooms, rooms
 from tests.races.practice import Practice
 
@@ -83,3 +85,24 @@ async def test_of_json_too(adapter: RestAdapter, cloud: CloudOfGrids) -> None:
     assert any("3 in schedule A" in text for text in texts)
     # the row of no type that can be read, asked for with each of three types, and the long one
     assert any("4 rows of 4: a duration that cannot be used" in text for text in texts)
+
+
+async def test_a_schedule_of_two_vets_is_red_where_none_is_shared(
+    cloud: CloudOfGrids, tmp_path: Path
+) -> None:
+    unshared = ROOMS.replace("    key: name\n", "    key: name\n    shared: false\n")
+    async with listening(cloud) as url:
+        adapter = connect(url, tmp_path, replaced((DIARY, unshared), SENT))
+
+        async def red() -> list[str]:
+            examination = Examination(now=THEN)
+            found = told([each async for each in rest_doctor.examine(adapter, examination)])
+            return [f"{each.place} {each.text}" for each in found if each.verdict is FAILED]
+
+        assert await red() == []
+        cloud.is_shared = True
+        lines = (tmp_path / "mapping.yaml").read_text().splitlines()
+        [text] = await red()
+        assert f":{lines.index('    shared: false') + 1}:" in text
+        assert "2 rows (A, B) of more than one vet" in text
+        await adapter.aclose()

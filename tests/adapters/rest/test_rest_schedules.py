@@ -40,6 +40,7 @@ class CloudOfGrids(RoomsKept):
 
     rooms: list[dict[str, Any]]
     lengths: list[dict[str, Any]]
+    is_shared = False
 
     def app(self) -> web.Application:
         app = super().app()
@@ -57,7 +58,7 @@ class CloudOfGrids(RoomsKept):
         if self.without_rooms:
             return web.json_response({}, status=404)
         is_first = request.match_info["id"].upper() == next(iter(self.records.vets))
-        return web.json_response({"rooms": self.rooms if is_first else []})
+        return web.json_response({"rooms": self.rooms if is_first or self.is_shared else []})
 
     async def lengths_there(self, request: web.Request) -> web.Response:
         return web.json_response({"lengths": self.lengths})
@@ -144,6 +145,22 @@ async def test_a_vet_without_a_room_keeps_hours_and_what_blocks(
     at = datetime.fromisoformat(f"{TOMORROW}T{shown[0][0]}:00+00:00")
     await adapter.create_appointment(await a_draft(adapter, vet_id=vet, scheduled_at=at))
     assert (await free(adapter, vet))[0] == shown[2]
+
+
+async def test_schedules_of_one_vet_each_need_no_source_of_their_own(
+    cloud: CloudOfGrids, tmp_path: Path
+) -> None:
+    unshared = ROOMS.replace("    key: name\n", "    key: name\n    shared: false\n")
+    async with listening(cloud) as url:
+        adapter = connect(url, tmp_path, replaced((DIARY, unshared), SENT))
+        vet = await vet_at(adapter, 0, cloud)
+        at = datetime.fromisoformat(f"{TOMORROW}T13:00:00+00:00")
+        draft = await a_draft(adapter, vet_id=vet, scheduled_at=at)
+        await adapter.create_appointment(draft)
+        assert await free(adapter, vet, 1) == [("14:00", 45)]
+        with pytest.raises(SlotTaken):
+            await adapter.create_appointment(draft)
+        await adapter.aclose()
 
 
 async def test_fact_24_a_booking_that_leaves_its_room_free_is_withdrawn_and_said(
