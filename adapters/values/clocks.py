@@ -1,8 +1,9 @@
 """Tells by many times which clock wrote them: one on a wall, or one that shows UTC."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 # How many times of each half of a year prove something by themselves, and beside another column.
@@ -12,6 +13,9 @@ ODD = 0.04
 # In minutes: how far the working day seems to move between winter and summer on a clock that shows
 # UTC, and on the clinic's own.
 MOVED, STILL = (40, 80), 20
+# How near a change of the clock tells it from hours of the season, which begin on other days, and
+# how far in minutes both changes have to move the working day there.
+BESIDE, CLEAR = timedelta(weeks=2), 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +44,42 @@ def clock_of(times: Sequence[datetime], zone: ZoneInfo) -> ShownClock:
     fewest = min(map(len, halves))
     if fewest < SOME:
         return unknown
-    early, late = (
-        halves[0][int(share * (len(halves[0]) - 1))] - halves[1][int(share * (len(halves[1]) - 1))]
-        for share in (ODD, 1 - ODD)
-    )
+    early, late = _moved(*halves)
     middle = (early + late) / 2
     is_many = fewest >= MANY
     if MOVED[0] <= middle <= MOVED[1]:
-        return ShownClock(is_utc=True, is_proven=is_many and min(early, late) >= STILL)
+        is_proven = is_many and min(early, late) >= STILL and _moves_with_clock(times, zone)
+        return ShownClock(is_utc=True, is_proven=is_proven)
     if abs(middle) <= STILL:
         is_proven = is_many and max(abs(early), abs(late)) <= 2 * STILL
         return ShownClock(is_utc=False, is_proven=is_proven)
     return unknown
+
+
+def _moved(winter: Sequence[int], summer: Sequence[int]) -> list[int]:
+    """Returns by how many minutes the working day begins and ends later in winter."""
+    return [
+        winter[int(share * (len(winter) - 1))] - summer[int(share * (len(summer) - 1))]
+        for share in (ODD, 1 - ODD)
+    ]
+
+
+def _moves_with_clock(times: Sequence[datetime], zone: ZoneInfo) -> bool:
+    """Returns whether the working day moves at both changes of the clock, and not about then."""
+    sides = defaultdict[tuple[bool, bool], list[int]](list)
+    for time in times:
+        if MINYEAR < time.year < MAXYEAR:
+            before, offset, after = (
+                (time + step).replace(tzinfo=zone).utcoffset() or timedelta()
+                for step in (-BESIDE, timedelta(), BESIDE)
+            )
+            if before != after:
+                is_summer = offset == max(before, after)
+                sides[before < after, is_summer].append(time.hour * 60 + time.minute)
+    moves = []
+    for is_spring in (True, False):
+        winter, summer = (sorted(sides[is_spring, is_summer]) for is_summer in (False, True))
+        if min(len(winter), len(summer)) < SOME:
+            return False
+        moves.append(sum(_moved(winter, summer)) / 2)
+    return min(moves) >= STILL and sum(moves) / 2 >= CLEAR

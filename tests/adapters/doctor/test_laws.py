@@ -407,8 +407,9 @@ BREACHES = [
         "times show the working hours of UTC, and are read as the clinic's wall clock .*utc time",
         database=(
             "UPDATE FACTURES SET DT_CREATION = datetime(DT_CREATION, CASE WHEN"
-            " SUBSTR(DT_CREATION, 6, 2) IN ('04', '05', '06', '07', '08', '09') THEN '-2 hours'"
-            " ELSE '-1 hours' END)",
+            " DATE(DT_CREATION) >= DATE(SUBSTR(DT_CREATION, 1, 4) || '-03-25', 'weekday 0') AND"
+            " DATE(DT_CREATION) < DATE(SUBSTR(DT_CREATION, 1, 4) || '-10-25', 'weekday 0')"
+            " THEN '-2 hours' ELSE '-1 hours' END)",
         ),
         together=9,
     ),
