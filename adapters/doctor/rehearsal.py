@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from functools import partial
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from math import inf
 from typing import Any, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
@@ -22,10 +22,11 @@ from zoneinfo import ZoneInfo
 from adapters.base import AdapterError, Draft, NotFound, Record
 from adapters.doctor.case import DoctorCase, Look
 from adapters.documents.document import Place
-from adapters.examination import UNREHEARSED, counted, short
+from adapters.examination import UNREHEARSED, Verdict, counted, short
 from adapters.mapped.appointment import DECEASED
 from adapters.mapped.clock_change import KnownTimes
-from adapters.mapped.session import Calendar, Offer, Session
+from adapters.mapped.session import Calendar, DiarySpan, Offer, Session
+from adapters.mapped.slots import day_window, is_on, working_times
 
 T = TypeVar("T")
 # Days in which a free time is searched.
@@ -284,10 +285,18 @@ class Planner:
     async def _of_idle(
         self, drafts: "Drafts", idle: Sequence[str], types: Sequence[str], count: int
     ) -> None:
-        """Plans a booking of some type with each vet who has no time without one, and tells."""
+        """Plans a booking of some type with each vet who has no time without one, and tells.
+
+        A vet without hours and rows is no kind of booking, and one may be away, or booked up.
+        """
         self._begin()
-        lost, planned = list[str](), {kind.free.vet for kind in self.kinds}
+        lost, taken, bare = list[str](), list[str](), list[str]()
+        planned = {kind.free.vet for kind in self.kinds}
         for vet in (vet for vet in idle if vet not in planned):
+            clear = await self._asked(vet, partial(self._clear, vet))
+            if clear == []:
+                bare.append(vet)
+                continue
             for how, kind in product(self._expected, types):
                 fitting = await self._asked(vet, partial(self._fitting, kind, how, [vet]))
                 free = await self._first(vet, vet, kind, how, self._today) if fitting else None
@@ -295,8 +304,41 @@ class Planner:
                     self.kinds.append(drafts.kind(free))
                     break
             else:
-                lost.append(vet)
-        self._lost("vets-are-bookable", "vet", lost, count, "resources", "vets")
+                is_taken = clear and not any(clear) and vet not in self._unsearched
+                (taken if is_taken else lost).append(vet)
+        law = "vets-are-bookable"
+        if (part := self._case.law(law, self._look, "resources", "vets")) is None:
+            lost += [*taken, *bare]
+        else:
+            for vets, text, verdict in (
+                (taken, f"taken or away in all hours and rows of {DAYS} days", Verdict.WARNING),
+                (bare, f"without hours and slot rows in {DAYS} days", Verdict.NOTE),
+            ):
+                if vets:
+                    part.ids = vets[:MOST_TOLD]
+                    part.breach(f"{counted(len(vets), 'vet')} {text}: not rehearsed", verdict)
+        self._lost(law, "vet", lost, count, "resources", "vets")
+
+    async def _clear(self, vet: str, session: Session) -> list[bool]:
+        """Returns of each shift and slot row of a vet that is to come whether nothing blocks it."""
+        diary, clear = self._diary, list[bool]()
+        visit = await diary.visit(session, None)
+        for calendar in await diary.calendars(session, vet):
+            each = [await source.shifts(session, calendar) for source in diary.hours]
+            for day in (self._today + timedelta(days=number) for number in range(DAYS + 1)):
+                window = day_window(day, diary.zone)
+                span = DiarySpan(calendar, window, visit.lasts or diary.default, visit.type)
+                times = list(working_times(day, diary.zone, chain.from_iterable(each)))
+                for source in diary.free if day not in diary.closed else ():
+                    times += [offer.interval for offer in await source.read(session, span)]
+                some = [
+                    time
+                    for time in times
+                    if time.start > self._now and is_on(time.start, day, diary.zone)
+                ]
+                blocks = await diary.blocks(session, span, KnownTimes()) if some else ()
+                clear += [not any(it.interval.overlaps(time) for it in blocks) for time in some]
+        return clear
 
     def _tell_types(self, found: Mapping[str, list[str]], ways: set[str], count: int) -> None:
         """Tells the types without a free time, and those that have none in one of the ways."""

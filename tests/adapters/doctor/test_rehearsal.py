@@ -342,10 +342,9 @@ async def test_a_search_that_takes_too_long_is_red_and_what_was_found_is_rehears
 async def test_a_vet_without_a_free_time_is_red_unless_the_mapping_accepts_it(
     tmp_path: Path,
 ) -> None:
-    away = "INSERT INTO absence (vet, starts, ends) VALUES (2, '2026-01-01', '2027-01-01')"
-    with practice("sqlite", tmp_path, away) as made:
+    with practice("sqlite", tmp_path, *more_vets(1, "09:00", "09:10")) as made:
         found = await rehearsed(made, tmp_path, made.mapping)
-        accepted = f"accepted:\n  {VET}: Dr Beck is away this year\n"
+        accepted = f"accepted:\n  {VET}: Dr 4 answers the telephone\n"
         mapping = made.mapping + accepted
         quiet = await rehearsed(made, tmp_path, mapping)
     [told] = bookings(found, FAILED)
@@ -355,6 +354,18 @@ async def test_a_vet_without_a_free_time_is_red_unless_the_mapping_accepts_it(
     [note] = [each for each in bookings(quiet, NOTE) if "which `accepted` allows" in each.text]
     assert line_of(note, mapping).startswith(VET)
     assert note.ids == told.ids
+
+
+async def test_vets_who_are_away_or_have_retired_are_told_in_one_line_each(tmp_path: Path) -> None:
+    retired = [f"INSERT INTO vet VALUES ({vet}, 'Dr {vet}')" for vet in range(4, 34)]
+    away = "INSERT INTO absence (vet, starts, ends) VALUES (2, '2026-01-01', '2027-01-01')"
+    with practice("sqlite", tmp_path, *retired, away) as made:
+        found = await rehearsed(made, tmp_path, made.mapping)
+    assert bookings(found, FAILED) == []
+    assert [(it.verdict, it.text) for it in bookings(found, NOTE, WARNING) if it.code == VET] == [
+        (WARNING, "vets: 1 vet taken or away in all hours and rows of 14 days: not rehearsed"),
+        (NOTE, "vets: 30 vets without hours and slot rows in 14 days: not rehearsed"),
+    ]
 
 
 async def test_a_vet_who_has_times_for_a_type_alone_is_rehearsed_with_it(tmp_path: Path) -> None:
