@@ -20,10 +20,14 @@ BESIDE, CLEAR = timedelta(weeks=2), 50
 
 @dataclass(frozen=True, slots=True)
 class ShownClock:
-    """What times show: whether their clock is UTC's (None: unknown), and whether that is proven."""
+    """What times show: whether their clock is UTC's (None: unknown), and whether that is proven.
+
+    UTC's is likely where too few times are near the changes of the clock to prove it or deny it.
+    """
 
     is_utc: bool | None
     is_proven: bool
+    is_likely: bool = False
 
 
 def clock_of(times: Sequence[datetime], zone: ZoneInfo) -> ShownClock:
@@ -48,8 +52,9 @@ def clock_of(times: Sequence[datetime], zone: ZoneInfo) -> ShownClock:
     middle = (early + late) / 2
     is_many = fewest >= MANY
     if MOVED[0] <= middle <= MOVED[1]:
-        is_proven = is_many and min(early, late) >= STILL and _moves_with_clock(times, zone)
-        return ShownClock(is_utc=True, is_proven=is_proven)
+        is_shown = is_many and min(early, late) >= STILL
+        moves = _moves_with_clock(times, zone) if is_shown else False
+        return ShownClock(is_utc=True, is_proven=bool(moves), is_likely=moves is None)
     if abs(middle) <= STILL:
         is_proven = is_many and max(abs(early), abs(late)) <= 2 * STILL
         return ShownClock(is_utc=False, is_proven=is_proven)
@@ -64,8 +69,8 @@ def _moved(winter: Sequence[int], summer: Sequence[int]) -> list[int]:
     ]
 
 
-def _moves_with_clock(times: Sequence[datetime], zone: ZoneInfo) -> bool:
-    """Returns whether the working day moves at both changes of the clock, and not about then."""
+def _moves_with_clock(times: Sequence[datetime], zone: ZoneInfo) -> bool | None:
+    """Returns whether the working day moves at both changes of the clock; None for too few."""
     sides = defaultdict[tuple[bool, bool], list[int]](list)
     for time in times:
         if MINYEAR < time.year < MAXYEAR:
@@ -80,6 +85,6 @@ def _moves_with_clock(times: Sequence[datetime], zone: ZoneInfo) -> bool:
     for is_spring in (True, False):
         winter, summer = (sorted(sides[is_spring, is_summer]) for is_summer in (False, True))
         if min(len(winter), len(summer)) < SOME:
-            return False
+            return None
         moves.append(sum(_moved(winter, summer)) / 2)
     return min(moves) >= STILL and sum(moves) / 2 >= CLEAR

@@ -38,11 +38,14 @@ class ClockStays(Trial):
     def tell(self) -> None:
         times = {time for time in self._times if time.time() != time.min.time()}
         clock, count = clock_of([*times], self._zone), counted(len(times), "different time")
-        if clock.is_proven and clock.is_utc != self._is_utc:
+        if (clock.is_proven or clock.is_likely) and clock.is_utc != self._is_utc:
             kinds = ("the clinic's wall clock", "UTC")
             written, read = kinds if self._is_utc else kinds[::-1]
             remedy = f"write `as: {'local' if self._is_utc else 'utc'} time`"
             text = f"{count} show the working hours of {written}, and are read as {read}"
+            if clock.is_likely:
+                text += ", unless the practice opens an hour earlier in summer: too few are near"
+                text += " the changes of the clock to tell"
             self.part.breach(text, Verdict.WARNING, remedy=f"{remedy}: {LAWS[self.part.name].help}")
         elif clock.is_proven:
             self.part.ok(f"{count}, of the clock by which they are read")

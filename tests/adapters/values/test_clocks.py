@@ -37,10 +37,16 @@ def year(opens: Callable[[date], int], written: tzinfo | None = None) -> list[da
 def test_hours_of_the_season_are_no_proof_of_a_clock_in_utc(begins: date, ends: date) -> None:
     seen = clock_of(year(lambda day: 7 if begins <= day < ends else 8), ZONE)
     assert not seen.is_proven
+    assert not seen.is_likely
 
 
 def test_a_clock_in_utc_is_proven_where_the_day_moves_with_the_clock() -> None:
     assert clock_of(year(lambda _: 8, UTC), ZONE) == ShownClock(is_utc=True, is_proven=True)
+
+
+def test_with_few_times_near_its_changes_a_clock_in_utc_is_likely() -> None:
+    few = year(lambda _: 8, UTC)[::15]
+    assert clock_of(few, ZONE) == ShownClock(is_utc=True, is_proven=False, is_likely=True)
 
 
 def test_the_clinic_s_clock_is_proven_where_the_day_stays() -> None:
