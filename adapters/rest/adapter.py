@@ -345,7 +345,8 @@ class RestAdapter(MappedAdapter):
             # the checker knows that there is one
             names = ("appointmentTypes", *self.readers)
             name = next(it for it in names if it in self.readers and self.readers[it].listing())
-            await self.read(lambda session: session.reader(name).page((), 1, None))
+            no_fields = frozenset[str]()  # what only other calls tell is not asked for
+            await self.read(lambda session: session.reader(name).page((), 1, None, (), no_fields))
         else:
             request = self._ping.request(TemplateValues())
             await self.read(lambda _: self.parts.backend.read(request))

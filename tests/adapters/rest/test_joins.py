@@ -175,6 +175,13 @@ async def test_a_backend_that_is_down_joins_no_nulls(tmp_path: Path, status: int
             await adapter.read_many(ask("appointments", limit=2))
 
 
+async def test_a_backend_is_up_whatever_is_joined(tmp_path: Path) -> None:
+    join = '    joins: {chart: {get: "/animals/{of}", of: id}}\n    fields: {name: chart.name'
+    change = replaced(("  ping: /status\n", ""), ("    fields: {name: label, dur", f"{join}, dur"))
+    async with broken(tmp_path, change, "/animals/") as (adapter, _):
+        await adapter.ping()
+
+
 async def test_what_is_asked_by_a_call_that_failed_is_no_null(tmp_path: Path) -> None:
     text = f"""{OF_EACH}      again: {{get: "/animals/{{of}}", of: chart.id}}
 """
