@@ -22,8 +22,9 @@ from gateway.cli import main
 from tests.adapters.rest.cloud import FOLDER, listening
 from tests.examples.clinic import made
 
+pytestmark = pytest.mark.long
 
-@pytest.mark.long
+
 @pytest.mark.parametrize(("example", "kind"), [(MARIADB, "mysql"), (POSTGRES, "postgresql")])
 def test_an_example_is_green_and_a_booking_is_rehearsed(
     example: Example, kind: str, tmp_path: Path

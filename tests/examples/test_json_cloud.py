@@ -22,6 +22,8 @@ from tests.conftest import Start
 from tests.examples.clinic import paths_without_ids
 from tests.partner import Partner
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -16,6 +16,8 @@ from tests.adapters.clinic import run
 from tests.adapters.doctor import test_rest_doctor as on_json
 from tests.adapters.doctor.test_sql_doctor import SAMPLE, found_in
 
+pytestmark = pytest.mark.long
+
 FAILED, WARNING, NOTE = Verdict.FAILED, Verdict.WARNING, Verdict.NOTE
 # Laws that only slot rows can break, and those that only SQL can.
 OF_SLOTS = {"update-names-state", "slots-are-free"}
@@ -543,7 +545,6 @@ def looked_at() -> dict[int, tuple[str, list[Finding]]]:
     return {}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("breach", BREACHES, ids=str)
 async def test_a_breach_in_a_database_is_named_with_rows_and_line(
     database: Path, breach: Breach, looked_at: dict[int, tuple[str, list[Finding]]]
@@ -829,7 +830,6 @@ async def test_the_sound_cloud_breaks_no_law(tmp_path: Path) -> None:
     assert {each.subject for each in of_laws} == {each.law for each in JSON_BREACHES}
 
 
-@pytest.mark.long
 async def test_urgency_reaches_the_desk_by_a_step_that_it_is_the_condition_of(
     database: Path,
 ) -> None:

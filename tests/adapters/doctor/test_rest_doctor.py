@@ -24,6 +24,8 @@ from tests.adapters.rest.ill_clouds import (
 )
 from tests.policies import NEW
 
+pytestmark = pytest.mark.long
+
 EXAMPLE = MAPPING.read_text()
 FAILED, WARNING = Verdict.FAILED, Verdict.WARNING
 KEY_OF_PATIENTS = "key: id\n    fields:\n      clientId: {source: owner"
@@ -354,7 +356,6 @@ async def with_faults(folder: Path, *faults: Fault) -> tuple[str, list[Finding]]
     return (folder / "mapping.yaml").read_text(), found
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_a_planted_fault_is_named_at_its_line(
     fault: Fault, tmp_path: Path, looked_at: dict[int, tuple[str, list[Finding]]]
@@ -454,7 +455,6 @@ async def test_what_a_booking_sends_wrongly_is_named_in_a_test_tenant(tmp_path: 
     assert any("another reason" in each.text for each in failed), said(failed)
 
 
-@pytest.mark.long
 async def test_a_booking_that_cannot_be_told_from_others_is_named(tmp_path: Path) -> None:
     cloud = sound_cloud()
     changes = (

@@ -16,6 +16,8 @@ from examples.json_cloud.backend import Cloud
 from tests.adapters.clinic import NOW, ask
 from tests.adapters.rest.cloud import connect, listening, new_cloud, replaced
 
+pytestmark = pytest.mark.long
+
 Changes = tuple[tuple[str, str], ...]
 # Of what is said of a mapping: whether it is a refusal, and the place and the words.
 Told = set[tuple[str, str]]

@@ -19,6 +19,8 @@ from gateway.backend import shapes
 from gateway.examination import examined
 from tests.adapters.clinic import NOW, connect, run
 
+pytestmark = pytest.mark.long
+
 SAMPLE = MAPPING.read_text()
 FAILED, WARNING = Verdict.FAILED, Verdict.WARNING
 LATER = "D_DEBUT > '2026-03-10' AND COALESCE(STATUT, 'P') NOT IN ('A', 'N') ORDER BY ID_RDV LIMIT 1"
@@ -637,7 +639,7 @@ def said(findings: list[Finding]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("rows", [400, pytest.param(None, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rows", [400, None])
 async def test_nothing_fails_a_partner_of_the_sample_clinic(
     database: Path, rows: int | None
 ) -> None:
@@ -651,7 +653,6 @@ async def test_nothing_fails_a_partner_of_the_sample_clinic(
     }
 
 
-@pytest.mark.long
 async def test_all_rows_are_looked_at_page_by_page(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -721,7 +722,6 @@ async def with_faults(database: Path, *faults: Fault) -> tuple[str, list[Finding
     return text, await found_in(database, text, booking=booking, rows=100, alone=True)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_a_planted_fault_is_named_at_its_line(
     database: Path, fault: Fault, looked_at: dict[int, tuple[str, list[Finding]]]

@@ -9,6 +9,8 @@ from adapters.conformance import AdapterConformance
 from tests.adapters.rest.cloud_practice import CloudPractice, cloud_practice
 from tests.adapters.waits import waits_of
 
+pytestmark = pytest.mark.long
+
 
 class TestCloud(AdapterConformance):
     many = 500  # it makes each of its lists anew for every page
