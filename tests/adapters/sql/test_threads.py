@@ -300,8 +300,9 @@ async def test_only_so_many_threads_are_left_alone_and_each_that_comes_back_is_c
     address: URL,
 ) -> None:
     lane, go = Remote(address, 1, 0.1), threading.Event()
-    for _ in range(threads.MOST_LEFT):
-        with pytest.raises(BackendTimeout):
+    while lane.left_alone < threads.MOST_LEFT:
+        # on a busy machine a call's time may be over before its thread begins
+        with pytest.raises((BackendTimeout, BackendUnavailable)):
             await lane.run(lambda _: go.wait(20))
     with pytest.raises(BackendUnavailable, match="4 calls have not come back"):
         await lane.run(lambda _: None)
