@@ -9,6 +9,7 @@ from adapters.examination import Verdict, counted
 _MARKS = frozenset(
     (
         *("deleted", "removed", "archived", "hidden", "hide", "inactive", "active", "void"),
+        *("voided", "annulled", "annule", "annullato", "cancellato", "eliminato", "attivo"),
         *("supprime", "efface", "archive", "actif", "inactif", "geloescht", "geloscht", "aktiv"),
         *("inaktiv", "archiviert", "borrado", "eliminado", "activo", "inactivo", "verwijderd"),
         *("actief", "inactief", "gearchiveerd", "vervallen", "enabled", "disabled", "retired"),

@@ -104,7 +104,9 @@ async def _looked_at(
         try:
             with case.session.connection.begin_nested():
                 lost, count = _lost(rows, plain, join, case)
-        except DBAPIError:
+        except DBAPIError as error:
+            why = case.refusal(error)
+            look.note(f"what the join of {join.table} leaves out could not be counted: {why}")
             continue
         if count >= ENOUGH and lost > TOLERABLE * count:
             verb = agreeing(lost, "have")

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -82,7 +82,7 @@ async def _kinds(uses: Sequence[TableUse], case: SqlCase, look: Look) -> None:
         for kind in sorted(kinds):
             if all(kind in each.spelt for each in others):
                 column = others[0].spelt[kind]
-                with suppress(DBAPIError), case.session.connection.begin_nested():
+                with _noted(part, use, case):
                     codes = _codes(use, column, case)
                     if not (kind in hiding and is_flag(codes)):
                         _judged(use, others, column, codes, case, part)
@@ -115,7 +115,7 @@ async def _marks(uses: Sequence[TableUse], case: SqlCase, look: Look) -> None:
         one: Select[Any] = select(literal_column("*")).select_from(text(use.named)).limit(1)
         words = _BARE_NAMES(" ".join((use.rows.from_ or "", use.rows.where or "", *use.texts)))
         read = {word.lower() for word in words}
-        with suppress(DBAPIError), connection.begin_nested():
+        with _noted(part, use, case):
             with connection.execute(one) as row:
                 columns = list(row.keys())
             for column in columns:
@@ -124,6 +124,16 @@ async def _marks(uses: Sequence[TableUse], case: SqlCase, look: Look) -> None:
                     mark_judged(part, column, _codes(use, quoted, case, with_none=True))
     if part := case.law("void-rows-hidden", look):
         marks_told(part, len(uses))
+
+
+@contextmanager
+def _noted(part: LawLook, use: TableUse, case: SqlCase) -> Iterator[None]:
+    """Notes that a law could not look at a table, where the database refuses the question."""
+    try:
+        with case.session.connection.begin_nested():
+            yield
+    except DBAPIError as error:
+        part.note(f"{use.named} could not be looked at: {case.refusal(error)}")
 
 
 def _uses(case: SqlCase) -> Iterator[TableUse]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, func, not_, select
 from sqlalchemy import case as case_of
+from sqlalchemy.exc import DBAPIError
 
 from adapters.base import Record
 from adapters.doctor.case import NO_PARENT, DoctorCase, Look, RowTaken, SomeRows, Undecided
@@ -139,6 +140,10 @@ class SqlCase(DoctorCase):
 
     def _has_any(self, rows: Rows) -> bool:
         return self.session.connection.execute(rows_of(rows, sql("1")).limit(1)).first() is not None
+
+    def refusal(self, error: DBAPIError) -> str:
+        """Returns why the database refuses a question, in its own words where it has some."""
+        return self.speech.complaint(error) or f"a statement failed ({self.speech.kind(error)})"
 
     async def missing(self, target: str, ids: set[str]) -> tuple[set[str], set[str], set[str]]:
         mapped = self.adapter.mapping.resources[target]

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import literal_column
 
+from adapters.doctor.laws.voids import is_mark
+from adapters.doctor.sql import kinds
 from adapters.examination import Finding, Verdict
 from adapters.mapping.checker import LAWS
 from examples.json_cloud.backend import Cloud
@@ -583,6 +586,21 @@ async def test_the_sample_clinic_breaks_no_law(database: Path) -> None:
     found = [each for each in await found_in(database, alone=True) if each.check == "laws"]
     assert {each.verdict for each in found} == {Verdict.OK}
     assert {each.subject for each in found} == {each.law for each in BREACHES} - OF_SLOTS
+
+
+async def test_a_table_that_the_database_does_not_show_is_told_and_not_called_sound(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "literal_column", lambda _: literal_column("nowhere"))
+    found = await found_in(database, rows=50, alone=True)
+    told = [each for each in found if each.subject == "void-rows-hidden"]
+    assert {each.verdict for each in told} == {Verdict.NOTE}
+    assert all("could not be looked at: no such column: nowhere" in each.text for each in told)
+
+
+@pytest.mark.parametrize("name", ["VOIDED", "is_deleted", "eliminato"])
+def test_marks_of_void_rows_are_known_by_their_names(name: str) -> None:
+    assert is_mark(name)
 
 
 def change(rows: str, make: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Cloud], None]:
